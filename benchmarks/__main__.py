@@ -47,7 +47,10 @@ def main() -> int:
             file=sys.stderr,
         )
         return 1
-    results = Results(describe(), {**asdict(settings), "quick": given.quick})
+    results = Results(
+        describe(),
+        {**asdict(settings), "quick": given.quick},
+    )
     given.out.mkdir(parents=True, exist_ok=True)
     file = given.out / "benchmark.json"
     earlier = (
@@ -92,7 +95,12 @@ def _arguments() -> argparse.Namespace:
         "--sizes", type=float, nargs="+", metavar="MB", help="sizes of the traces instead"
     )
     parser.add_argument("--runs", type=int, help="runs of each; the median counts")
-    parser.add_argument("--only", nargs="+", choices=list(SUITES), help="only these parts")
+    parser.add_argument(
+        "--only",
+        nargs="+",
+        choices=list(SUITES),
+        help="only these parts",
+    )
     parser.add_argument(
         "--add", action="store_true", help="beside what the results hold of other parts"
     )

@@ -34,7 +34,10 @@ def hta(parser: str, trace: str) -> Said:
     prepare = importlib.import_module("hta.trace_analysis").TraceAnalysis
     begin = time.perf_counter()
     analysis = prepare(trace_files={0: trace}, trace_dir="")
-    return {"seconds": time.perf_counter() - begin, "rows": len(analysis.t.traces[0])}
+    return {
+        "seconds": time.perf_counter() - begin,
+        "rows": len(analysis.t.traces[0]),
+    }
 
 
 def hta_ranks(folder: str) -> Said:
@@ -72,7 +75,11 @@ def job(sources: str, out: str) -> Said:
     from tracelens.jobs.job import Job, collect_job
 
     begin = time.perf_counter()
-    trace, failed = collect_job(Job(sources, out), engine_of("local"), lambda _: None)
+    trace, failed = collect_job(
+        Job(sources, out),
+        engine_of("local"),
+        lambda _: None,
+    )
     seconds = time.perf_counter() - begin
     driver = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return {
@@ -112,7 +119,11 @@ def masking(trace: str, out: str) -> Said:
     found = []
     for _ in range(5):
         masked_s, begin = 0.0, time.process_time()
-        write_files([Path(trace)], "torch", Request(Path(out), force=False, ranks=None))
+        write_files(
+            [Path(trace)],
+            "torch",
+            Request(Path(out), force=False, ranks=None),
+        )
         seconds = time.process_time() - begin
         found.append((masked_s / seconds, seconds))
         shutil.rmtree(out)
@@ -129,7 +140,8 @@ def page(trace: str) -> Said:
 
     begin = time.perf_counter()
     written = FORMATS["html"].write(
-        build_report(Trace.open(trace)), Screen(rows=FORMATS["html"].rows)
+        build_report(Trace.open(trace)),
+        Screen(rows=FORMATS["html"].rows),
     )
     seconds = time.perf_counter() - begin
     assert isinstance(written, str)
@@ -160,7 +172,11 @@ def _parsed(loads: Callable[[bytes], Any], trace: str) -> Said:
     read = time.perf_counter()
     parsed = loads(text)
     end = time.perf_counter()
-    return {"seconds": end - read, "read_s": read - begin, "rows": len(parsed["traceEvents"])}
+    return {
+        "seconds": end - read,
+        "read_s": read - begin,
+        "rows": len(parsed["traceEvents"]),
+    }
 
 
 def connectorx_columns(wanted: str, export: str) -> Said:
@@ -181,7 +197,11 @@ def connectorx_columns(wanted: str, export: str) -> Said:
             connectorx.read_sql(f"sqlite://{export}", query, return_type="arrow")
         except Exception:  # noqa: BLE001 - it refuses text columns that start with NULLs
             left_out += 1
-    return {"seconds": time.perf_counter() - begin, "queries": len(queries), "left_out": left_out}
+    return {
+        "seconds": time.perf_counter() - begin,
+        "queries": len(queries),
+        "left_out": left_out,
+    }
 
 
 def wanted_columns() -> Said:
@@ -252,9 +272,20 @@ def nesting(n_spans: str, folder: str) -> Said:
 
     spans = Trace.open(folder).spans.select("process_id", "thread_id", "start_ns", "duration_ns")
     thread = spans.group_by("process_id", "thread_id").len().sort("len").tail(1)
-    spans = spans.join(thread.drop("len"), on=["process_id", "thread_id"], how="semi")
+    spans = spans.join(
+        thread.drop("len"),
+        on=["process_id", "thread_id"],
+        how="semi",
+    )
     length = int((spans["start_ns"] + spans["duration_ns"]).max() - spans["start_ns"].min()) + 1000  # type: ignore[operator,arg-type]
-    turns = pl.DataFrame({"turn": pl.int_range(-(-int(n_spans) // spans.height), eager=True)})
+    turns = pl.DataFrame(
+        {
+            "turn": pl.int_range(
+                -(-int(n_spans) // spans.height),
+                eager=True,
+            )
+        }
+    )
     many = (
         turns.join(spans, how="cross")
         .with_columns(pl.col("start_ns") + pl.col("turn") * length)

@@ -79,7 +79,11 @@ class Template:
     """Places in `values` of the numbers that may be changed, and by how much at most."""
     n_events: int = 0
 
-    def filled(self, add: dict[str, int], rng: random.Random | None = None) -> bytes:
+    def filled(
+        self,
+        add: dict[str, int],
+        rng: random.Random | None = None,
+    ) -> bytes:
         """Fill in the numbers, each increased by its kind's value in `add`.
 
         If `rng` is given, one in sixteen of the numbers that may vary gets another value.
@@ -100,10 +104,12 @@ class Source:
         once = [_stands_once(event) for event in document.events]
         pairs = list(zip(document.texts, document.events, strict=True))
         self.repeated = _template(
-            [p for p, o in zip(pairs, once, strict=True) if not o], document.separator
+            [p for p, o in zip(pairs, once, strict=True) if not o],
+            document.separator,
         )
         self.once = _template(
-            [p for p, o in zip(pairs, once, strict=True) if o], document.separator
+            [p for p, o in zip(pairs, once, strict=True) if o],
+            document.separator,
         )
         self.first: dict[str, int] = {}
         last: dict[str, int] = {}
@@ -122,7 +128,12 @@ class Source:
 class Enlarger:
     """Writes repetitions of several sources, one after the other on one timeline."""
 
-    def __init__(self, sources: Sequence[Path], layout: str = "kineto", seed: int = SEED) -> None:
+    def __init__(
+        self,
+        sources: Sequence[Path],
+        layout: str = "kineto",
+        seed: int = SEED,
+    ) -> None:
         """Read the sources."""
         self.sources = [Source(read_document(path, layout)) for path in sources]
         self.n_repetitions = 0
@@ -175,7 +186,10 @@ def _stands_once(event: dict[str, Any]) -> bool:
     )
 
 
-def _template(pairs: list[tuple[bytes, dict[str, Any]]], separator: bytes) -> Template:
+def _template(
+    pairs: list[tuple[bytes, dict[str, Any]]],
+    separator: bytes,
+) -> Template:
     """Join the events' texts to one template."""
     template = Template(n_events=len(pairs))
     parts = []
@@ -244,7 +258,8 @@ def write(
     enlarger = Enlarger(sources or default_sources(), layout)
     n_bytes = 0
     with cast(
-        "BinaryIO", gzip.open(out, "wb", 6) if out.suffix == ".gz" else out.open("wb")
+        "BinaryIO",
+        gzip.open(out, "wb", 6) if out.suffix == ".gz" else out.open("wb"),
     ) as stream:
         for piece in enlarger.pieces(size, repetitions):
             n_bytes += stream.write(piece)

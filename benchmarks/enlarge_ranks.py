@@ -43,7 +43,8 @@ def write_trace(out: Path, captured: Trace, n_ranks: int) -> None:
     if "collectives" in own:
         everyone = json.dumps([*range(n_ranks)])
         own["collectives"] = own["collectives"].with_columns(
-            group_size=pl.lit(n_ranks, pl.Int32), group_ranks=pl.lit(everyone)
+            group_size=pl.lit(n_ranks, pl.Int32),
+            group_ranks=pl.lit(everyone),
         )
     if "ranks" in own:
         own["ranks"] = own["ranks"].with_columns(world_size=pl.lit(n_ranks, pl.Int32))
@@ -99,10 +100,17 @@ def write_sources(out: Path, captured: Path, n_ranks: int) -> None:
     told = re.sub(rb'"rank": \d+, ', b"", about[0])
     told = re.sub(rb'"(world_size|pg_size)": \d+', rb'"\1": %d' % n_ranks, told)
     told = re.sub(
-        rb'"ranks": \[[^\]]*\]', b'"ranks": %s' % json.dumps([*range(n_ranks)]).encode(), told
+        rb'"ranks": \[[^\]]*\]',
+        b'"ranks": %s' % json.dumps([*range(n_ranks)]).encode(),
+        told,
     )
     first = out / "rank0.pt.trace.json.gz"
-    first.write_bytes(gzip.compress(text.replace(about[0], told, 1), 6))
+    first.write_bytes(
+        gzip.compress(
+            text.replace(about[0], told, 1),
+            6,
+        )
+    )
     for rank in range(1, n_ranks):
         os.link(first, out / f"rank{rank}.pt.trace.json.gz")
 
@@ -120,7 +128,11 @@ def main() -> None:
     if given.sources:
         write_sources(given.out, given.captured, given.ranks)
     else:
-        write_trace(given.out, tl.collect(given.captured, ranks=[0]), given.ranks)
+        write_trace(
+            given.out,
+            tl.collect(given.captured, ranks=[0]),
+            given.ranks,
+        )
 
 
 if __name__ == "__main__":

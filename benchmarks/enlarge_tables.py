@@ -34,7 +34,14 @@ _TIMES = ("start_ns", "time_ns")
 
 def enlarge(trace: Trace, n_kernels: int) -> Trace:
     """Repeat the trace's events until it has at least `n_kernels` kernels."""
-    turns = pl.DataFrame({"turn": pl.int_range(-(-n_kernels // trace.kernels.height), eager=True)})
+    turns = pl.DataFrame(
+        {
+            "turn": pl.int_range(
+                -(-n_kernels // trace.kernels.height),
+                eager=True,
+            )
+        }
+    )
     length = _lengths(trace)
     tables = {name: trace.frame(name) for name in TABLES}
     for name in _EVENTS:
@@ -44,7 +51,10 @@ def enlarge(trace: Trace, n_kernels: int) -> Trace:
             if _SAME_AS.get(column, column) in length
         ]
         tables[name] = turns.join(tables[name], how="cross").with_columns(moved).drop("turn")
-    return Trace(trace.manifest, {name: frame.lazy() for name, frame in tables.items()})
+    return Trace(
+        trace.manifest,
+        {name: frame.lazy() for name, frame in tables.items()},
+    )
 
 
 def _lengths(trace: Trace) -> dict[str, int]:

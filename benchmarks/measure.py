@@ -47,7 +47,10 @@ class ContenderError(Exception):
     """Raised if a command failed; the text says how, without paths."""
 
 
-def measure(command: Sequence[str], env: Mapping[str, str] | None = None) -> Measurement:
+def measure(
+    command: Sequence[str],
+    env: Mapping[str, str] | None = None,
+) -> Measurement:
     """Run the command to its end. Raises ContenderError if it fails.
 
     Peak memory is the largest resident set of one process, from wait4. If several processes ran at
@@ -59,7 +62,15 @@ def measure(command: Sequence[str], env: Mapping[str, str] | None = None) -> Mea
         tempfile.TemporaryFile() as err,
         tempfile.TemporaryFile() as usage,
     ):
-        launcher = [sys.executable, "-I", "-S", "-c", _LAUNCHER, str(usage.fileno()), *command]
+        launcher = [
+            sys.executable,
+            "-I",
+            "-S",
+            "-c",
+            _LAUNCHER,
+            str(usage.fileno()),
+            *command,
+        ]
         with subprocess.Popen(
             launcher,
             stdout=out,
@@ -74,13 +85,24 @@ def measure(command: Sequence[str], env: Mapping[str, str] | None = None) -> Mea
         watcher.join()
         for file in (out, err, usage):
             file.seek(0)
-        status, peak, process_s = map(float, usage.read().split() or (256, 0, 0))
+        status, peak, process_s = map(
+            float,
+            usage.read().split() or (256, 0, 0),
+        )
         if status:
-            raise ContenderError(_why(os.waitstatus_to_exitcode(int(status)), err.read()))
+            raise ContenderError(
+                _why(
+                    os.waitstatus_to_exitcode(int(status)),
+                    err.read(),
+                )
+            )
         said = _said(out.read())
     peak_bytes = int(peak) * (1 if sys.platform == "darwin" else 1024)
     return Measurement(
-        said.pop("seconds", process_s), process_s, max(peak_bytes, watcher.peak_bytes), said
+        said.pop("seconds", process_s),
+        process_s,
+        max(peak_bytes, watcher.peak_bytes),
+        said,
     )
 
 

@@ -128,15 +128,21 @@ def chart(results: Results) -> alt.HConcatChart:
         .mark_line(point=True)
         .encode(
             x=alt.X(
-                "size:Q", title="size of the trace (MB)", scale=alt.Scale(type="log", nice=False)
+                "size:Q",
+                title="size of the trace (MB)",
+                scale=alt.Scale(type="log", nice=False),
             ),
             color=alt.Color("contender:N", title=None, sort=None),
         )
     )
     panels = [
-        base.encode(y=alt.Y(f"{field}:Q", title=title, scale=alt.Scale(type="log"))).properties(
-            width=320, height=260
-        )
+        base.encode(
+            y=alt.Y(
+                f"{field}:Q",
+                title=title,
+                scale=alt.Scale(type="log"),
+            )
+        ).properties(width=320, height=260)
         for field, title in (("time", "time (s)"), ("memory", "peak memory (MB)"))
     ]
     return alt.hconcat(*panels)
@@ -177,7 +183,10 @@ def _yardstick(results: Results) -> list[str]:
 def _group(results: Results, group: str) -> str:
     rows = [row for row in results.rows if row.group == group]
     if group == suite_sizes.GROUP:
-        return _table(["package", "size"], [[row.contender, f"{row.size:.1f} MB"] for row in rows])
+        return _table(
+            ["package", "size"],
+            [[row.contender, f"{row.size:.1f} MB"] for row in rows],
+        )
     lines = []
     for name in dict.fromkeys(row.input for row in rows):
         of_input = [row for row in rows if row.input == name]
@@ -185,16 +194,29 @@ def _group(results: Results, group: str) -> str:
         lines += [[name, *_line(row, ours, with_rate=True)] for row in of_input]
     heads = ["input", "", "time", f"{rows[0].unit}/s", "memory", "times tracelens"]
     has_peers = len({row.contender for row in rows}) > 1 and any(line[-1] for line in lines)
-    return _table(heads, lines) if has_peers else _table(heads[:-1], [line[:-1] for line in lines])
+    return (
+        _table(heads, lines)
+        if has_peers
+        else _table(
+            heads[:-1],
+            [line[:-1] for line in lines],
+        )
+    )
 
 
 def _ours(rows: Iterable[Row]) -> Row | None:
     return next(
-        (row for row in rows if row.contender in {suites.COLLECT, suites.COLLECT_NSYS}), None
+        (row for row in rows if row.contender in {suites.COLLECT, suites.COLLECT_NSYS}),
+        None,
     )
 
 
-def _line(row: Row, ours: Row | None, *, with_rate: bool = False) -> list[str]:
+def _line(
+    row: Row,
+    ours: Row | None,
+    *,
+    with_rate: bool = False,
+) -> list[str]:
     ratio = f"{row.median_s / ours.median_s:.2f}" if ours is not None else ""
     rate = [f"{row.size / row.median_s:.3g}"] if with_rate else []
     return [row.contender, f"{row.median_s:.3g} s", *rate, f"{row.median_peak_mb:.0f} MB", ratio]
@@ -225,7 +247,10 @@ def _growth(results: Results) -> str:
                     f"{large.median_s / small.median_s:.3g}",
                 ]
             )
-    return _table(["", "", "sizes", "times", "larger by", "longer by"], lines)
+    return _table(
+        ["", "", "sizes", "times", "larger by", "longer by"],
+        lines,
+    )
 
 
 def _table(heads: list[str], lines: list[list[str]]) -> str:

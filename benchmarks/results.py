@@ -76,7 +76,11 @@ class Results:
     targets: list[Target] = field(default_factory=list)
 
     def find(
-        self, group: str, contender: str, input_: str | None = None, size: float | None = None
+        self,
+        group: str,
+        contender: str,
+        input_: str | None = None,
+        size: float | None = None,
     ) -> Row | None:
         """Return a contender's row of a group, by default that of the largest input."""
         found = [
@@ -95,7 +99,12 @@ class Results:
         groups = {row.group for row in self.rows}
         kept = [row for row in earlier.rows if row.group not in groups]
         left_out = dict(earlier.left_out) | dict(self.left_out)
-        return Results(self.machine, self.settings, kept + self.rows, list(left_out.items()))
+        return Results(
+            self.machine,
+            self.settings,
+            kept + self.rows,
+            list(left_out.items()),
+        )
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything, with the medians beside the runs."""

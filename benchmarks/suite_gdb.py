@@ -42,8 +42,14 @@ def gdb_hits(bench: Bench) -> None:
     if absent:
         bench.leave_out(HIT, f"{', '.join(absent)} not found here")
         return
-    contender = Contender(HIT, (sys.executable, "-m", "benchmarks.suite_gdb", str(_HITS)))
-    for row in bench.race([contender], Row(GROUP, "", INPUT, 1, "stops")):
+    contender = Contender(
+        HIT,
+        (sys.executable, "-m", "benchmarks.suite_gdb", str(_HITS)),
+    )
+    for row in bench.race(
+        [contender],
+        Row(GROUP, "", INPUT, 1, "stops"),
+    ):
         bench.say(f"{HIT}: {row.median_s * 1e3:.0f} ms; {row.said}")
 
 
@@ -62,7 +68,9 @@ def main() -> None:
         program = Path(folder) / "convolution.py"
         program.write_text(_PROGRAM.format(turns=hits + 1))
         found = gdb.run(
-            [sys.executable, str(program)], gdb.PRESETS["cpu"], limits=gdb.Limits(hits=hits + 1)
+            [sys.executable, str(program)],
+            gdb.PRESETS["cpu"],
+            limits=gdb.Limits(hits=hits + 1),
         )
     stacks = found.captures[0].tables["stacks"]
     if set(stacks["python_frames"]) != {"merged"}:

@@ -28,10 +28,21 @@ def hta_ranks(bench: Bench) -> None:
     for n in (2, 64):
         folder, trace = bench.folder / "ranks", bench.folder / "ranks.tracelens"
         copies(folder, n)
-        bench.make("tracelens", "collect", "torch", str(folder), "--out", str(trace))
+        bench.make(
+            "tracelens",
+            "collect",
+            "torch",
+            str(folder),
+            "--out",
+            str(trace),
+        )
         contenders = [
             Contender(HANDED, peer("hta_handed", str(trace))),
-            Contender(PARSED, peer("hta_ranks", str(folder)), is_slow=n > 2),
+            Contender(
+                PARSED,
+                peer("hta_ranks", str(folder)),
+                is_slow=n > 2,
+            ),
         ]
         size = sum(file.stat().st_size for file in folder.iterdir()) / 1e6
         bench.race(contenders, Row(GROUP, "", f"{n} ranks", size, "MB of gzip"))

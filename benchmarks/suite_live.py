@@ -34,14 +34,16 @@ def live_capture(bench: Bench) -> None:
             Contender(PLAIN, (*_AS_A_CHILD, *loop, "plain")),
             Contender(BARE, (*_AS_A_CHILD, *loop, "bare")),
             Contender(
-                COLLECT, tracelens("collect", "torch", "--out", "{out}", "--", *loop, "plain")
+                COLLECT,
+                tracelens("collect", "torch", "--out", "{out}", "--", *loop, "plain"),
             ),
         ]
         bench.race(contenders, Row(GROUP, "", "30 training steps, 3 of them recorded", 30, "steps"))
     else:
         bench.leave_out(GROUP, "torch is not installed")
     for row in bench.race(
-        [Contender(SAMPLER, peer("nvml_sampler"))], Row("NVML", "", "10 s", 10, "s")
+        [Contender(SAMPLER, peer("nvml_sampler"))],
+        Row("NVML", "", "10 s", 10, "s"),
     ):
         if row.said.get("missing"):
             bench.results.rows.remove(row)

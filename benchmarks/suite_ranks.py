@@ -42,18 +42,47 @@ def many_ranks(bench: Bench) -> None:
             round(n_ranks * captured.stat().st_size / 1e6, 1),
             "MB of gzip",
         )
-        contenders = [Contender(DRIVER, peer("job", str(sources), "{out}"), is_slow=True)]
+        contenders = [
+            Contender(
+                DRIVER,
+                peer("job", str(sources), "{out}"),
+                is_slow=True,
+            )
+        ]
         if n_ranks == compared:
             contenders.append(
-                Contender(COLLECT, tracelens("collect", "torch", str(sources), "--out", "{out}"))
+                Contender(
+                    COLLECT,
+                    tracelens("collect", "torch", str(sources), "--out", "{out}"),
+                )
             )
         bench.race(contenders, row)
         shutil.rmtree(sources)
-    bench.make("benchmarks.enlarge_ranks", str(trace), str(captured), "--ranks", str(many))
+    bench.make(
+        "benchmarks.enlarge_ranks",
+        str(trace),
+        str(captured),
+        "--ranks",
+        str(many),
+    )
     row = Row(ASKED, "", f"{many:,} ranks", many, "ranks")
     asked = [
-        Contender(name, tracelens("report", str(trace), "--section", name), is_slow=True)
+        Contender(
+            name,
+            tracelens("report", str(trace), "--section", name),
+            is_slow=True,
+        )
         for name in SECTIONS
     ]
-    bench.race([*asked, Contender(PAGE, peer("page", str(trace)), is_slow=True)], row)
+    bench.race(
+        [
+            *asked,
+            Contender(
+                PAGE,
+                peer("page", str(trace)),
+                is_slow=True,
+            ),
+        ],
+        row,
+    )
     shutil.rmtree(trace)

@@ -25,7 +25,10 @@ def odd_shapes(bench: Bench) -> None:
         packed = name.endswith("gzip")
         source = bench.folder / f"shape.json{'.gz' if packed else ''}"
         source.write_bytes(gzip.compress(text) if packed else text)
-        contender = Contender(COLLECT, tracelens("collect", "torch", str(source), "--out", "{out}"))
+        contender = Contender(
+            COLLECT,
+            tracelens("collect", "torch", str(source), "--out", "{out}"),
+        )
         bench.race(
             [contender],
             Row(GROUP, "", f"{name}, {source.stat().st_size / 1e3:.0f} kB", len(text) / 1e6, "MB"),
@@ -40,10 +43,28 @@ def _report_of_names(bench: Bench, n: int) -> None:
     source, trace = bench.folder / "names.json", bench.folder / "names.tracelens"
     with source.open("w") as stream:
         stream.writelines(named(n))
-    bench.make("tracelens", "collect", "torch", str(source), "--out", str(trace))
-    contender = Contender(REPORT, tracelens("report", "--all", str(trace)), is_slow=True)
+    bench.make(
+        "tracelens",
+        "collect",
+        "torch",
+        str(source),
+        "--out",
+        str(trace),
+    )
+    contender = Contender(
+        REPORT,
+        tracelens("report", "--all", str(trace)),
+        is_slow=True,
+    )
     bench.race(
-        [contender], Row(GROUP, "", f"{n} names", round(source.stat().st_size / 1e6, 1), "MB")
+        [contender],
+        Row(
+            GROUP,
+            "",
+            f"{n} names",
+            round(source.stat().st_size / 1e6, 1),
+            "MB",
+        ),
     )
     source.unlink()
     shutil.rmtree(trace)
@@ -104,7 +125,11 @@ def launched(
     """
     events: list[dict[str, object]] = []
     for i in range(n):
-        host = {"ph": "X", "pid": i if process else 1, "tid": i if thread else 1}
+        host = {
+            "ph": "X",
+            "pid": i if process else 1,
+            "tid": i if thread else 1,
+        }
         start, called = 20 * i, {"correlation": i + 1}
         on_device = called | {"device": 0, "stream": i if stream else 7}
         events += [

@@ -63,9 +63,19 @@ def installed_sizes(bench: Bench) -> None:
         key=lambda one: -one[1],
     )
     total = sum(size for _, size in found)
-    for name, n_bytes in [(WHEEL, wheel.stat().st_size), (TOTAL, total), *found]:
+    for name, n_bytes in [
+        (WHEEL, wheel.stat().st_size),
+        (TOTAL, total),
+        *found,
+    ]:
         bench.results.rows.append(
-            Row(GROUP, name, "default install", round(n_bytes / 1e6, 2), "MB")
+            Row(
+                GROUP,
+                name,
+                "default install",
+                round(n_bytes / 1e6, 2),
+                "MB",
+            )
         )
 
 

@@ -50,12 +50,21 @@ def collect_torch(bench: Bench) -> None:
             made = bench.make("benchmarks.enlarge", str(trace), "--megabytes", str(size)).said
             form = "gzip" if suffix == ".json.gz" else "plain"
             row = Row("collect torch", "", f"{size:g} MB {form}", made["bytes"] / 1e6, "MB")
-            bench.race([*_collectors(bench, trace, size), *_peers(bench, trace, size)], row)
+            bench.race(
+                [
+                    *_collectors(bench, trace, size),
+                    *_peers(bench, trace, size),
+                ],
+                row,
+            )
             trace.unlink()
 
 
 def _collect(trace: Path) -> Contender:
-    return Contender(COLLECT, tracelens("collect", "torch", str(trace), "--out", "{out}"))
+    return Contender(
+        COLLECT,
+        tracelens("collect", "torch", str(trace), "--out", "{out}"),
+    )
 
 
 def _collectors(bench: Bench, trace: Path, size: float) -> list[Contender]:
@@ -67,7 +76,15 @@ def _collectors(bench: Bench, trace: Path, size: float) -> list[Contender]:
     if LIBRARY is None:
         bench.leave_out(PLAIN_PYTHON, "the native library is not there to be left out")
         return [warm]
-    return [warm, Contender(PLAIN_PYTHON, warm.command, native="off", is_slow=size > _MANY_MB)]
+    return [
+        warm,
+        Contender(
+            PLAIN_PYTHON,
+            warm.command,
+            native="off",
+            is_slow=size > _MANY_MB,
+        ),
+    ]
 
 
 def _peers(bench: Bench, trace: Path, size: float) -> list[Contender]:
@@ -81,7 +98,15 @@ def _peers(bench: Bench, trace: Path, size: float) -> list[Contender]:
         return []
     packed = trace.suffix == ".gz"
     found = (
-        [] if packed else [Contender(JSON, peer("json_loads", str(trace)), is_slow=size > _MANY_MB)]
+        []
+        if packed
+        else [
+            Contender(
+                JSON,
+                peer("json_loads", str(trace)),
+                is_slow=size > _MANY_MB,
+            )
+        ]
     )
     if installed("orjson"):
         found.append(Contender(ORJSON_GC, peer("orjson_loads", "on", str(trace))))
@@ -110,7 +135,13 @@ def _hta(bench: Bench, trace: Path, size: float) -> list[Contender]:
             bench.leave_out(f"{HTA}, {parser}", "ijson is not installed")
             continue
         name = HTA if parser == "json" else f"{HTA}, {parser}"
-        found.append(Contender(name, peer("hta", parser, str(trace)), is_slow=True))
+        found.append(
+            Contender(
+                name,
+                peer("hta", parser, str(trace)),
+                is_slow=True,
+            )
+        )
     return found
 
 
@@ -121,11 +152,22 @@ def layouts(bench: Bench) -> None:
     for layout in LAYOUTS:
         trace = bench.folder / "trace.json"
         bench.make(
-            "benchmarks.enlarge", str(trace), "--repetitions", str(repetitions), "--layout", layout
+            "benchmarks.enlarge",
+            str(trace),
+            "--repetitions",
+            str(repetitions),
+            "--layout",
+            layout,
         )
         bench.race(
             [_collect(trace)],
-            Row("layouts", "", layout, round(trace.stat().st_size / 1e6, 1), "MB"),
+            Row(
+                "layouts",
+                "",
+                layout,
+                round(trace.stat().st_size / 1e6, 1),
+                "MB",
+            ),
         )
         trace.unlink()
 
@@ -135,8 +177,15 @@ def masking(bench: Bench) -> None:
     size = max(size for size in bench.settings.sizes_mb if size <= bench.settings.peer_limit_mb)
     trace = bench.folder / "trace.json"
     made = bench.make("benchmarks.enlarge", str(trace), "--megabytes", str(size)).said
-    contender = Contender(MASKING, peer("masking", str(trace), "{out}"), is_slow=True)
-    bench.race([contender], Row(MASKING, "", f"{size:g} MB plain", made["bytes"] / 1e6, "MB"))
+    contender = Contender(
+        MASKING,
+        peer("masking", str(trace), "{out}"),
+        is_slow=True,
+    )
+    bench.race(
+        [contender],
+        Row(MASKING, "", f"{size:g} MB plain", made["bytes"] / 1e6, "MB"),
+    )
     trace.unlink()
 
 
@@ -144,11 +193,22 @@ def several_files(bench: Bench) -> None:
     """Collect one rank, and four in one command."""
     size = bench.settings.layouts_mb
     files = [bench.folder / f"rank{rank}.json" for rank in range(4)]
-    made = bench.make("benchmarks.enlarge", str(files[0]), "--megabytes", str(size)).said
+    made = bench.make(
+        "benchmarks.enlarge",
+        str(files[0]),
+        "--megabytes",
+        str(size),
+    ).said
     for file in files[1:]:
         shutil.copyfile(files[0], file)
     for chosen in (files[:1], files):
-        command = tracelens("collect", "torch", *map(str, chosen), "--out", "{out}")
+        command = tracelens(
+            "collect",
+            "torch",
+            *map(str, chosen),
+            "--out",
+            "{out}",
+        )
         total = len(chosen) * made["bytes"] / 1e6
         bench.race(
             [Contender(COLLECT, command)],
@@ -164,9 +224,17 @@ def collect_nsys(bench: Bench) -> None:
     for millions in bench.settings.nsys_kernels:
         for out in (bench.folder / "export.sqlite", bench.folder / "export_pqtdir"):
             is_sqlite = out.suffix == ".sqlite"
-            bench.make("benchmarks.enlarge_nsys", str(out), "--kernels", str(round(millions * 1e6)))
+            bench.make(
+                "benchmarks.enlarge_nsys",
+                str(out),
+                "--kernels",
+                str(round(millions * 1e6)),
+            )
             contenders = [
-                Contender(COLLECT_NSYS, tracelens("collect", "nsys", str(out), "--out", "{out}"))
+                Contender(
+                    COLLECT_NSYS,
+                    tracelens("collect", "nsys", str(out), "--out", "{out}"),
+                )
             ]
             if not is_sqlite:
                 contenders.append(Contender(POLARS, peer("polars_rewrite", str(out))))
@@ -193,7 +261,15 @@ def analyses(bench: Bench) -> None:
     size = min(100, max(bench.settings.sizes_mb))
     bench.make("benchmarks.enlarge", str(base), "--megabytes", str(size))
     logs = sorted(str(log) for log in _STACKS.glob("*.txt"))
-    bench.make("tracelens", "collect", "files", str(base), *logs, "--out", str(trace))
+    bench.make(
+        "tracelens",
+        "collect",
+        "files",
+        str(base),
+        *logs,
+        "--out",
+        str(trace),
+    )
     base.unlink()
     for millions in bench.settings.kernels:
         large = bench.folder / "large.tracelens"
@@ -206,12 +282,25 @@ def analyses(bench: Bench) -> None:
         )
         for name in bench.once(Contender("", peer("analysis_names"))).said["names"]:
             row = Row("analysis", "", f"{millions:g} M kernels", millions, "M kernels")
-            for done in bench.race([Contender(name, peer("analysis", name, str(large)))], row):
+            for done in bench.race(
+                [Contender(name, peer("analysis", name, str(large)))],
+                row,
+            ):
                 if done.said.get("missing"):
                     bench.results.rows.remove(done)
-                    bench.leave_out(name, str(done.said["missing"]).split(":")[0])
+                    bench.leave_out(
+                        name,
+                        str(done.said["missing"]).split(":")[0],
+                    )
         shutil.rmtree(large)
-    nesting = Contender("nest", peer("nesting", str(round(bench.settings.spans * 1e6)), str(trace)))
+    nesting = Contender(
+        "nest",
+        peer(
+            "nesting",
+            str(round(bench.settings.spans * 1e6)),
+            str(trace),
+        ),
+    )
     row = Row(
         "nesting",
         "",
@@ -220,8 +309,14 @@ def analyses(bench: Bench) -> None:
         "M spans",
     )
     bench.race([nesting], row)
-    replay = Contender(REPLAY, peer("replay", str(REPLAYED_EVENTS), str(trace)))
-    bench.race([replay], Row(REPLAY, "", f"{REPLAYED_EVENTS:,} events", REPLAYED_EVENTS, "events"))
+    replay = Contender(
+        REPLAY,
+        peer("replay", str(REPLAYED_EVENTS), str(trace)),
+    )
+    bench.race(
+        [replay],
+        Row(REPLAY, "", f"{REPLAYED_EVENTS:,} events", REPLAYED_EVENTS, "events"),
+    )
     shutil.rmtree(trace)
 
 
@@ -233,10 +328,20 @@ def report(bench: Bench) -> None:
     for size in bench.settings.sizes_mb:
         source, trace = bench.folder / "trace.json", bench.folder / "trace.tracelens"
         made = bench.make("benchmarks.enlarge", str(source), "--megabytes", str(size)).said
-        bench.make("tracelens", "collect", "torch", str(source), "--out", str(trace))
+        bench.make(
+            "tracelens",
+            "collect",
+            "torch",
+            str(source),
+            "--out",
+            str(trace),
+        )
         source.unlink()
         contender = Contender("tracelens report", tracelens("report", str(trace)))
-        bench.race([contender], Row("report", "", f"{size:g} MB", made["bytes"] / 1e6, "MB"))
+        bench.race(
+            [contender],
+            Row("report", "", f"{size:g} MB", made["bytes"] / 1e6, "MB"),
+        )
         shutil.rmtree(trace)
     _page(bench)
 
@@ -251,15 +356,35 @@ def _page(bench: Bench) -> None:
     )
     millions = PAGE_MILLIONS if bench.settings.runs > 1 else max(bench.settings.kernels)
     size = min(100, max(bench.settings.sizes_mb))
-    bench.make("benchmarks.enlarge", str(source), str(_TRAINING), "--megabytes", str(size))
-    bench.make("tracelens", "collect", "torch", str(source), "--out", str(base))
+    bench.make(
+        "benchmarks.enlarge",
+        str(source),
+        str(_TRAINING),
+        "--megabytes",
+        str(size),
+    )
+    bench.make(
+        "tracelens",
+        "collect",
+        "torch",
+        str(source),
+        "--out",
+        str(base),
+    )
     source.unlink()
     bench.make(
-        "benchmarks.enlarge_tables", str(large), str(base), "--kernels", str(round(millions * 1e6))
+        "benchmarks.enlarge_tables",
+        str(large),
+        str(base),
+        "--kernels",
+        str(round(millions * 1e6)),
     )
     shutil.rmtree(base)
     row = Row("page", "", f"{millions:g} M kernels", millions, "M kernels")
-    bench.race([Contender(PAGE, peer("page", str(large)))], row)
+    bench.race(
+        [Contender(PAGE, peer("page", str(large)))],
+        row,
+    )
     shutil.rmtree(large)
 
 

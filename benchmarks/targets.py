@@ -64,7 +64,8 @@ def _twin(results: Results) -> Iterator[Target]:
     ours = row and results.find("collect torch", suites.COLLECT, row.input)
     if row is None or ours is None:
         why = next(
-            (why for what, why in results.left_out if what == suites.PLAIN_PYTHON), NOT_MEASURED
+            (why for what, why in results.left_out if what == suites.PLAIN_PYTHON),
+            NOT_MEASURED,
         )
         yield Target(target, why, None)
     else:
@@ -86,7 +87,10 @@ def _flat(results: Results) -> Iterator[Target]:
         if not rows:
             yield Target(target, NOT_MEASURED, None)
             continue
-        row = max(rows, key=lambda r: (r.size, r.median_peak_mb))
+        row = max(
+            rows,
+            key=lambda r: (r.size, r.median_peak_mb),
+        )
         is_full = row.input.startswith(name)
         yield Target(
             target, f"{row.median_peak_mb:.0f} MB ({row.input})", row.median_peak_mb <= 600, is_full
@@ -184,7 +188,9 @@ def _page(results: Results) -> Iterator[Target]:
         "the page of 5 M kernels written in under 15 s, trace opened and analysed", row, 15
     )
     yield _small(
-        "the page of 5 M kernels at most 5 MB", row, is_full=row is not None and _is_full(row)
+        "the page of 5 M kernels at most 5 MB",
+        row,
+        is_full=row is not None and _is_full(row),
     )
 
 
@@ -260,7 +266,10 @@ def _gdb(results: Results) -> Iterator[Target]:
 def _ranks(results: Results) -> Iterator[Target]:
     """Judge the time and memory that many ranks take."""
     rows = [row for row in results.rows if row.group == suite_ranks.GROUP]
-    ours = next((row for row in rows if row.contender == suite_ranks.COLLECT), None)
+    ours = next(
+        (row for row in rows if row.contender == suite_ranks.COLLECT),
+        None,
+    )
     theirs = results.find(suite_hta.GROUP, suite_hta.PARSED, f"{suite_ranks.COMPARED} ranks")
     yield _at_most("collect torch of 64 ranks no slower than HTA's TraceAnalysis", ours, theirs, 1)
     job = max(
@@ -284,11 +293,16 @@ def _ranks(results: Results) -> Iterator[Target]:
             continue
         said = f"{row.median_s:.1f} s, {row.median_peak_mb:.0f} MB ({row.input})"
         yield Target(
-            target, said, row.median_s < 30 and row.median_peak_mb < 1500, _of_all_ranks(row)
+            target,
+            said,
+            row.median_s < 30 and row.median_peak_mb < 1500,
+            _of_all_ranks(row),
         )
     row = results.find(suite_ranks.ASKED, suite_ranks.PAGE)
     yield _small(
-        "the page of 1,024 ranks at most 5 MB", row, is_full=row is not None and _of_all_ranks(row)
+        "the page of 1,024 ranks at most 5 MB",
+        row,
+        is_full=row is not None and _of_all_ranks(row),
     )
 
 
@@ -296,7 +310,12 @@ def _of_all_ranks(row: Row) -> bool:
     return row.input == f"{suite_ranks.MANY:,} ranks"
 
 
-def _largest(results: Results, contender: str, form: str, beside: str | None = None) -> Row | None:
+def _largest(
+    results: Results,
+    contender: str,
+    form: str,
+    beside: str | None = None,
+) -> Row | None:
     """Return a contender's row of the largest input of this form up to COMPARED_MB.
 
     If `beside` is given, that contender must have run on the input too.
@@ -325,10 +344,18 @@ def _is_full(row: Row) -> bool:
         "nesting": 5,
         "live capture": 30,
     }
-    return row.size >= asked.get(row.group, 5 if row.group.startswith("collect nsys") else 0)
+    return row.size >= asked.get(
+        row.group,
+        5 if row.group.startswith("collect nsys") else 0,
+    )
 
 
-def _at_most(target: str, row: Row | None, other: Row | None, limit: float) -> Target:
+def _at_most(
+    target: str,
+    row: Row | None,
+    other: Row | None,
+    limit: float,
+) -> Target:
     if row is None or other is None:
         return Target(target, NOT_MEASURED, None)
     ratio = _ratio(row, other)

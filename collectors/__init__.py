@@ -49,13 +49,22 @@ def collect(
     that contradict each other are combined all the same, with a warning. Raises SourceError for a
     source that cannot be read, UsageError for an invalid request.
     """
-    trace = combine(read_captures(paths, kind), ranks=ranks, events=events, force_mix=force_mix)
+    trace = combine(
+        read_captures(paths, kind),
+        ranks=ranks,
+        events=events,
+        force_mix=force_mix,
+    )
     validate_ranks(trace, force_mix=force_mix or bool(ranks))
     return trace
 
 
 def run_program(
-    kind: str, command: Sequence[str], *, ranks: Sequence[int] = (), **options: Any
+    kind: str,
+    command: Sequence[str],
+    *,
+    ranks: Sequence[int] = (),
+    **options: Any,
 ) -> tuple[Trace, Run]:
     """Run a program under a collector while sampling GPU counters.
 
@@ -68,7 +77,9 @@ def run_program(
     with Sampler() as sampler:
         done = run(command, **options)
     trace = combine(
-        [*done.captures, sampler.capture(done.captures[0].rank)], ranks=ranks, is_one_run=True
+        [*done.captures, sampler.capture(done.captures[0].rank)],
+        ranks=ranks,
+        is_one_run=True,
     )
     validate_ranks(trace, force_mix=True)
     return trace, done

@@ -47,7 +47,10 @@ class _Graph(Sidecar, frozen=True, kw_only=True):
             | {"graph_key": self.graph_key, "call_order": order, "source": self.source}
             for order, node in enumerate(self.nodes)
         ]
-        return pl.DataFrame(rows, schema=TABLES["graph"].without("rank").schema)
+        return pl.DataFrame(
+            rows,
+            schema=TABLES["graph"].without("rank").schema,
+        )
 
 
 COLLECTOR = sidecar_collector(_Graph, "torch")

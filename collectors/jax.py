@@ -52,7 +52,13 @@ _REASONS = {
 }
 
 
-_I64: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+_I64: TypeAlias = Annotated[
+    int,
+    msgspec.Meta(
+        ge=-(2**63),
+        le=2**63 - 1,
+    ),
+]
 _Microseconds: TypeAlias = Annotated[float, msgspec.Meta(ge=-(2.0**50), le=2.0**50)]
 
 
@@ -113,7 +119,12 @@ def read(path: Path) -> list[Capture]:
     events = _events(path)
     diagnostics = Diagnostics()
     text = "the file has as many events as XLA writes at most: others may be missing"
-    diagnostics.add("loss", "events_capped", text, int(len(events) >= _MOST_EVENTS))
+    diagnostics.add(
+        "loss",
+        "events_capped",
+        text,
+        int(len(events) >= _MOST_EVENTS),
+    )
     raw = sound_rows(_raw_tables(events, diagnostics), diagnostics)
     if not raw:
         raise SourceError(
@@ -168,7 +179,13 @@ def _raw_tables(events: list[_Event], diagnostics: Diagnostics) -> dict[str, pl.
         device = _DEVICE.match(process)
         if device and stream:
             table, row = _device_work(event)
-            rows[table].append(row | {"device_id": int(device[1]), "stream_id": int(stream[1])})
+            rows[table].append(
+                row
+                | {
+                    "device_id": int(device[1]),
+                    "stream_id": int(stream[1]),
+                }
+            )
             if row["correlation_id"] is not None:
                 launched[row["correlation_id"]].add(_op(event))
         elif process.startswith("/host:"):
@@ -263,7 +280,11 @@ def _launched(details: str) -> dict[str, int | None]:
     sizes = {
         f"{word}_{axis}": _number(size)
         for word in ("grid", "block")
-        for axis, size in zip(_AXES, known.get(word, ",,").split(","), strict=False)
+        for axis, size in zip(
+            _AXES,
+            known.get(word, ",,").split(","),
+            strict=False,
+        )
     }
     return sizes | {
         "registers_per_thread": _number(known.get("regs")),
@@ -278,7 +299,8 @@ def _number(text: str | None) -> int | None:
 
 
 def _op_spans(
-    calls: Iterable[dict[str, Any]], launched: dict[int, set[_Op]]
+    calls: Iterable[dict[str, Any]],
+    launched: dict[int, set[_Op]],
 ) -> list[dict[str, Any]]:
     """Return a span around each call that launches, named after the HLO op that it launches.
 

@@ -70,7 +70,11 @@ class _Provenance(Sidecar, frozen=True, kw_only=True):
             for node_fields in [msgspec.structs.astuple(node) for node in call.nodes]
             or [(None, None, None, "none", None)]
         ]
-        return pl.DataFrame(rows, schema=TABLES["provenance"].without("rank").schema, orient="row")
+        return pl.DataFrame(
+            rows,
+            schema=TABLES["provenance"].without("rank").schema,
+            orient="row",
+        )
 
 
 COLLECTOR = sidecar_collector(_Provenance, "torch")

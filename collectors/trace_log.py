@@ -109,7 +109,12 @@ def read(path: Path) -> list[Capture]:
         )
     diagnostics = Diagnostics()
     text = "generated code whose graph key is not in the log, so that no trace can be joined to it"
-    diagnostics.add("warning", "graphs_without_key", text, sum(map(len, log.code.values())))
+    diagnostics.add(
+        "warning",
+        "graphs_without_key",
+        text,
+        sum(map(len, log.code.values())),
+    )
     table = _table(log)
     return [
         Capture(
@@ -181,7 +186,10 @@ def _take(log: _Log, about: dict[str, Any], payload: str) -> None:
             log.lowered[which] = payload
         elif _CACHE.match(name) and (key := _KEY.search(payload)) and log.code.get(which):
             # Every process or run that takes a graph from the cache logs it again.
-            log.graphs[key[1]] = (log.dynamo.get(which, ""), *log.code[which].pop())
+            log.graphs[key[1]] = (
+                log.dynamo.get(which, ""),
+                *log.code[which].pop(),
+            )
 
 
 def _inputs(graph: str) -> dict[str, str | None]:
@@ -205,7 +213,10 @@ def _nodes(graph: str, inputs: dict[str, str | None]) -> dict[str, _Node]:
         if node is None or _ALIAS.match(line):
             continue
         target = _TARGET.match(node[3])
-        words = re.findall(r"[A-Za-z_]\w*", node[3].split(";", 1)[0])
+        words = re.findall(
+            r"[A-Za-z_]\w*",
+            node[3].split(";", 1)[0],
+        )
         of_inputs = [
             path
             for word in words
@@ -224,7 +235,10 @@ def _nodes(graph: str, inputs: dict[str, str | None]) -> dict[str, _Node]:
             else (None, "none")
         )
         nodes[node[1]] = _Node(
-            target[1] if target else "operator", path, rule, _bytes(node[2] or "")
+            target[1] if target else "operator",
+            path,
+            rule,
+            _bytes(node[2] or ""),
         )
     return nodes
 

@@ -117,7 +117,10 @@ API_CALLS = Table(
             ),
         ),
         Column(
-            "source_api", STR, "Interface that was called.", values=("runtime", "driver", "unknown")
+            "source_api",
+            STR,
+            "Interface that was called.",
+            values=("runtime", "driver", "unknown"),
         ),
         Column("api", STR, "Function name without its version suffix."),
         Column("raw_api", STR, "Function name as recorded."),

@@ -182,7 +182,10 @@ TIMINGS = Table(
         ),
         Column("profiled", pl.Boolean, "Whether a profiler was on."),
         Column(
-            "clock", pl.String, "Clock that was read.", values=("wall", "cuda_event", "unknown")
+            "clock",
+            pl.String,
+            "Clock that was read.",
+            values=("wall", "cuda_event", "unknown"),
         ),
         Column(
             "module_path",

@@ -80,11 +80,18 @@ def _raw(name: str) -> Table:
     """
     is_work = name in {"kernels", "memcpys", "memsets", "synchronizations"}
     own_columns = [
-        replace(column, nullable=column.nullable or (is_work and column.name in _OPTIONAL))
+        replace(
+            column,
+            nullable=column.nullable or (is_work and column.name in _OPTIONAL),
+        )
         for column in TABLES[name].without("rank")
         if column.name not in _DERIVED[name]
     ]
-    return replace(TABLES[name], columns=(*own_columns, *_ONLY_RAW.get(name, ())), sort_by=())
+    return replace(
+        TABLES[name],
+        columns=(*own_columns, *_ONLY_RAW.get(name, ())),
+        sort_by=(),
+    )
 
 
 RAW_TABLES = {name: _raw(name) for name in _DERIVED} | {_GRAPH_NODES.name: _GRAPH_NODES}

@@ -74,7 +74,10 @@ FRAMES = Table(
         Column("stack_id", pl.Int64, "The stack."),
         Column("level", pl.Int32, "0 is innermost."),
         Column(
-            "kind", pl.String, "Kind of frame.", values=("native", "inline", "python", "unknown")
+            "kind",
+            pl.String,
+            "Kind of frame.",
+            values=("native", "inline", "python", "unknown"),
         ),
         Column(
             "function",

@@ -117,7 +117,11 @@ _TRUTHS = re.compile(r"(_foreach_)?(eq|ne|lt|le|gt|ge|logical_\w+|is\w+|all|any|
 _INDICES = re.compile(r"arg(max|min|sort)|searchsorted|bucketize|count_nonzero|nonzero")
 
 
-def family_of(op: str, tags: set[str], known: dict[str, str]) -> str | None:
+def family_of(
+    op: str,
+    tags: set[str],
+    known: dict[str, str],
+) -> str | None:
     """Return the family of an op; None if no rule gives one."""
     if (family := _by_name(op)) is not None:
         return family
@@ -197,7 +201,10 @@ def registry() -> dict[str, list[str]]:
             tags = {str(tag).rpartition(".")[2] for tag in overload.tags}
             schemas.setdefault(op, []).append((schema, tags))
     families: dict[str, str] = {}
-    for op in sorted(schemas, key=lambda name: (name.startswith("_foreach_"), len(name), name)):
+    for op in sorted(
+        schemas,
+        key=lambda name: (name.startswith("_foreach_"), len(name), name),
+    ):
         tags = set().union(*(tags for _, tags in schemas[op]))
         if (family := family_of(op, tags, families)) is not None:
             families[op] = family

@@ -52,7 +52,10 @@ def main() -> None:
     print(f"{sum(by_test.values()):8.1f} s in {len(by_test)} tests")
     for times, n_printed in ((by_file, len(by_file)), (by_test, PRINTED_TESTS)):
         print()
-        for name, seconds in sorted(times.items(), key=lambda pair: -pair[1])[:n_printed]:
+        for name, seconds in sorted(
+            times.items(),
+            key=lambda pair: -pair[1],
+        )[:n_printed]:
             print(f"{seconds:8.1f} s {name}")
 
 

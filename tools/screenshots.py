@@ -42,7 +42,10 @@ SCHEMES = {"light": "1", "dark": "0"}
 
 def main(names: list[str]) -> None:
     """Draw the named pages, by default all."""
-    chromium = next(filter(None, map(shutil.which, ("chromium", "google-chrome"))), None)
+    chromium = next(
+        filter(None, map(shutil.which, ("chromium", "google-chrome"))),
+        None,
+    )
     if chromium is None:
         raise SystemExit("screenshots need chromium: apt-get install chromium")
     for name in names or PAGES:
@@ -58,14 +61,22 @@ def main(names: list[str]) -> None:
                 for scheme in SCHEMES:
                     target = folder / f"{name}-{width}-{scheme}.png"
                     _draw(
-                        [chromium, f"--user-data-dir={work}/profile"], file, target, (width, height)
+                        [chromium, f"--user-data-dir={work}/profile"],
+                        file,
+                        target,
+                        (width, height),
                     )
                     print(target.relative_to(ROOT))
         if name == IN_README:
             shutil.copyfile(folder / f"{name}-1280-light.png", ROOT / "docs" / "report.png")
 
 
-def _draw(browser: list[str], file: Path, target: Path, size: tuple[int, int]) -> None:
+def _draw(
+    browser: list[str],
+    file: Path,
+    target: Path,
+    size: tuple[int, int],
+) -> None:
     """Draw a page of a file in a window of a size; the target's name says in which colours."""
     scheme = target.stem.rpartition("-")[2]
     options = [
@@ -81,7 +92,10 @@ def _draw(browser: list[str], file: Path, target: Path, size: tuple[int, int]) -
         f"--screenshot={target}",
     ]
     subprocess.run(
-        [*browser, *options, file.as_uri()], check=True, capture_output=True, timeout=120
+        [*browser, *options, file.as_uri()],
+        check=True,
+        capture_output=True,
+        timeout=120,
     )
 
 

@@ -52,7 +52,10 @@ def main(folder: Path) -> None:
         target = folder / file.relative_to(ROOT)
         target.parent.mkdir(parents=True, exist_ok=True)
         if file.suffix == ".md":
-            text = LINK.sub(partial(_to_page, file), file.read_text(encoding="utf-8"))
+            text = LINK.sub(
+                partial(_to_page, file),
+                file.read_text(encoding="utf-8"),
+            )
             target.write_text(_filled(text, folder))
         else:
             shutil.copyfile(file, target)
@@ -66,7 +69,10 @@ def files() -> list[Path]:
         file = waiting.pop()
         if file not in linked_files and file.suffix == ".md":
             links = LINK.findall(file.read_text(encoding="utf-8"))
-            waiting += filter(None, (linked(file, link) for _, link, _ in links))
+            waiting += filter(
+                None,
+                (linked(file, link) for _, link, _ in links),
+            )
         linked_files.add(file)
     return sorted(linked_files)
 
@@ -101,7 +107,10 @@ def unfolded(text: str) -> str:
 def _filled(text: str, folder: Path) -> str:
     """Replace the marks for answers and the gallery, and write the reports that these link to."""
     text = unfolded(text)
-    text = ANSWER.sub(lambda match: _answer(match[1], match[2], folder), text)
+    text = ANSWER.sub(
+        lambda match: _answer(match[1], match[2], folder),
+        text,
+    )
     return (
         text.replace("<!-- gallery -->", _gallery(folder)) if "<!-- gallery -->" in text else text
     )

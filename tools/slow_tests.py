@@ -37,7 +37,12 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     """Append the name of a test and its processor time to the file of times."""
     began = time.process_time()
     yield
-    line = json.dumps([item.nodeid.partition("[")[0], time.process_time() - began])
+    line = json.dumps(
+        [
+            item.nodeid.partition("[")[0],
+            time.process_time() - began,
+        ]
+    )
     with Path(os.environ[_FILE]).open("a", encoding="utf-8") as stream:
         stream.write(line + "\n")
 
@@ -67,7 +72,10 @@ def main() -> int:
             check=False,
         ).returncode
         times = [tuple(json.loads(line)) for line in file.read_text().splitlines()]
-    LIST.write_text("".join(f"{name}\n" for name in slow_tests(times)), encoding="utf-8")
+    LIST.write_text(
+        "".join(f"{name}\n" for name in slow_tests(times)),
+        encoding="utf-8",
+    )
     return code
 
 

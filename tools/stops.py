@@ -72,7 +72,14 @@ def follow(command: Callable[[], object]) -> Walk:
         if event != "call" or code in called or code.co_name.startswith("<"):
             return
         called.add(code)
-        if isinstance(getattr(type(frame.f_locals.get("self")), code.co_name, None), property):
+        if isinstance(
+            getattr(
+                type(frame.f_locals.get("self")),
+                code.co_name,
+                None,
+            ),
+            property,
+        ):
             return
         module = _module(code.co_filename)
         if module is not None and stops[-1:] != [module]:
@@ -121,7 +128,11 @@ def _in_one_thread() -> Iterator[None]:
     """Let pools of threads do their work in this thread, so that each walk has one order."""
 
     def submit(
-        _: object, function: Callable[..., Any], /, *arguments: Any, **more: Any
+        _: object,
+        function: Callable[..., Any],
+        /,
+        *arguments: Any,
+        **more: Any,
     ) -> futures.Future[Any]:
         return _Later(lambda: function(*arguments, **more))
 
@@ -139,7 +150,15 @@ def walks() -> dict[str, Walk]:
     """Follow four commands on one capture: verdict, page of a report, collect and report."""
     with tempfile.TemporaryDirectory() as folder:
         stored = Path(folder) / "trace.tracelens"
-        collect = follow(lambda: _run("collect", "files", str(CAPTURE), "--out", str(stored)))
+        collect = follow(
+            lambda: _run(
+                "collect",
+                "files",
+                str(CAPTURE),
+                "--out",
+                str(stored),
+            )
+        )
         report = build_report(tl.open(stored))
         return {
             "verdict": follow(lambda: tl.analyses.verdict(tl.open(stored))),

@@ -49,7 +49,12 @@ class Limits:
 _PROSE = "samples/accuracy/blind_texts.py"
 _AS_THEY_RAN = "samples/blind/"
 LIMITS = (
-    Limits(("collectors", "schemas", "tracelens"), 11.3, 0.006, (1, 0, 0, 0, 0, 110)),
+    Limits(
+        ("collectors", "schemas", "tracelens"),
+        11.3,
+        0.006,
+        (1, 0, 0, 0, 0, 110),
+    ),
     Limits(
         ("benchmarks", "samples", "tools"),
         11.5,
@@ -112,7 +117,11 @@ def examine(groups: Iterable[Limits] = LIMITS) -> dict[str, Package]:
                 if is_link or str(inside).startswith(limits.left_out):
                     continue
                 package = packages.setdefault(str(inside.parent), Package())
-                _examine_file(file.read_text(encoding="utf-8"), str(inside), package)
+                _examine_file(
+                    file.read_text(encoding="utf-8"),
+                    str(inside),
+                    package,
+                )
     return packages
 
 
@@ -126,7 +135,10 @@ def _examine_file(text: str, where: str, package: Package) -> None:
         if name in VAGUE_NAMES:
             package.vague_names.append(f"{where}:{line}")
     for node, doc in _docstrings(tree):
-        span = range(doc.lineno, (doc.end_lineno or doc.lineno) + 1)
+        span = range(
+            doc.lineno,
+            (doc.end_lineno or doc.lineno) + 1,
+        )
         doc_lines |= set(span)
         for finding in findings(node, str(doc.value)):
             package.findings[finding].append(f"{where}:{doc.lineno}")
@@ -134,7 +146,12 @@ def _examine_file(text: str, where: str, package: Package) -> None:
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type not in _NO_CODE and token.start[0] not in doc_lines:
             package.n_tokens += 1
-            code_lines |= set(range(token.start[0], token.end[0] + 1))
+            code_lines |= set(
+                range(
+                    token.start[0],
+                    token.end[0] + 1,
+                )
+            )
     package.n_lines += len(code_lines)
     wide_code = [number for number in sorted(code_lines) if len(lines[number - 1]) > WIDTH]
     package.findings["wide code"] += [f"{where}:{number}" for number in wide_code]
@@ -237,7 +254,10 @@ def _within(limits: Limits, packages: dict[str, Package]) -> dict[str, Package]:
 def vague_share(packages: dict[str, Package]) -> float:
     """Return the share of all local names that do not say what a value is."""
     n_vague = sum(len(package.vague_names) for package in packages.values())
-    return n_vague / max(1, sum(package.n_names for package in packages.values()))
+    return n_vague / max(
+        1,
+        sum(package.n_names for package in packages.values()),
+    )
 
 
 def totals(packages: dict[str, Package]) -> dict[str, int]:
@@ -254,7 +274,11 @@ def exceeded(packages: dict[str, Package]) -> list[str]:
 
 def _exceeded(limits: Limits, packages: dict[str, Package]) -> list[str]:
     """Name those of one group's limits that are exceeded."""
-    counts = zip(totals(packages).items(), limits.findings, strict=True)
+    counts = zip(
+        totals(packages).items(),
+        limits.findings,
+        strict=True,
+    )
     too_many = [f"{name}: {count} > {limit}" for (name, count), limit in counts if count > limit]
     dense = [
         f"{name}: {package.n_tokens / package.n_lines:.1f} tokens a line"

@@ -259,10 +259,24 @@ def build_report(  # noqa: PLR0913 - one parameter an input
     def run(analysis: Analysis) -> Section:
         if refused and analysis.of_one_program:
             return Section(analysis, analysis.result.empty(), [], refused)
-        return run_section(analysis, trace, base, rules, peaks, frame=frames.get(analysis.name))
+        return run_section(
+            analysis,
+            trace,
+            base,
+            rules,
+            peaks,
+            frame=frames.get(analysis.name),
+        )
 
     sections = _in_two_threads(chosen, run)
-    report = Report(trace, base, sections, bool(names), refused, rules=rules)
+    report = Report(
+        trace,
+        base,
+        sections,
+        bool(names),
+        refused,
+        rules=rules,
+    )
     if names:
         return report
     with blame_rows(*_given(trace, base)):
@@ -270,7 +284,8 @@ def build_report(  # noqa: PLR0913 - one parameter an input
 
 
 def _in_two_threads(
-    chosen: Sequence[Analysis], run: Callable[[Analysis], Section]
+    chosen: Sequence[Analysis],
+    run: Callable[[Analysis], Section],
 ) -> list[Section]:
     """Run the analyses in two threads; return each analysis's section.
 
@@ -287,7 +302,11 @@ def _in_two_threads(
             except IndexError:
                 return
             if len(chosen) > 1:
-                log_share(_LOG, Share(len(sections), len(chosen)), analysis.name)
+                log_share(
+                    _LOG,
+                    Share(len(sections), len(chosen)),
+                    analysis.name,
+                )
             sections[analysis.name] = run(analysis)
 
     with ThreadPoolExecutor(1) as pool:
@@ -310,13 +329,25 @@ def build_query(trace: Trace, sql: str) -> Report:
     frame = trace.sql(sql)
     known = {column.name: column for table in TABLES.values() for column in table}
     columns = [
-        replace(known.get(name, Column(name, dtype, "")), dtype=dtype, nullable=True, values=())
+        replace(
+            known.get(name, Column(name, dtype, "")),
+            dtype=dtype,
+            nullable=True,
+            values=(),
+        )
         for name, dtype in frame.schema.items()
     ]
     analysis = Analysis(
-        sql, Table("query", "A row that the query selects.", tuple(columns)), trace.sql
+        sql,
+        Table("query", "A row that the query selects.", tuple(columns)),
+        trace.sql,
     )
-    return Report(trace, None, [Section(analysis, frame, [], is_query=True)], is_asked=True)
+    return Report(
+        trace,
+        None,
+        [Section(analysis, frame, [], is_query=True)],
+        is_asked=True,
+    )
 
 
 def _applies(analysis: Analysis, trace: Trace, base: Trace | None) -> bool:
@@ -367,7 +398,12 @@ def run_section(  # noqa: PLR0913 - one parameter an input
                 is_process=not trace.has("kernels"),
             )
     except MissingTableError as error:
-        return Section(analysis, analysis.result.empty(), [], str(error))
+        return Section(
+            analysis,
+            analysis.result.empty(),
+            [],
+            str(error),
+        )
 
 
 def _charts(analysis: Analysis, frame: pl.DataFrame) -> Sequence[Chart]:

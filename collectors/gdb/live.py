@@ -187,7 +187,13 @@ class _Live:
             f"set environment SHELL {shell}" if shell else "unset environment SHELL"
         )
         unset = ",".join(name for name in ("LINES", "COLUMNS") if name not in os.environ)
-        words = [*LAUNCH, "under_gdb", *map(str, streams), unset, str(os.getpid())]
+        words = [
+            *LAUNCH,
+            "under_gdb",
+            *map(str, streams),
+            unset,
+            str(os.getpid()),
+        ]
         session.ask_console(f"set exec-wrapper {shlex.join(words)}")
         self.breakpoints.insert(session)
 
@@ -322,7 +328,10 @@ class _Live:
             diagnostics=self.diagnostics,
         )
         return LiveStacks(
-            [capture], outcome.exit_code, tuple(remarks), hit_seconds=tuple(self.hit_seconds)
+            [capture],
+            outcome.exit_code,
+            tuple(remarks),
+            hit_seconds=tuple(self.hit_seconds),
         )
 
 

@@ -95,9 +95,14 @@ def read(path: Path, *, implementation: str | None = None) -> list[Capture]:
     )
     count_losses(kept, diagnostics)
     tables = stack_tables(
-        kept, implementation or os.fsencode(path.stem).decode(errors="replace"), log.process_id
+        kept,
+        implementation or os.fsencode(path.stem).decode(errors="replace"),
+        log.process_id,
     )
-    version = next((match[1] for line in lines if (match := _VERSION.match(line))), None)
+    version = next(
+        (match[1] for line in lines if (match := _VERSION.match(line))),
+        None,
+    )
     return [
         Capture(
             kind=KIND,
@@ -235,7 +240,11 @@ class _Log(Struct):
         self._close()
         if last is None or level <= last or self._source_shown:
             self.stops.append(
-                Stop(thread=self._thread, thread_id=self._thread_id, truncated=level > 0)
+                Stop(
+                    thread=self._thread,
+                    thread_id=self._thread_id,
+                    truncated=level > 0,
+                )
             )
             self._source_shown = False
         elif level > last + 1:
@@ -264,7 +273,11 @@ class _Log(Struct):
         if self._parts:
             level, address = self._head
             self.stops[-1].frames.append(
-                StackFrame(level, address, split_frame(" ".join(self._parts)))
+                StackFrame(
+                    level,
+                    address,
+                    split_frame(" ".join(self._parts)),
+                )
             )
             self._parts = []
 

@@ -116,7 +116,10 @@ def _frame(frame: dict[str, object]) -> PythonFrame:
         place,
         line if isinstance(line, int) and line > 0 else None,
     )
-    return PythonFrame(printed, bool(frame.get("is_entry", True) or frame.get("is_shim_entry")))
+    return PythonFrame(
+        printed,
+        bool(frame.get("is_entry", True) or frame.get("is_shim_entry")),
+    )
 
 
 def _is_trampoline(frame: dict[str, object]) -> bool:
@@ -248,7 +251,14 @@ def merge(native: Sequence[StackFrame], placing: Placing) -> list[StackFrame]:
     for i, frame in enumerate(native):
         for python_frame in inside.get(i, ()):
             merged.append(StackFrame(len(merged), None, python_frame.printed, is_python=True))
-        merged.append(StackFrame(len(merged), frame.address, frame.printed, frame.has_debug_info))
+        merged.append(
+            StackFrame(
+                len(merged),
+                frame.address,
+                frame.printed,
+                frame.has_debug_info,
+            )
+        )
     return merged
 
 

@@ -59,7 +59,11 @@ class Libraries:
         """Handle gdb's notice `=library-loaded`."""
         if name := file_name(str(payload.get("target-name", payload.get("id", "")))):
             self._ranges[str(payload.get("id", name))] = [
-                (int(item["from"], 16), int(item["to"], 16), name)
+                (
+                    int(item["from"], 16),
+                    int(item["to"], 16),
+                    name,
+                )
                 for item in payload.get("ranges", [])
                 if isinstance(item, dict) and "from" in item and "to" in item
             ]
@@ -75,7 +79,10 @@ class Libraries:
         """
         number = int(address, 16) if address is not None else -1
         spans = (span for spans in self._ranges.values() for span in spans)
-        return next((name for low, high, name in spans if low <= number < high), None)
+        return next(
+            (name for low, high, name in spans if low <= number < high),
+            None,
+        )
 
     def look_up(self, session: Session, libraries: Iterable[str | None]) -> None:
         """Ask gdb which object files have debug information.
@@ -143,7 +150,12 @@ class StopReader:
             )["value"]
         except (RefusedError, KeyError, IndexError):
             return False
-        call = _Call(function, library, str(caller.get("addr")), str(stack_pointer))
+        call = _Call(
+            function,
+            library,
+            str(caller.get("addr")),
+            str(stack_pointer),
+        )
         before = self._calls.get(thread)
         jumped = (
             before is not None
@@ -187,9 +199,15 @@ class StopReader:
         """Add the system's thread, the libraries' build kinds and Python's frames."""
         stop.process_id = self.process_id
         stop.thread_id = self._lwp(session, stop.thread or "")
-        self.libraries.look_up(session, {frame.printed.library for frame in stop.frames})
+        self.libraries.look_up(
+            session,
+            {frame.printed.library for frame in stop.frames},
+        )
         stop.frames = [
-            replace(frame, has_debug_info=self.libraries.debug.get(frame.printed.library or ""))
+            replace(
+                frame,
+                has_debug_info=self.libraries.debug.get(frame.printed.library or ""),
+            )
             for frame in stop.frames
         ]
         if stop.frames[0].printed.raw_function == UNKNOWN_FUNCTION:
@@ -247,7 +265,11 @@ class StopReader:
                 frame
                 if frame.printed.library
                 else replace(
-                    frame, printed=replace(frame.printed, library=self.libraries.at(frame.address))
+                    frame,
+                    printed=replace(
+                        frame.printed,
+                        library=self.libraries.at(frame.address),
+                    ),
                 )
             )
             for frame in frames

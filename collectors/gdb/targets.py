@@ -87,7 +87,10 @@ def resolve(command: Sequence[str]) -> list[str]:
 
 def find_py_spy() -> str | None:
     """Return the path of py-spy, beside this Python or on PATH; None if it is not installed."""
-    return shutil.which("py-spy", path=str(Path(sys.executable).parent)) or shutil.which("py-spy")
+    return shutil.which(
+        "py-spy",
+        path=str(Path(sys.executable).parent),
+    ) or shutil.which("py-spy")
 
 
 def _first_line(path: str) -> str | None:

@@ -118,7 +118,10 @@ def by_process(
 
 
 def _rank_of(
-    name: str, frame: pl.DataFrame, processes: pl.Series, owners: pl.DataFrame
+    name: str,
+    frame: pl.DataFrame,
+    processes: pl.Series,
+    owners: pl.DataFrame,
 ) -> pl.Series:
     """Return each row's rank, by its process or, for a sample, by its GPU.
 
@@ -299,11 +302,16 @@ def _last_moment(raw: dict[str, pl.DataFrame]) -> int | None:
     """Return the last recorded end of anything; None when nothing was recorded."""
     last = (pl.col("start_ns") + pl.col("duration_ns")).max()
     ends = [frame.select(last).item() for frame in raw.values() if "duration_ns" in frame.columns]
-    return max((end for end in ends if isinstance(end, int)), default=None)
+    return max(
+        (end for end in ends if isinstance(end, int)),
+        default=None,
+    )
 
 
 def _one_numbering(
-    raw: dict[str, pl.DataFrame], devices: pl.DataFrame, diagnostics: Diagnostics
+    raw: dict[str, pl.DataFrame],
+    devices: pl.DataFrame,
+    diagnostics: Diagnostics,
 ) -> pl.DataFrame:
     """Return the devices, numbered so that each GPU has one device_id.
 

@@ -59,13 +59,22 @@ NONE_U32 = 2**32 - 1
 """CUPTI's value for a synchronization without a stream, device or event."""
 
 
-def word(code: pl.Expr, words: dict[int, str], default: str | None = "unknown") -> pl.Expr:
+def word(
+    code: pl.Expr,
+    words: dict[int, str],
+    default: str | None = "unknown",
+) -> pl.Expr:
     """Return the words for codes, as Categorical.
 
     A code that is absent or not listed becomes `default`.
     """
     categories = pl.Series(list(words.values()), dtype=pl.Categorical)
-    named = code.replace_strict(list(words), categories, default=None, return_dtype=pl.Categorical)
+    named = code.replace_strict(
+        list(words),
+        categories,
+        default=None,
+        return_dtype=pl.Categorical,
+    )
     return named if default is None else named.fill_null(default)
 
 

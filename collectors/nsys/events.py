@@ -43,7 +43,9 @@ def api_calls(session: Session) -> pl.DataFrame:
         _calls(session, table, raw)
         for table in API_TABLES
         for raw in session.chunks(
-            table, ["start", "end", "nameId"], ["eventClass", "globalTid", "correlationId"]
+            table,
+            ["start", "end", "nameId"],
+            ["eventClass", "globalTid", "correlationId"],
         )
     )
 
@@ -57,7 +59,10 @@ def _calls(session: Session, table: str, raw: pl.DataFrame) -> pl.DataFrame:
     source = enums.word(pl.col("eventClass"), enums.API_CLASSES, default=None)
     if not raw["eventClass"].is_in(list(enums.API_CLASSES)).all(ignore_nulls=False):
         source = pl.coalesce(source, by_name)
-    calls = session.intervals(table, raw.with_columns(name).with_columns(source_api=source))
+    calls = session.intervals(
+        table,
+        raw.with_columns(name).with_columns(source_api=source),
+    )
     return narrow(
         calls.select(
             pl.col("source_api", "raw_api", "start_ns", "duration_ns"),
@@ -76,11 +81,24 @@ def kernels(session: Session) -> pl.DataFrame:
     """
     table = f"{_ACTIVITY}KERNEL"
     needed = ["start", "end", "deviceId", "demangledName"]
-    launched = session.chunks(table, needed, [*_WORK[1:], *_LAUNCH, "shortName"])
-    parts = (
-        _kernels(session, table, raw.with_columns(_kernel_names(session, raw))) for raw in launched
+    launched = session.chunks(
+        table,
+        needed,
+        [*_WORK[1:], *_LAUNCH, "shortName"],
     )
-    replayed = session.chunks(WHOLE_GRAPHS, ["start", "end"], [*_WORK, "graphId", "graphExecId"])
+    parts = (
+        _kernels(
+            session,
+            table,
+            raw.with_columns(_kernel_names(session, raw)),
+        )
+        for raw in launched
+    )
+    replayed = session.chunks(
+        WHOLE_GRAPHS,
+        ["start", "end"],
+        [*_WORK, "graphId", "graphExecId"],
+    )
     graphs = (_kernels(session, WHOLE_GRAPHS, _as_launches(raw)) for raw in replayed)
     return together(chain(parts, graphs))
 
@@ -88,9 +106,10 @@ def kernels(session: Session) -> pl.DataFrame:
 def _kernel_names(session: Session, raw: pl.DataFrame) -> pl.Series:
     name = session.named(raw["demangledName"])
     if name.null_count():
-        name = name.zip_with(name.is_not_null(), session.named(raw["shortName"])).fill_null(
-            "unknown"
-        )
+        name = name.zip_with(
+            name.is_not_null(),
+            session.named(raw["shortName"]),
+        ).fill_null("unknown")
     return name.alias("name")
 
 
@@ -162,7 +181,11 @@ def memcpys(session: Session) -> pl.DataFrame:
             pl.col("bytes").alias("size_bytes"),
             *_WORK_COLUMNS,
         )
-        for raw in session.chunks(table, needed, [*_WORK[1:], "srcKind", "dstKind"])
+        for raw in session.chunks(
+            table,
+            needed,
+            [*_WORK[1:], "srcKind", "dstKind"],
+        )
     )
     return together(map(narrow, parts))
 
@@ -192,7 +215,9 @@ def memsets(session: Session) -> pl.DataFrame:
             *_WORK_COLUMNS,
         )
         for raw in session.chunks(
-            table, ["start", "end", "deviceId", "bytes"], [*_WORK[1:], "value", "memKind"]
+            table,
+            ["start", "end", "deviceId", "bytes"],
+            [*_WORK[1:], "value", "memKind"],
         )
     )
     return together(map(narrow, parts))
@@ -218,7 +243,13 @@ def _waits(session: Session, table: str, raw: pl.DataFrame) -> pl.DataFrame:
         for name in ("deviceId", "contextId", "streamId")
     }
     work = _work(
-        session, table, raw.with_columns(**absent, graphNodeId=pl.lit(None, pl.Int64)), device=False
+        session,
+        table,
+        raw.with_columns(
+            **absent,
+            graphNodeId=pl.lit(None, pl.Int64),
+        ),
+        device=False,
     )
     return work.select(
         enums.word(code, enums.SYNCHRONIZATIONS).alias("kind"),
@@ -229,13 +260,21 @@ def _waits(session: Session, table: str, raw: pl.DataFrame) -> pl.DataFrame:
 
 
 def _work(
-    session: Session, table: str, raw: pl.DataFrame, *needed: str, device: bool = True
+    session: Session,
+    table: str,
+    raw: pl.DataFrame,
+    *needed: str,
+    device: bool = True,
 ) -> pl.DataFrame:
     """Return device events with the columns that all kinds of work share.
 
     process_id is None if the export has none.
     """
-    frame = session.intervals(table, raw, [*needed, *(["deviceId"] if device else [])])
+    frame = session.intervals(
+        table,
+        raw,
+        [*needed, *(["deviceId"] if device else [])],
+    )
     return frame.with_columns(
         device_id=pl.col("deviceId"),
         context_id=pl.col("contextId"),

@@ -40,7 +40,10 @@ _HEADER = 2
 _LENGTH, _NODES, _BUFFERS, _COMPRESSION = 0, 1, 2, 3
 
 
-def wanted(integers: Iterable[str] = (), texts: Iterable[str] = ()) -> dict[str, DataType]:
+def wanted(
+    integers: Iterable[str] = (),
+    texts: Iterable[str] = (),
+) -> dict[str, DataType]:
     """Return a schema: the columns to read from an export, each with its wanted dtype."""
     columns: dict[str, DataType] = dict.fromkeys(integers, pl.Int64)
     return columns | dict.fromkeys(texts, pl.String)
@@ -54,7 +57,11 @@ def chunk_rows(columns: Collection[str]) -> int:
 class Export(ABC):
     """One export. All formats yield the same frames."""
 
-    def __init__(self, path: Path, columns: Mapping[str, frozenset[str]]) -> None:
+    def __init__(
+        self,
+        path: Path,
+        columns: Mapping[str, frozenset[str]],
+    ) -> None:
         self.path = path
         self.columns = columns
 
@@ -69,7 +76,12 @@ class Export(ABC):
         unsigned ones above its range wrap around, as in SQLite. Raises SourceError if the table
         cannot be read to its end.
         """
-        return pl.concat([pl.DataFrame(schema=dict(columns)), *self.chunks(table, columns)])
+        return pl.concat(
+            [
+                pl.DataFrame(schema=dict(columns)),
+                *self.chunks(table, columns),
+            ]
+        )
 
     def chunks(self, table: str, columns: Mapping[str, DataType]) -> Iterator[pl.DataFrame]:
         """Yield the rows of `frame` in chunks of some million cells.
@@ -95,7 +107,16 @@ class Export(ABC):
 
     def _nothing(self, table: str) -> pl.DataFrame:
         """Return a frame with as many rows as the table, without any of its columns."""
-        return pl.DataFrame({"": pl.repeat(None, self.n_rows(table), dtype=pl.Int8, eager=True)})
+        return pl.DataFrame(
+            {
+                "": pl.repeat(
+                    None,
+                    self.n_rows(table),
+                    dtype=pl.Int8,
+                    eager=True,
+                )
+            }
+        )
 
     def broken(self, table: str, error: BaseException) -> SourceError:
         """Return the error for a table that cannot be read."""
@@ -247,13 +268,16 @@ def _spread(file: Path, table: pa.Table) -> pa.Table:
                 pc.binary_length(chunk.dictionary).take(chunk.indices) for chunk in column.chunks
             )
             _check_size(
-                file, sum(pc.sum(lengths.cast(pa.int64())).as_py() or 0 for lengths in chunks)
+                file,
+                sum(pc.sum(lengths.cast(pa.int64())).as_py() or 0 for lengths in chunks),
             )
             is_text = pa.types.is_string(column.type.value_type) or pa.types.is_large_string(
                 column.type.value_type
             )
             table = table.set_column(
-                number, name, column.cast(pa.large_string() if is_text else pa.large_binary())
+                number,
+                name,
+                column.cast(pa.large_string() if is_text else pa.large_binary()),
             )
     return table
 
@@ -337,7 +361,10 @@ def batch_bytes(stream: pa.NativeFile) -> Iterator[int]:
 
 
 def _sizes(head: memoryview, body: memoryview) -> int:
-    batch = _indirect(head, _field(head, _indirect(head, 0), _HEADER))
+    batch = _indirect(
+        head,
+        _field(head, _indirect(head, 0), _HEADER),
+    )
     n_columns, buffers = _vector(head, batch, _NODES)[1], _vector(head, batch, _BUFFERS)
     lengths = [_int64(head, buffers[0] + 16 * k + 8) for k in range(buffers[1])]
     if _field(head, batch, _COMPRESSION):

@@ -105,7 +105,12 @@ def run(
     return Run(captures, exit_code, remarks)
 
 
-def _run_under(tool: Nsys, command: Sequence[str], options: Options, folder: Path) -> int:
+def _run_under(
+    tool: Nsys,
+    command: Sequence[str],
+    options: Options,
+    folder: Path,
+) -> int:
     """Run the program under nsys; return its exit code, 128+n for signal n."""
     noted = folder / "exit_code"
     profile = [
@@ -116,7 +121,15 @@ def _run_under(tool: Nsys, command: Sequence[str], options: Options, folder: Pat
         f"--output={folder / _NAME}",
     ]
     exit_code = run_program(
-        [*profile, sys.executable, "-I", "-S", str(_KEEP_EXIT_CODE), str(noted), *command]
+        [
+            *profile,
+            sys.executable,
+            "-I",
+            "-S",
+            str(_KEEP_EXIT_CODE),
+            str(noted),
+            *command,
+        ]
     )
     text = noted.read_text() if noted.exists() else ""
     return int(text) if text.isdecimal() else exit_code

@@ -148,7 +148,9 @@ def devices(export: Export) -> pl.DataFrame:
     )
     if seen.is_empty():
         seen = gpus.select(
-            gpuId="id", cudaId=pl.coalesce("cuDevice", "id"), pid=pl.lit(None, pl.Int64)
+            gpuId="id",
+            cudaId=pl.coalesce("cuDevice", "id"),
+            pid=pl.lit(None, pl.Int64),
         )
     major, minor = pl.coalesce("computeMajor", "smMajor"), pl.coalesce("computeMinor", "smMinor")
     return seen.join(gpus, left_on="gpuId", right_on="id", maintain_order="left").select(
@@ -206,7 +208,12 @@ def note_losses(export: Export, diagnostics: Diagnostics) -> None:
     """Count the export's rows that the trace lacks, and nsys's own warnings."""
 
     def count(severity: str, code: str, table: str, text: str) -> None:
-        diagnostics.add(severity, code, text, export.n_rows(table) if export.has(table) else 0)
+        diagnostics.add(
+            severity,
+            code,
+            text,
+            export.n_rows(table) if export.has(table) else 0,
+        )
 
     text = (
         "replays of CUDA graphs were recorded whole: each counts as one kernel, named CUDA graph N;"

@@ -55,9 +55,18 @@ def spans(session: Session, end_ns: Callable[[], int | None]) -> pl.DataFrame:
     return together(_of_table(session, table, end_ns) for table in tables or ["NVTX_EVENTS"])
 
 
-def _of_table(session: Session, table: str, end_ns: Callable[[], int | None]) -> pl.DataFrame:
+def _of_table(
+    session: Session,
+    table: str,
+    end_ns: Callable[[], int | None],
+) -> pl.DataFrame:
     parts, created = [], []
-    for raw in session.chunks(table, _NEEDED, ["end", "textId", "domainId"], ["text"]):
+    for raw in session.chunks(
+        table,
+        _NEEDED,
+        ["end", "textId", "domainId"],
+        ["text"],
+    ):
         named = raw.with_columns(
             name=_names(session, raw),
             process_id=process_of("globalTid"),
@@ -97,11 +106,17 @@ def _classified(ranges: pl.DataFrame) -> pl.DataFrame:
 def _names(session: Session, raw: pl.DataFrame) -> pl.Series:
     """Return the text of each row, inline or by its id; None if it has none."""
     written = raw["text"].cast(pl.Categorical)
-    return written.zip_with(written.is_not_null(), session.named(raw["textId"]))
+    return written.zip_with(
+        written.is_not_null(),
+        session.named(raw["textId"]),
+    )
 
 
 def _ranges(
-    session: Session, table: str, raw: pl.DataFrame, end_ns: Callable[[], int | None]
+    session: Session,
+    table: str,
+    raw: pl.DataFrame,
+    end_ns: Callable[[], int | None],
 ) -> pl.DataFrame:
     """Return the ranges and marks among the rows, as raw spans with their domainId."""
     kind = pl.col("eventType")
@@ -120,7 +135,10 @@ def _ranges(
         .then(pl.max_horizontal("start", last))
         .otherwise("end")
     )
-    path = each_once(chosen["name"], lambda name: name.str.extract(_MODULE)).alias("exact_path")
+    path = each_once(
+        chosen["name"],
+        lambda name: name.str.extract(_MODULE),
+    ).alias("exact_path")
     chosen = chosen.with_columns(path)
     return session.intervals(table, chosen).select(
         enums.word(kind, _CATEGORIES | dict.fromkeys(enums.MARK, "mark")).alias("category"),
@@ -144,15 +162,23 @@ def _with_domains(ranges: pl.DataFrame, created: pl.DataFrame) -> pl.DataFrame:
     if domains.is_empty():
         return ranges
     domains = domains.select(
-        pl.col("process_id"), pl.col("domainId").cast(ranges.schema["domainId"]), domain="name"
+        pl.col("process_id"),
+        pl.col("domainId").cast(ranges.schema["domainId"]),
+        domain="name",
     )
     seen = ranges.select(*keys, "category").unique().join(domains, on=keys)
     named = seen.with_columns(
-        longer=pl.concat_str(pl.col("category", "domain").cast(pl.String), separator=" ").cast(
-            pl.Categorical
-        )
+        longer=pl.concat_str(
+            pl.col("category", "domain").cast(pl.String),
+            separator=" ",
+        ).cast(pl.Categorical)
     ).drop("domain")
-    joined = ranges.join(named, on=[*keys, "category"], how="left", maintain_order="left")
+    joined = ranges.join(
+        named,
+        on=[*keys, "category"],
+        how="left",
+        maintain_order="left",
+    )
     return joined.with_columns(category=pl.coalesce("longer", "category")).drop("longer")
 
 
@@ -165,7 +191,8 @@ def _find_layers(ranges: pl.DataFrame) -> pl.Series:
     """
     nothing = pl.repeat(None, ranges.height, dtype=pl.String, eager=True).alias("exact_path")
     rows = each_once(
-        ranges["category"], lambda category: category.str.contains(_TENSORRT)
+        ranges["category"],
+        lambda category: category.str.contains(_TENSORRT),
     ).arg_true()
     if not len(rows):
         return nothing
@@ -219,7 +246,8 @@ def _parsed(texts: pl.Series) -> pl.DataFrame:
         | pl.col("name").str.contains(_BARE)
     )
     parsed = parsed.select(
-        pl.all(), kind=pl.when(is_op).then(pl.lit("op")).when(op_id).then(pl.lit("annotation"))
+        pl.all(),
+        kind=pl.when(is_op).then(pl.lit("op")).when(op_id).then(pl.lit("annotation")),
     )
     named = parsed["kind"].is_not_null()
     kept, rows = parsed.filter(named), rows.filter(named)

@@ -45,7 +45,10 @@ class Session(Struct, frozen=True):
         used = self.names.filter(pl.col("id").is_in(ids.gather(rows).drop_nulls().implode()))
         values = used["value"].cast(pl.Categorical)
         named = ids.gather(rows).replace_strict(
-            used["id"], values, default=None, return_dtype=pl.Categorical
+            used["id"],
+            values,
+            default=None,
+            return_dtype=pl.Categorical,
         )
         return named.gather(places)
 
@@ -71,10 +74,16 @@ class Session(Struct, frozen=True):
                 )
         columns = wanted([*needed, *integers], texts)
         # First a frame without rows, so that an absent table has its columns.
-        return chain([pl.DataFrame(schema=columns)], self.export.chunks(table, columns))
+        return chain(
+            [pl.DataFrame(schema=columns)],
+            self.export.chunks(table, columns),
+        )
 
     def intervals(
-        self, table: str, frame: pl.DataFrame, needed: Sequence[str] = ()
+        self,
+        table: str,
+        frame: pl.DataFrame,
+        needed: Sequence[str] = (),
     ) -> pl.DataFrame:
         """Return the frame with start_ns and duration_ns.
 
@@ -86,7 +95,8 @@ class Session(Struct, frozen=True):
         )
         self._count_broken(table, frame.height - usable.height)
         return usable.with_columns(
-            start_ns=pl.col("start") + self.base_ns, duration_ns=pl.col("end") - pl.col("start")
+            start_ns=pl.col("start") + self.base_ns,
+            duration_ns=pl.col("end") - pl.col("start"),
         )
 
     def moments(self, table: str, frame: pl.DataFrame, column: str) -> pl.DataFrame:
@@ -117,7 +127,10 @@ def read_names(export: Export, diagnostics: Diagnostics) -> pl.DataFrame:
     is_long = names["value"].str.len_chars() > _LONGEST_NAME
     text = f"strings whose end after {_LONGEST_NAME} characters was left out"
     diagnostics.add("loss", "name_cut", text, int(is_long.sum()))
-    cut = pl.format("{}…", pl.col("value").str.head(_LONGEST_NAME))
+    cut = pl.format(
+        "{}…",
+        pl.col("value").str.head(_LONGEST_NAME),
+    )
     return (
         names.with_columns(value=pl.when(is_long).then(cut).otherwise("value"))
         if is_long.any()
@@ -158,7 +171,10 @@ def fitting(table: Table, frame: pl.DataFrame, diagnostics: Diagnostics) -> pl.D
             continue
         fits = pl.col(column.name).is_between(-(2**31), 2**31 - 1) | pl.col(column.name).is_null()
         diagnostics.add(
-            "loss", "number_out_of_range", text, int(frame.select((~fits).sum()).item())
+            "loss",
+            "number_out_of_range",
+            text,
+            int(frame.select((~fits).sum()).item()),
         )
         frame = (
             frame.with_columns(pl.when(fits).then(column.name))

@@ -89,7 +89,10 @@ class SqliteExport(Export):
             raise OSError(first_line(error)) from error
 
     def _row_chunks(
-        self, table: str, columns: Mapping[str, DataType], n_skipped: int
+        self,
+        table: str,
+        columns: Mapping[str, DataType],
+        n_skipped: int,
     ) -> Iterator[pl.DataFrame]:
         """Yield columns read as Python rows, in chunks that bound the memory.
 
@@ -99,7 +102,11 @@ class SqliteExport(Export):
             with closing(_connect(self._uri)) as database:
                 cursor = database.execute(f"{_select(table, columns)} LIMIT -1 OFFSET {n_skipped}")
                 while rows := cursor.fetchmany(_ROWS):
-                    values = zip(columns.items(), zip(*rows, strict=True), strict=True)
+                    values = zip(
+                        columns.items(),
+                        zip(*rows, strict=True),
+                        strict=True,
+                    )
                     yield pl.DataFrame(
                         [_series(name, list(column), dtype) for (name, dtype), column in values]
                     )
@@ -181,9 +188,15 @@ def _series(name: str, values: list[Any], dtype: DataType) -> pl.Series:
         return pl.Series(name, values, dtype)
     except (TypeError, OverflowError, pl.exceptions.PolarsError):
         if dtype == pl.String:
-            return pl.Series(name, [_text(value) for value in values], pl.String)
+            return pl.Series(
+                name,
+                [_text(value) for value in values],
+                pl.String,
+            )
         return pl.Series(
-            name, [value if isinstance(value, int) else None for value in values], pl.Int64
+            name,
+            [value if isinstance(value, int) else None for value in values],
+            pl.Int64,
         )
 
 

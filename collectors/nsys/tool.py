@@ -130,7 +130,9 @@ def candidates() -> Iterator[Path]:
         matches = Path("/").glob(pattern.removeprefix("/"))
         programs = (path for path in matches if shutil.which(path))
         yield from sorted(
-            programs, key=lambda path: [int(n) for n in re.findall(r"\d+", str(path))], reverse=True
+            programs,
+            key=lambda path: [int(n) for n in re.findall(r"\d+", str(path))],
+            reverse=True,
         )
 
 

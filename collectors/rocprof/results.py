@@ -18,7 +18,13 @@ HEAD = b'"rocprofiler-sdk-tool"'
 _GPU = 2
 
 
-_I64: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+_I64: TypeAlias = Annotated[
+    int,
+    msgspec.Meta(
+        ge=-(2**63),
+        le=2**63 - 1,
+    ),
+]
 _Number: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 
 
@@ -158,7 +164,8 @@ def _recorded(process: _Process) -> Recorded:
         | {
             "size_bytes": record.bytes,
             "device_id": ordinals.get(
-                record.dst_agent_id.handle, ordinals.get(record.src_agent_id.handle, 0)
+                record.dst_agent_id.handle,
+                ordinals.get(record.src_agent_id.handle, 0),
             ),
         }
         for record in records.memory_copy
@@ -197,6 +204,10 @@ def _kernels(process: _Process, ordinals: dict[int, int]) -> list[dict[str, Any]
                 "registers_per_thread": symbol.arch_vgpr_count,
             }
             | {"grid_x": grid.x, "grid_y": grid.y, "grid_z": grid.z}
-            | {"block_x": block.x or None, "block_y": block.y or None, "block_z": block.z or None}
+            | {
+                "block_x": block.x or None,
+                "block_y": block.y or None,
+                "block_z": block.z or None,
+            }
         )
     return rows

@@ -71,7 +71,12 @@ def read_rocpd(path: Path) -> Iterator[Recorded]:
     for pid in pids.unique().sort():
         gpus = {ordinal: agent for process, ordinal, agent in agents if process == pid}
         of_pid = [frame.filter(process_id=pid) for frame in (kernels, copies, regions)]
-        yield Recorded(of_pid[0], of_pid[1], of_pid[2], gpus)
+        yield Recorded(
+            of_pid[0],
+            of_pid[1],
+            of_pid[2],
+            gpus,
+        )
 
 
 def _connected(path: Path) -> sqlite3.Connection:
@@ -79,7 +84,9 @@ def _connected(path: Path) -> sqlite3.Connection:
 
 
 def _frame(
-    database: sqlite3.Connection, query: str, schema: dict[str, type[pl.DataType]]
+    database: sqlite3.Connection,
+    query: str,
+    schema: dict[str, type[pl.DataType]],
 ) -> pl.DataFrame:
     """Return the rows that a query selects; a value whose type is not the declared one is None."""
     cursor = database.execute(query)
@@ -87,5 +94,13 @@ def _frame(
     columns = zip(*cursor.fetchall(), strict=True)
     values = dict(zip(names, columns, strict=False))
     return pl.DataFrame(
-        [pl.Series(name, values.get(name, ()), schema[name], strict=False) for name in names]
+        [
+            pl.Series(
+                name,
+                values.get(name, ()),
+                schema[name],
+                strict=False,
+            )
+            for name in names
+        ]
     )

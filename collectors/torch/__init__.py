@@ -136,7 +136,10 @@ def begins_as_trace(path: Path) -> bool:
     Only the beginning of the file is read.
     """
     diagnostics = Diagnostics()
-    text = Text(ByteSource(path, diagnostics).blocks(BLOCK_BYTES), str(path))
+    text = Text(
+        ByteSource(path, diagnostics).blocks(BLOCK_BYTES),
+        str(path),
+    )
     try:
         first = next(Document(text, diagnostics).events(), [])
     except NoTraceError:
@@ -208,7 +211,11 @@ def _as_one_of(capture: Capture, number: int, n_traces: int) -> None:
     )
 
 
-def _with_lines(activities: pl.DataFrame, spans: object, beside: dict[str, Any]) -> pl.DataFrame:
+def _with_lines(
+    activities: pl.DataFrame,
+    spans: object,
+    beside: dict[str, Any],
+) -> pl.DataFrame:
     """Add the recorded lines to call paths, and mark whether each line ran or is a definition's."""
     recorded = spans if isinstance(spans, pl.DataFrame) else None
     earlier = frozenset() if recorded is None else frames_entered_earlier(recorded)
@@ -218,7 +225,11 @@ def _with_lines(activities: pl.DataFrame, spans: object, beside: dict[str, Any])
 
 
 def _capture(
-    path: Path, source: ByteSource, read: ReadEvents, diagnostics: Diagnostics, store: Store | None
+    path: Path,
+    source: ByteSource,
+    read: ReadEvents,
+    diagnostics: Diagnostics,
+    store: Store | None,
 ) -> Capture:
     """Return one trace as tables.
 
@@ -297,7 +308,11 @@ def _recorded(path: Path, read: ReadEvents, diagnostics: Diagnostics) -> _Record
     settings |= {"reader": read.path, **sidecar.step_times(beside)}
     if windows is not None:
         settings |= sidecar.light_step_times(beside)
-    raw["devices"] = devices(facts.get("deviceProperties"), raw.get("kernels"), diagnostics)
+    raw["devices"] = devices(
+        facts.get("deviceProperties"),
+        raw.get("kernels"),
+        diagnostics,
+    )
     if "collectives" in raw:
         raw["collectives"] = with_group_ranks(raw["collectives"], facts)
     n_ranks = integer(distributed(facts).get(WORLD_SIZE))
@@ -307,7 +322,9 @@ def _recorded(path: Path, read: ReadEvents, diagnostics: Diagnostics) -> _Record
 
 
 def _light_window(
-    light: Path, raw: dict[str, pl.DataFrame], diagnostics: Diagnostics
+    light: Path,
+    raw: dict[str, pl.DataFrame],
+    diagnostics: Diagnostics,
 ) -> Windows | None:
     """Merge the file of a live capture's second, light window into the tables.
 
@@ -336,7 +353,8 @@ COLLECTOR = Collector(
     read=read,
     fills={
         **dict.fromkeys(
-            ("spans", "sites", "steps", "activities", "counters", "devices", "ranks"), ""
+            ("spans", "sites", "steps", "activities", "counters", "devices", "ranks"),
+            "",
         ),
         **dict.fromkeys(
             ("api_calls", "kernels", "memcpys", "memsets"), "of a run that used the GPU"

@@ -107,7 +107,9 @@ class RawEvents:
             self.flush()
 
     def add_frames(
-        self, frames: dict[str, list[pl.DataFrame]], refused: Sequence[_Refused]
+        self,
+        frames: dict[str, list[pl.DataFrame]],
+        refused: Sequence[_Refused],
     ) -> None:
         """Add the rows that the C parser made of a block, and the block's events that it refused.
 
@@ -123,7 +125,9 @@ class RawEvents:
             if name in among:
                 events, places = zip(*among[name], strict=True)
                 refused_rows = self._frame(
-                    name, [_values(name, events)], pl.Series("place", places, pl.Int64)
+                    name,
+                    [_values(name, events)],
+                    pl.Series("place", places, pl.Int64),
                 )
                 rows = (
                     [pl.concat(parts).with_columns(place=pl.int_range(pl.len()))] if parts else []
@@ -179,7 +183,10 @@ class RawEvents:
         ]
 
     def _frame(
-        self, name: str, batches: Sequence[dict[str, list[Any]]], places: pl.Series | None = None
+        self,
+        name: str,
+        batches: Sequence[dict[str, list[Any]]],
+        places: pl.Series | None = None,
     ) -> pl.DataFrame:
         """Return a raw frame of the events that have times; other events are counted."""
         values = {
@@ -247,7 +254,10 @@ def _values(name: str, events: Sequence[Event]) -> dict[str, list[Any]]:
     return values_by_key
 
 
-def _column(of: fields.Column, values: dict[str, list[Any]]) -> pl.Series:
+def _column(
+    of: fields.Column,
+    values: dict[str, list[Any]],
+) -> pl.Series:
     """Return a column of a raw frame."""
     column = _read(of.key, of.axis, values)
     if of.second:
@@ -263,7 +273,11 @@ def _column(of: fields.Column, values: dict[str, list[Any]]) -> pl.Series:
     return column.cast(pl.Categorical) if of.how in fields.STRINGS else column
 
 
-def _read(key: str, axis: int, of_keys: dict[str, list[Any]]) -> pl.Series:
+def _read(
+    key: str,
+    axis: int,
+    of_keys: dict[str, list[Any]],
+) -> pl.Series:
     """Return the values of a key; None for a value of the wrong type.
 
     For a triple, return the values of one axis.
@@ -276,7 +290,8 @@ def _read(key: str, axis: int, of_keys: dict[str, list[Any]]) -> pl.Series:
             return each_once(decoded(values), spaced_alike)
         case fields.TRIPLE:
             return each_once(
-                decoded(values), lambda text: text.map_elements(lambda t: _part(t, axis), pl.Int64)
+                decoded(values),
+                lambda text: text.map_elements(lambda t: _part(t, axis), pl.Int64),
             )
         case fields.TEXT:
             return texts(values)

@@ -109,13 +109,18 @@ def describe_pairs(kernels: pl.DataFrame, raw: Mapping[str, pl.DataFrame]) -> pl
     described = every_row.join(calls, on="row", how="left", maintain_order="left")
     types = {call.name: pl.Int64 if call.how == TAKE else pl.Categorical for call in OF_CALLS}
     return kernels.with_columns(
-        pl.coalesce(pl.col(name).cast(dtype), described[name].cast(dtype)).alias(name)
+        pl.coalesce(
+            pl.col(name).cast(dtype),
+            described[name].cast(dtype),
+        ).alias(name)
         for name, dtype in types.items()
     )
 
 
 def _calls_of_rows(
-    kernels: pl.DataFrame, rows: pl.Series, raw: Mapping[str, pl.DataFrame]
+    kernels: pl.DataFrame,
+    rows: pl.Series,
+    raw: Mapping[str, pl.DataFrame],
 ) -> pl.DataFrame:
     """Return the send or receive in whose annotation each of these kernels was launched, by row."""
     launches = raw["api_calls"].select("correlation_id", *_THREAD, at="start_ns")
@@ -135,7 +140,9 @@ def _single_calls(spans: pl.DataFrame) -> pl.DataFrame:
     """Return batches with a single call, by start: their thread, start_ns, end_ns and OF_PAIRS."""
     named = pl.col("name").cast(pl.String)
     batches = spans.filter(named == _BATCH).select(
-        *_THREAD, "start_ns", end_ns=pl.col("start_ns") + pl.col("duration_ns")
+        *_THREAD,
+        "start_ns",
+        end_ns=pl.col("start_ns") + pl.col("duration_ns"),
     )
     is_pair = (named == _CALL) & pl.col("collective").cast(pl.String).is_in(["send", "recv"])
     calls = spans.filter(is_pair).select(*_THREAD, *OF_PAIRS, called_ns="start_ns")
@@ -224,7 +231,10 @@ def host_facts_of(path: Path, facts: dict[str, Any]) -> HostFacts:
     """Return the host's name and the ranks of groups, which show what captures have in common."""
     handlers = _HANDLERS_NAME.match(path.name)
     host = text(facts.get("host_name")) or (handlers[1] if handlers else None)
-    return HostFacts.on(host, {name: tuple(ranks) for name, _, ranks in _groups(facts)})
+    return HostFacts.on(
+        host,
+        {name: tuple(ranks) for name, _, ranks in _groups(facts)},
+    )
 
 
 def distributed(facts: dict[str, Any]) -> dict[str, Any]:
@@ -233,7 +243,11 @@ def distributed(facts: dict[str, Any]) -> dict[str, Any]:
     return info if isinstance(info, dict) else {}
 
 
-def rank_of(path: Path, facts: dict[str, Any], beside: dict[str, Any]) -> tuple[int | None, str]:
+def rank_of(
+    path: Path,
+    facts: dict[str, Any],
+    beside: dict[str, Any],
+) -> tuple[int | None, str]:
     """Return the rank and its origin: distributedInfo, else the launcher, else the file name.
 
     `beside` are the sidecar's facts, which may have the rank that a launcher gave the process.
@@ -247,7 +261,10 @@ def rank_of(path: Path, facts: dict[str, Any], beside: dict[str, Any]) -> tuple[
 
 
 def describe_rank(
-    rank: int | None, name: str, facts: dict[str, Any], beside: dict[str, Any]
+    rank: int | None,
+    name: str,
+    facts: dict[str, Any],
+    beside: dict[str, Any],
 ) -> pl.DataFrame:
     """Return the row of the table `ranks` for a trace with this rank and file name.
 
@@ -269,4 +286,7 @@ def describe_rank(
         key: value if isinstance(value, int) and 0 <= value < 2**31 else None
         for key, value in row.items()
     }
-    return pl.DataFrame([fitting], schema=dict.fromkeys(row, pl.Int32))
+    return pl.DataFrame(
+        [fitting],
+        schema=dict.fromkeys(row, pl.Int32),
+    )

@@ -117,7 +117,10 @@ class Document:
             match = (
                 None
                 if root
-                else _LIST_START.search(text.data, text.at + max(0, searched - _OVERLAP))
+                else _LIST_START.search(
+                    text.data,
+                    text.at + max(0, searched - _OVERLAP),
+                )
             )
             list_start = root or match
             if list_start is not None:
@@ -193,7 +196,10 @@ class Document:
                     self._no_sound_before = text.offset + cut[0] - text.at
                 return []
             has_failed = True
-            size = max(_FEWEST_AT_ONCE, min(size, cut[0] - text.at) // 8)
+            size = max(
+                _FEWEST_AT_ONCE,
+                min(size, cut[0] - text.at) // 8,
+            )
 
     def _sound_lines(self) -> list[Event]:
         """Return the next events of a text that has one event per line and no list around them."""
@@ -268,7 +274,9 @@ def what_follows(text: Text) -> bytes:
 
 
 def last_boundary(
-    data: bytes | bytearray, begin: int = 0, upto: int | None = None
+    data: bytes | bytearray,
+    begin: int = 0,
+    upto: int | None = None,
 ) -> tuple[int, int] | None:
     """Return the last place in `data[begin:upto]` where one event ends and the next begins."""
     stop = len(data) if upto is None else min(upto, len(data))
@@ -276,7 +284,11 @@ def last_boundary(
     while True:
         start = max(begin, stop - window)
         last = None
-        for match in BOUNDARY.finditer(data, start, min(len(data), stop + _OVERLAP)):
+        for match in BOUNDARY.finditer(
+            data,
+            start,
+            min(len(data), stop + _OVERLAP),
+        ):
             if match.end() <= stop:
                 last = (match.start() + 1, match.end())
         if last or start == begin:

@@ -26,7 +26,10 @@ def attribute(key: str) -> str:
 Args = msgspec.defstruct(
     "Args",
     [
-        (attribute(key), *((msgspec.Raw, _ABSENT) if kind in (JSON, TRIPLE) else (Any, None)))
+        (
+            attribute(key),
+            *((msgspec.Raw, _ABSENT) if kind in (JSON, TRIPLE) else (Any, None)),
+        )
         for key, kind in ARG_KEYS.items()
     ],
     rename={attribute(key): key for key in ARG_KEYS},
@@ -135,7 +138,10 @@ def decode_whole(block: bytes | bytearray) -> list[Event] | None:
 def decode_lines(lines: bytes) -> list[Event] | None:
     """Return events that stand one per line; None if a line holds anything else."""
     try:
-        return _with_values(_DECODER.decode_lines(lines), lambda: _RAW_ARGS.decode_lines(lines))
+        return _with_values(
+            _DECODER.decode_lines(lines),
+            lambda: _RAW_ARGS.decode_lines(lines),
+        )
     except _NOT_JSON:
         return None
 
@@ -143,12 +149,18 @@ def decode_lines(lines: bytes) -> list[Event] | None:
 def decode_one(piece: bytes) -> Event | None:
     """Return the event in the piece; None when it is not JSON, or its args are not an object."""
     try:
-        return _with_values([_DECODE_ONE(piece)], lambda: [_RAW_ARGS.decode(piece)])[0]
+        return _with_values(
+            [_DECODE_ONE(piece)],
+            lambda: [_RAW_ARGS.decode(piece)],
+        )[0]
     except _NOT_JSON:
         return None
 
 
-def _with_values(events: list[Event], raw_args: Callable[[], list[_RawArgs]]) -> list[Event]:
+def _with_values(
+    events: list[Event],
+    raw_args: Callable[[], list[_RawArgs]],
+) -> list[Event]:
     """Return the events; counters get all of their args.
 
     Most runs have no counters and are decoded only once.
@@ -205,7 +217,11 @@ def flattened(piece: bytes) -> tuple[bytes | None, int]:
 
 
 def object_end(
-    text: bytes | bytearray, begin: int, limit: int | None = None, *, depth: int = 0
+    text: bytes | bytearray,
+    begin: int,
+    limit: int | None = None,
+    *,
+    depth: int = 0,
 ) -> int | None:
     """Return the end of the object that starts at `begin`, or None past the limit.
 

@@ -299,7 +299,15 @@ def plan() -> tuple[bytes, bytes, bytes, bytes]:
     for level, entries in enumerate(known):
         for key, what in entries.items():
             number = NAMES.index(what) if isinstance(what, str) else what
-            keys.extend((len(text), len(key), level, number, places.get(key, 0)))
+            keys.extend(
+                (
+                    len(text),
+                    len(key),
+                    level,
+                    number,
+                    places.get(key, 0),
+                )
+            )
             text += key.encode()
     for name, table in TABLES.items():
         first, matters = len(columns) // 3, 0

@@ -45,7 +45,11 @@ def placed(events: pl.DataFrame, marks: pl.DataFrame) -> pl.DataFrame:
     return events.with_columns(step=place).filter(inside)
 
 
-def _named(events: pl.DataFrame, marks: pl.DataFrame, chosen: pl.Expr) -> pl.DataFrame:
+def _named(
+    events: pl.DataFrame,
+    marks: pl.DataFrame,
+    chosen: pl.Expr,
+) -> pl.DataFrame:
     """Return row, step, thread, name and edges of the chosen events in steps, by start."""
     rows = events.with_row_index("row").filter(chosen).sort("start_ns", -pl.col("duration_ns"))
     return placed(rows, marks).select(
@@ -60,7 +64,11 @@ def _named(events: pl.DataFrame, marks: pl.DataFrame, chosen: pl.Expr) -> pl.Dat
 
 def ops_in_steps(spans: pl.DataFrame, marks: pl.DataFrame) -> pl.DataFrame:
     """Return the ops in steps, without calls of modules."""
-    return _named(spans, marks, (pl.col("kind") == "op") & ~is_module_mark())
+    return _named(
+        spans,
+        marks,
+        (pl.col("kind") == "op") & ~is_module_mark(),
+    )
 
 
 def waits_in_steps(calls: pl.DataFrame | None, marks: pl.DataFrame) -> pl.DataFrame:
@@ -69,7 +77,11 @@ def waits_in_steps(calls: pl.DataFrame | None, marks: pl.DataFrame) -> pl.DataFr
         times = dict.fromkeys(("start_ns", "duration_ns", *THREAD), pl.Int64)
         calls = pl.DataFrame(schema={"raw_api": pl.String, **times})
     named = calls.rename({"raw_api": "name"})
-    return _named(named, marks, pl.col("name").cast(pl.String).str.contains("Synchronize"))
+    return _named(
+        named,
+        marks,
+        pl.col("name").cast(pl.String).str.contains("Synchronize"),
+    )
 
 
 def work_of_steps(tables: Mapping[str, pl.DataFrame], marks: pl.DataFrame) -> list[Work]:
@@ -86,7 +98,13 @@ def work_of_steps(tables: Mapping[str, pl.DataFrame], marks: pl.DataFrame) -> li
             _without_received(ops_in_steps(spans, marks), spans),
         )
     )
-    return [(kernels.get(step, []), ops.get(step, [])) for step in range(marks.height)]
+    return [
+        (
+            kernels.get(step, []),
+            ops.get(step, []),
+        )
+        for step in range(marks.height)
+    ]
 
 
 def _without_received(ops: pl.DataFrame, spans: pl.DataFrame) -> pl.DataFrame:
@@ -106,8 +124,15 @@ def _launched(tables: Mapping[str, pl.DataFrame], marks: pl.DataFrame) -> pl.Dat
     if kernels is None or calls is None or not {key} <= {*kernels.columns} & {*calls.columns}:
         return pl.DataFrame(schema={"step": pl.Int64, "name": pl.String})
     launches = calls.select(key, "start_ns").unique(key)
-    work = kernels.select(key, pl.col("name").cast(pl.String), begun_ns="start_ns")
-    return placed(work.join(launches, on=key).sort("start_ns", "begun_ns"), marks)
+    work = kernels.select(
+        key,
+        pl.col("name").cast(pl.String),
+        begun_ns="start_ns",
+    )
+    return placed(
+        work.join(launches, on=key).sort("start_ns", "begun_ns"),
+        marks,
+    )
 
 
 def partners_of(deep: Sequence[Work], light: Sequence[Work]) -> list[int]:
@@ -120,7 +145,10 @@ def partners_of(deep: Sequence[Work], light: Sequence[Work]) -> list[int]:
     for place, work in enumerate(light):
         same = [n for n, other in enumerate(deep) if other == work]
         wanted = [partners[-1] + 1 if partners else place, place]
-        chosen = next((n for n in wanted if n in same), same[0] if same else None)
+        chosen = next(
+            (n for n in wanted if n in same),
+            same[0] if same else None,
+        )
         if chosen is None:
             shares = [_common(other, work) for other in deep]
             if max(shares, default=0) < _ALIKE:
@@ -140,7 +168,12 @@ def _common(first: Work, second: Work) -> float:
     return n_common / max(len(names), len(others), 1)
 
 
-def matched(deep: pl.DataFrame, light: pl.DataFrame, partner: int, place: int) -> pl.DataFrame:
+def matched(
+    deep: pl.DataFrame,
+    light: pl.DataFrame,
+    partner: int,
+    place: int,
+) -> pl.DataFrame:
     """Return the events that occur both in a light step and in its deep step.
 
     Columns are the thread, and row and edges in both. Events match if a thread calls the same names
@@ -148,11 +181,17 @@ def matched(deep: pl.DataFrame, light: pl.DataFrame, partner: int, place: int) -
     """
     of_deep = deep.filter(pl.col("step") == partner).partition_by(THREAD, as_dict=True)
     of_light = light.filter(pl.col("step") == place).partition_by(THREAD, as_dict=True)
-    empty = dict.fromkeys((*THREAD, *EDGES, *(f"{name}_deep" for name in EDGES)), pl.Int64)
+    empty = dict.fromkeys(
+        (*THREAD, *EDGES, *(f"{name}_deep" for name in EDGES)),
+        pl.Int64,
+    )
     parts = [pl.DataFrame(schema=empty)]
     for thread in of_light.keys() & of_deep.keys():
         own, others = of_light[thread], of_deep[thread]
-        first, second = _same_names(others["name"].to_list(), own["name"].to_list())
+        first, second = _same_names(
+            others["name"].to_list(),
+            own["name"].to_list(),
+        )
         edges = own[second].select(*THREAD, *EDGES)
         parts.append(
             edges.hstack(others[first].select(pl.col(*EDGES).name.suffix("_deep")).get_columns())

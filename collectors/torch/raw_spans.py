@@ -40,8 +40,14 @@ def raw_spans(spans: pl.DataFrame) -> pl.DataFrame:
     """
     callers = _callers(spans.select("process_id", "python_id", "python_parent_id"))
     return spans.with_columns(
-        each_once(spans["input_strides"], lambda text: text.map_elements(_plain, pl.String)),
-        each_once(spans["concrete_inputs"], lambda text: text.map_elements(_plain, pl.String)),
+        each_once(
+            spans["input_strides"],
+            lambda text: text.map_elements(_plain, pl.String),
+        ),
+        each_once(
+            spans["concrete_inputs"],
+            lambda text: text.map_elements(_plain, pl.String),
+        ),
         *each_pair_once(spans["category"], spans["name"], _named),
         callers.alias("parent_hint"),
         pl.col("process_id", "thread_id").fill_null(-1),
@@ -63,7 +69,10 @@ def _plain(written: str) -> str | None:
 
 def _as_json(value: str) -> str:
     """Return a value in JSON's notation if it is a number, a truth value or a list of them."""
-    return _NOT_AS_JSON.sub(lambda match: match[0].lower() if match[0] != "." else ".0", value)
+    return _NOT_AS_JSON.sub(
+        lambda match: match[0].lower() if match[0] != "." else ".0",
+        value,
+    )
 
 
 def _decoded(text: str) -> Any:
@@ -120,7 +129,8 @@ def _callers(spans: pl.DataFrame) -> pl.Series:
     It is the first call with that number in the process.
     """
     spans = spans.select(
-        "process_id", pl.col("python_id", "python_parent_id").cast(pl.Int64)
+        "process_id",
+        pl.col("python_id", "python_parent_id").cast(pl.Int64),
     ).with_row_index("row")
     caller_rows = pl.repeat(None, spans.height, dtype=pl.UInt32, eager=True)
     if not spans["python_parent_id"].count():
@@ -135,7 +145,11 @@ def _callers(spans: pl.DataFrame) -> pl.Series:
     return caller_rows
 
 
-def _first_rows(numbers: pl.Series, rows: pl.Series, wanted: pl.Series) -> pl.Series:
+def _first_rows(
+    numbers: pl.Series,
+    rows: pl.Series,
+    wanted: pl.Series,
+) -> pl.Series:
     """Return, for each wanted number, the first row that has it; None if no row does."""
     lowest, highest = numbers.min(), numbers.max()
     # The profiler counts calls upwards, so a list indexed by number is short; it takes a tenth of a
@@ -146,7 +160,12 @@ def _first_rows(numbers: pl.Series, rows: pl.Series, wanted: pl.Series) -> pl.Se
         and lowest >= 0
         and highest < _SPARSE * len(rows) + _FEW
     ):
-        table = pl.repeat(None, highest + 1, dtype=pl.UInt32, eager=True).scatter(numbers, rows)
+        table = pl.repeat(
+            None,
+            highest + 1,
+            dtype=pl.UInt32,
+            eager=True,
+        ).scatter(numbers, rows)
         if (table.gather(numbers) == rows).all():
             return table.gather(wanted.set((wanted < 0) | (wanted > highest), None))
     first = pl.DataFrame({"number": numbers, "row": rows}).unique("number", keep="first")

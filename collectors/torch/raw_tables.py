@@ -45,7 +45,9 @@ _SYNC = {
 
 
 def raw_tables(
-    frames: dict[str, pl.DataFrame], base_ns: int, diagnostics: Diagnostics
+    frames: dict[str, pl.DataFrame],
+    base_ns: int,
+    diagnostics: Diagnostics,
 ) -> dict[str, pl.DataFrame]:
     """Return the frames with times on the trace's base, and the schema's words for Kineto's.
 
@@ -64,7 +66,10 @@ def raw_tables(
         frame = frames.pop(name).with_columns(pl.col("start_ns").cast(pl.Int64) + base_ns)
         raw[name] = _CONVERT[name](_fitting(name, frame))
     if "kernels" in raw:
-        raw["kernels"] = describe_pairs(raw["kernels"].sort("start_ns", maintain_order=True), raw)
+        raw["kernels"] = describe_pairs(
+            raw["kernels"].sort("start_ns", maintain_order=True),
+            raw,
+        )
         raw["collectives"] = _fitting("collectives", collectives(raw["kernels"]))
     if "spans" in raw:
         raw["spans"] = raw["spans"].drop(OF_PAIRS)
@@ -96,7 +101,8 @@ def _set_mtia_apart(frames: dict[str, pl.DataFrame], diagnostics: Diagnostics) -
         columns = [column.name for column in RAW_TABLES["synchronizations"]]
         known = [frames[name] for name in ("synchronizations",) if name in frames]
         frames["synchronizations"] = pl.concat(
-            [waits.select(columns), *known], how="vertical_relaxed"
+            [waits.select(columns), *known],
+            how="vertical_relaxed",
         )
     frames["kernels"] = kernels.filter(~encloses & ~is_wait)
 
@@ -131,7 +137,8 @@ def _api_calls(calls: pl.DataFrame) -> pl.DataFrame:
         ),
     )
     return calls.with_columns(
-        pl.col("process_id", "thread_id").fill_null(-1), source_api=source
+        pl.col("process_id", "thread_id").fill_null(-1),
+        source_api=source,
     ).drop("category")
 
 
@@ -153,7 +160,10 @@ def _kernels(kernels: pl.DataFrame) -> pl.DataFrame:
 def _memcpys(copies: pl.DataFrame) -> pl.DataFrame:
     """Return copies with direction and memory kinds, which are parsed from the name."""
     described = each_once(copies["name"], _direction_and_memory).struct.unnest()
-    return _work(copies).with_columns(*described, size_bytes=pl.col("size_bytes").fill_null(0))
+    return _work(copies).with_columns(
+        *described,
+        size_bytes=pl.col("size_bytes").fill_null(0),
+    )
 
 
 def _direction_and_memory(name: pl.Expr) -> pl.Expr:
@@ -180,8 +190,16 @@ def _direction_and_memory(name: pl.Expr) -> pl.Expr:
     known = direction.is_in(["h2d", "d2h", "d2d", "p2p", "h2h"])
     return pl.struct(
         direction=pl.when(known).then(direction).otherwise(pl.lit("unknown")),
-        source_memory=pl.coalesce(kinds[0], ends[0], pl.lit("unknown")),
-        destination_memory=pl.coalesce(kinds[1], ends[1], pl.lit("unknown")),
+        source_memory=pl.coalesce(
+            kinds[0],
+            ends[0],
+            pl.lit("unknown"),
+        ),
+        destination_memory=pl.coalesce(
+            kinds[1],
+            ends[1],
+            pl.lit("unknown"),
+        ),
     )
 
 
@@ -193,7 +211,8 @@ def _memsets(memsets: pl.DataFrame) -> pl.DataFrame:
         ),
     )
     return _work(memsets).with_columns(
-        filled.alias("memory"), size_bytes=pl.col("size_bytes").fill_null(0)
+        filled.alias("memory"),
+        size_bytes=pl.col("size_bytes").fill_null(0),
     )
 
 
@@ -224,7 +243,8 @@ def _synchronizations(syncs: pl.DataFrame) -> pl.DataFrame:
 
 def _allocations(allocations: pl.DataFrame) -> pl.DataFrame:
     return allocations.rename({"start_ns": "time_ns"}).with_columns(
-        pl.col("process_id", "thread_id").fill_null(-1), pl.col("size_bytes").fill_null(0)
+        pl.col("process_id", "thread_id").fill_null(-1),
+        pl.col("size_bytes").fill_null(0),
     )
 
 
@@ -280,9 +300,10 @@ def devices(
         for column in TABLES["devices"]
         if column.name != "rank"
     }
-    return _fitting("devices", pl.DataFrame(list(rows.values()), schema=schema)).drop_nulls(
-        "device_id"
-    )
+    return _fitting(
+        "devices",
+        pl.DataFrame(list(rows.values()), schema=schema),
+    ).drop_nulls("device_id")
 
 
 def _device(entry: dict[str, Any]) -> dict[str, Any]:

@@ -214,7 +214,11 @@ class _Blocks:
     """The blocks of a text in order, parsed ahead of their use, by one parser per thread."""
 
     def __init__(
-        self, text: Text, block_bytes: int, pool: ThreadPoolExecutor, n_threads: int
+        self,
+        text: Text,
+        block_bytes: int,
+        pool: ThreadPoolExecutor,
+        n_threads: int,
     ) -> None:
         self.is_parsing = True
         self._start = text.offset
@@ -237,7 +241,10 @@ class _Blocks:
     def text_from(self, offset: int) -> Iterator[memoryview]:
         """Yield the text from the start of a block on, whether it was parsed or not."""
         while (
-            block := next((block for block in self._ahead if block.start == offset), None)
+            block := next(
+                (block for block in self._ahead if block.start == offset),
+                None,
+            )
             or self._read()
         ):
             offset = block.end
@@ -249,7 +256,9 @@ class _Blocks:
         if text is None:
             return None
         block = _Block(
-            text, self._start, self._pool.submit(self._parse, text) if self.is_parsing else None
+            text,
+            self._start,
+            self._pool.submit(self._parse, text) if self.is_parsing else None,
         )
         self._start = block.end
         self._ahead.append(block)
@@ -308,7 +317,12 @@ class _Parser:
         assert LIBRARY is not None
         special = fields.ALLOCATIONS, fields.COUNTERS, fields.UNPLACED
         self._library = LIBRARY
-        self._parser = LIBRARY.parser_new(*fields.plan(), self._cells, *special, *random_key())
+        self._parser = LIBRARY.parser_new(
+            *fields.plan(),
+            self._cells,
+            *special,
+            *random_key(),
+        )
         self._texts = self._shapes = pl.Series([], dtype=pl.Categorical)
 
     def parse(self, text: memoryview) -> _Parsed:
@@ -339,8 +353,16 @@ class _Parser:
     def _take_rows(self, parsed: _Parsed, n_rows: "array[int]") -> None:
         """Turn the parser's cells into frames."""
         strings, parser = self._library.strings, self._parser
-        self._texts = extended(self._texts, strings(parser, 0, len(self._texts)), is_json=False)
-        self._shapes = extended(self._shapes, strings(parser, 1, len(self._shapes)), is_json=True)
+        self._texts = extended(
+            self._texts,
+            strings(parser, 0, len(self._texts)),
+            is_json=False,
+        )
+        self._shapes = extended(
+            self._shapes,
+            strings(parser, 1, len(self._shapes)),
+            is_json=True,
+        )
         place = 0
         for (name, table), n in zip(fields.TABLES.items(), n_rows, strict=True):
             if n:
@@ -376,7 +398,11 @@ class _Parser:
             named = values.filter(values >= fields.TRACK_BASE).unique()
             names = self._texts[(named - fields.TRACK_BASE).cast(pl.UInt32)].cast(pl.String)
             return values.replace(
-                named, pl.Series([integer(name) for name in names], dtype=pl.Int64)
+                named,
+                pl.Series(
+                    [integer(name) for name in names],
+                    dtype=pl.Int64,
+                ),
             )
         return (
             values.cast(pl.Int32, wrap_numerical=True)

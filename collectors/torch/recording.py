@@ -146,7 +146,11 @@ def _one_a_rank(
     """Return one process per rank: the one with most steps, or among equals with most bytes."""
     chosen: dict[int, tuple[dict[str, Any], Capture]] = {}
     for report, capture in sorted(
-        read, key=lambda pair: (pair[0].get("n_active", 0), pair[1].source.size_bytes)
+        read,
+        key=lambda pair: (
+            pair[0].get("n_active", 0),
+            pair[1].source.size_bytes,
+        ),
     ):
         rank = capture.rank or 0
         if rank in chosen:
@@ -163,7 +167,11 @@ def _holds_events(capture: Capture) -> bool:
     )
 
 
-def _why_nothing(reports: Sequence[Mapping[str, Any]], *, failed: bool) -> str:
+def _why_nothing(
+    reports: Sequence[Mapping[str, Any]],
+    *,
+    failed: bool,
+) -> str:
     """Explain, by the stage that the program's processes reached, why nothing was captured."""
     stages = {report["stage"] for report in reports}
     if not stages:
@@ -188,7 +196,12 @@ def _why_nothing(reports: Sequence[Mapping[str, Any]], *, failed: bool) -> str:
     )
 
 
-def _of_steps(report: Mapping[str, Any], settings: Settings, *, is_light: bool) -> list[str]:
+def _of_steps(
+    report: Mapping[str, Any],
+    settings: Settings,
+    *,
+    is_light: bool,
+) -> list[str]:
     """Return sentences on the recorded steps.
 
     `is_light` says that the trace has the light window's times.

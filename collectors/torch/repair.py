@@ -71,7 +71,10 @@ def _shallow(piece: bytes, diagnostics: Diagnostics) -> Event | None:
 
 def _characters(piece: bytes) -> bytes:
     text = piece.decode("utf-8", "replace").encode()
-    text = _ESCAPE.sub(lambda match: match.group() if len(match.group()) > 1 else rb"\\", text)
+    text = _ESCAPE.sub(
+        lambda match: match.group() if len(match.group()) > 1 else rb"\\",
+        text,
+    )
     text = _LONE_SURROGATE.sub(lambda match: match.group(1) or rb"\ufffd", text)
     return _CONTROL.sub(b" ", text)
 
@@ -82,7 +85,8 @@ def _bare_words(text: bytes) -> bytes:
     None also replaces numbers too large for a float.
     """
     return _STRING_OR_BARE.sub(
-        lambda match: match.group() if _is_json(match.group()) else b"null", text
+        lambda match: match.group() if _is_json(match.group()) else b"null",
+        text,
     )
 
 

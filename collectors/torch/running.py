@@ -36,7 +36,10 @@ COMPILE_PROVENANCE, GRAPH = "compile_provenance", "graph"
 
 
 def run(
-    command: Sequence[str], settings: Settings | None = None, *, keep: Path | None = None
+    command: Sequence[str],
+    settings: Settings | None = None,
+    *,
+    keep: Path | None = None,
 ) -> Run:
     """Run the command with torch.profiler in its Python processes.
 
@@ -47,7 +50,10 @@ def run(
     """
     with OwnFolder("tracelens-live-") as folder:
         asked = replace(settings or Settings(""), folder=folder)
-        paths = [str(_SITE), *filter(None, [os.environ.get("PYTHONPATH")])]
+        paths = [
+            str(_SITE),
+            *filter(None, [os.environ.get("PYTHONPATH")]),
+        ]
         environment = {VARIABLE: asked.to_text(), "PYTHONPATH": os.pathsep.join(paths)}
         exit_code = run_program(command, environment)
         try:
@@ -192,7 +198,8 @@ class capture:  # noqa: N801 - `with tl.capture(...)` and `@tl.capture(...)` rea
                 captures, notes, cost = read_recording(Path(self._folder.name), self._settings)
                 self.notes = [*notes, *filter(None, [cost])]
                 combined = combine(
-                    [*captures, self._sampler.capture(captures[0].rank)], is_one_run=True
+                    [*captures, self._sampler.capture(captures[0].rank)],
+                    is_one_run=True,
                 )
                 self.trace = combined.write(self.path, force=self.force)
         finally:

@@ -41,13 +41,21 @@ class CallLines(Struct, frozen=True):
         During a nested call, its own calling line counts.
         """
         stretches, around, reached = cls(), list[tuple[int, Line]](), 0
-        for start, end, line in sorted(calls, key=lambda call: (call[0], -call[1])):
+        for start, end, line in sorted(
+            calls,
+            key=lambda call: (call[0], -call[1]),
+        ):
             reached = stretches._leave(around, reached, start)
             around.append((end, line))
         stretches._leave(around, reached, 2**63)
         return stretches
 
-    def _leave(self, around: list[tuple[int, Line]], reached: int, until: int) -> int:
+    def _leave(
+        self,
+        around: list[tuple[int, Line]],
+        reached: int,
+        until: int,
+    ) -> int:
         """Add the time of open calls from `reached` on; drop those that end before `until`."""
         while around and reached < until:
             end, line = around[-1]
@@ -63,7 +71,10 @@ class CallLines(Struct, frozen=True):
     def within(self, start_ns: int, end_ns: int) -> Counter[Line]:
         """Return the time spent in calls during an interval, by their line."""
         times: Counter[Line] = Counter()
-        for at in range(bisect_right(self.ends, start_ns), bisect_left(self.starts, end_ns)):
+        for at in range(
+            bisect_right(self.ends, start_ns),
+            bisect_left(self.starts, end_ns),
+        ):
             times[self.lines[at]] += min(self.ends[at], end_ns) - max(self.starts[at], start_ns)
         return times
 
@@ -97,10 +108,25 @@ class RecordedLines(Struct, frozen=True):
             for time_ns, stack in recorded["samples"]:
                 times.append(int(time_ns))
                 frames.append(
-                    [(*names[number][:2], int(line), names[number][2]) for number, line in stack]
+                    [
+                        (
+                            *names[number][:2],
+                            int(line),
+                            names[number][2],
+                        )
+                        for number, line in stack
+                    ]
                 )
             calls = [
-                (int(start), int(end), (*names[number][:2], int(line), names[number][2]))
+                (
+                    int(start),
+                    int(end),
+                    (
+                        *names[number][:2],
+                        int(line),
+                        names[number][2],
+                    ),
+                )
                 for start, end, number, line in recorded.get("calls", ())
             ]
         except (TypeError, ValueError, KeyError, IndexError, OverflowError):
@@ -118,7 +144,18 @@ class RecordedLines(Struct, frozen=True):
         halves = [(before + after) // 2 for before, after in pairwise(inside)]
         edges = [start_ns, *halves, end_ns]
         weights = [max(after - before, 1) for before, after in pairwise(edges)]
-        return [*zip(weights, inside, self.frames[first:last], strict=True)] if inside else []
+        return (
+            [
+                *zip(
+                    weights,
+                    inside,
+                    self.frames[first:last],
+                    strict=True,
+                )
+            ]
+            if inside
+            else []
+        )
 
     def lines_of(self, function: Function, start_ns: int, end_ns: int) -> Counter[Line]:
         """Return the time that a function spent in each of its lines during an interval.
@@ -154,7 +191,10 @@ def _out_of_own_code(calls: list[Call]) -> list[tuple[int, int, Line]]:
     During a call of one own function by another, the innermost own function is the one that is
     called. Its calls, which lie inside, show that it is own code.
     """
-    own = sorted((call for call in calls if call[2][3]), key=lambda call: (call[0], -call[1]))
+    own = sorted(
+        (call for call in calls if call[2][3]),
+        key=lambda call: (call[0], -call[1]),
+    )
     around: list[int] = []
     leads_to_own: set[int] = set()
     for number, (start, _, frame) in enumerate(own):
@@ -179,7 +219,9 @@ def _line_in(stack: Stack, function: Function) -> Line | None:
 
 
 def with_sampled_lines(
-    activities: pl.DataFrame, recorded: RecordedLines, spans: pl.DataFrame | None = None
+    activities: pl.DataFrame,
+    recorded: RecordedLines,
+    spans: pl.DataFrame | None = None,
 ) -> pl.DataFrame:
     """Add to each frame of a call path the line in which it spent most time.
 
@@ -249,12 +291,17 @@ def _cut_where_lines_change(
     edges = [
         (before + after) // 2
         for before, after, line, next_line in zip(
-            recorded.times, recorded.times[1:], lines, lines[1:], strict=False
+            recorded.times,
+            recorded.times[1:],
+            lines,
+            lines[1:],
+            strict=False,
         )
         if line != next_line
     ]
     pieces = cut_at(
-        whole.with_columns(end_ns=END), pl.Series("edges", edges, dtype=pl.Int64).unique().sort()
+        whole.with_columns(end_ns=END),
+        pl.Series("edges", edges, dtype=pl.Int64).unique().sort(),
     )
     pieces = pieces.with_columns(duration_ns=pl.col("end_ns") - pl.col("start_ns"))
     pieces = pieces.with_columns(op_ns=covered_ns(pieces, outermost_ops(spans), ["process_id"]))

@@ -70,7 +70,9 @@ def read_sidecar(trace: Path, diagnostics: Diagnostics) -> dict[str, Any]:
 
 
 def exact_paths(
-    spans: pl.DataFrame, facts: dict[str, Any], diagnostics: Diagnostics
+    spans: pl.DataFrame,
+    facts: dict[str, Any],
+    diagnostics: Diagnostics,
 ) -> pl.DataFrame:
     """Return raw spans with `exact_path`, the attribute path of module calls from the sidecar."""
     paths = facts.get("module_paths")
@@ -187,7 +189,10 @@ It is 1.8 times the 4,350 ns where the costs of `derive.replay.costs` were fitte
 _TIMES = ("start_ns", "end_ns")
 
 
-def without_cupti(facts: Mapping[str, Any], raw: Mapping[str, pl.DataFrame]) -> dict[str, Any]:
+def without_cupti(
+    facts: Mapping[str, Any],
+    raw: Mapping[str, pl.DataFrame],
+) -> dict[str, Any]:
     """Return a sidecar's facts with `unprofiled_step_ns` as in a process that never profiled.
 
     Once CUPTI has recorded a GPU, it stays in the process and slows each API call, unless
@@ -203,7 +208,12 @@ def without_cupti(facts: Mapping[str, Any], raw: Mapping[str, pl.DataFrame]) -> 
     stays_ns, least_ns = _of_a_step(raw)
     left_ns = {"mean": stays_ns, "median": stays_ns, "min": stays_ns / _LEFT_SHARE}
     shorter = {
-        name: round(min(times[name], max(times[name] - left_ns[name], least_ns)))
+        name: round(
+            min(
+                times[name],
+                max(times[name] - left_ns[name], least_ns),
+            )
+        )
         for name in left_ns
         if name in times
     }

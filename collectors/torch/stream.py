@@ -66,7 +66,12 @@ class ByteSource:
 
     def describe(self, kind: str) -> SourceFile:
         """Return the file's name, size and hash for the manifest."""
-        return SourceFile(self.name, kind, self._size, self._digest.hexdigest())
+        return SourceFile(
+            self.name,
+            kind,
+            self._size,
+            self._digest.hexdigest(),
+        )
 
     def _raw(self, stream: BinaryIO, size: int) -> Iterator[bytes]:
         """Yield the stream's bytes; log the share read of a large file."""
@@ -113,7 +118,11 @@ class ByteSource:
         """Yield the file's content, inflated by zlib, from its byte number `given` on."""
         with self.path.open("rb") as again:
             left = given
-            for out in _inflated(zlib, iter(lambda: again.read(READ_BYTES), b""), block_bytes):
+            for out in _inflated(
+                zlib,
+                iter(lambda: again.read(READ_BYTES), b""),
+                block_bytes,
+            ):
                 if left < len(out):
                     yield out[left:]
                 left = max(0, left - len(out))

@@ -67,7 +67,10 @@ class Text:
         yield from pieces
 
     def resume(
-        self, begun: bytes | bytearray, pieces: Iterator[bytes | memoryview], start: int
+        self,
+        begun: bytes | bytearray,
+        pieces: Iterator[bytes | memoryview],
+        start: int,
     ) -> None:
         """Continue with text that `rest` returned and that was not needed."""
         self.data, self.at, self.start, self.over = bytearray(begun), 0, start, False

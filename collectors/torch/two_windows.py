@@ -95,7 +95,13 @@ class Windows(Struct, frozen=True):
         for stretch in self.stretches:
             inside = [entry for entry in sound if stretch.begin <= entry[0] < stretch.end]
             times = (
-                stretch.moved(None, pl.Series([entry[at] for entry in inside], dtype=pl.Int64))
+                stretch.moved(
+                    None,
+                    pl.Series(
+                        [entry[at] for entry in inside],
+                        dtype=pl.Int64,
+                    ),
+                )
                 for at in range(n_times)
             )
             rests = (entry[n_times:] for entry in inside)
@@ -132,11 +138,17 @@ def match_windows(deep: Tables, light: Tables) -> Windows | None:
     same_events = [pl.concat(of_step) for of_step in zip(same_ops, same_waits, strict=True)]
     stretches = [
         _stretch(
-            (deep_steps, light_steps), [(place, partners[place]) for place in places], same_events
+            (deep_steps, light_steps),
+            [(place, partners[place]) for place in places],
+            same_events,
         )
         for places in _in_a_row(partners)
     ]
-    with_shapes = _with_shapes(deep["spans"], light["spans"], pl.concat(same_ops))
+    with_shapes = _with_shapes(
+        deep["spans"],
+        light["spans"],
+        pl.concat(same_ops),
+    )
     tables = light | {"spans": _with_python(deep["spans"], with_shapes, stretches)}
     if "allocations" in deep and "allocations" not in light:
         tables["allocations"] = _moved_allocations(deep["allocations"], stretches)
@@ -186,12 +198,20 @@ def _in_order(moments: list[tuple[int, int]]) -> tuple[pl.Series, pl.Series]:
 
     Each moment of the deep window occurs once.
     """
-    pairs = pl.DataFrame(moments, {"deep": pl.Int64, "light": pl.Int64}, orient="row")
+    pairs = pl.DataFrame(
+        moments,
+        {"deep": pl.Int64, "light": pl.Int64},
+        orient="row",
+    )
     once = pairs.sort("deep", "light").unique("deep", keep="first", maintain_order=True)
     return once["deep"], once["light"].cum_max()
 
 
-def _with_shapes(deep: pl.DataFrame, light: pl.DataFrame, same_ops: pl.DataFrame) -> pl.DataFrame:
+def _with_shapes(
+    deep: pl.DataFrame,
+    light: pl.DataFrame,
+    same_ops: pl.DataFrame,
+) -> pl.DataFrame:
     """Return the light window's spans with the shapes of the ops that they match."""
     shapes = [name for name in _SHAPES if name in deep.columns]
     known = same_ops.select("row").with_columns(
@@ -201,7 +221,11 @@ def _with_shapes(deep: pl.DataFrame, light: pl.DataFrame, same_ops: pl.DataFrame
     return rows.join(known, on="row", how="left", maintain_order="left").drop("row")
 
 
-def _with_python(deep: pl.DataFrame, light: pl.DataFrame, stretches: list[Stretch]) -> pl.DataFrame:
+def _with_python(
+    deep: pl.DataFrame,
+    light: pl.DataFrame,
+    stretches: list[Stretch],
+) -> pl.DataFrame:
     """Return the light window's spans, and the deep one's Python and module calls moved in time."""
     is_module = (pl.col("kind") == "op") & is_module_mark()
     rows = deep.with_row_index("row").filter(pl.col("kind").is_in(["python", "module"]) | is_module)
@@ -209,10 +233,18 @@ def _with_python(deep: pl.DataFrame, light: pl.DataFrame, stretches: list[Stretc
     for stretch in stretches:
         inside = (pl.col("start_ns") < stretch.end) & _END.gt(stretch.begin)
         part = _moved(rows.filter(inside), stretch)
-        places = pl.int_range(n_before, n_before + part.height, dtype=pl.UInt32, eager=True)
+        places = pl.int_range(
+            n_before,
+            n_before + part.height,
+            dtype=pl.UInt32,
+            eager=True,
+        )
         if "parent_hint" in part.columns:
             parents = part["parent_hint"].replace_strict(
-                part["row"], places, default=None, return_dtype=pl.UInt32
+                part["row"],
+                places,
+                default=None,
+                return_dtype=pl.UInt32,
             )
             part = part.with_columns(parents.alias("parent_hint"))
         parts.append(part.drop("row"))
@@ -227,15 +259,25 @@ def _moved(spans: pl.DataFrame, stretch: Stretch) -> pl.DataFrame:
     cut = spans.with_columns(begin_ns=begin, end_ns=end)
     begins, ends = (_moved_column(cut, name, stretch) for name in ("begin_ns", "end_ns"))
     return spans.with_columns(
-        begins.alias("start_ns"), (ends - begins).cast(pl.Int64).alias("duration_ns")
+        begins.alias("start_ns"),
+        (ends - begins).cast(pl.Int64).alias("duration_ns"),
     )
 
 
 def _moved_column(events: pl.DataFrame, name: str, stretch: Stretch) -> pl.Series:
     """Return a column of moments on the light window's clock, converted thread by thread."""
-    rows = events.select(pl.col(*THREAD).cast(pl.Int64), moment=name).with_row_index("row")
+    rows = events.select(
+        pl.col(*THREAD).cast(pl.Int64),
+        moment=name,
+    ).with_row_index("row")
     parts = [
-        part.select("row", stretch.moved((thread[0], thread[1]), part["moment"]).alias(name))
+        part.select(
+            "row",
+            stretch.moved(
+                (thread[0], thread[1]),
+                part["moment"],
+            ).alias(name),
+        )
         for thread, part in rows.partition_by(THREAD, as_dict=True).items()
     ]
     empty = pl.DataFrame(schema={"row": pl.get_index_type(), name: pl.Int64})

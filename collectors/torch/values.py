@@ -32,7 +32,11 @@ def decoded(values: Sequence[bytes]) -> pl.Series:
     try:
         return pl.Series("text", values, pl.Binary).cast(pl.String)
     except pl.exceptions.PolarsError:  # Polars 2.1 raises even with strict=False
-        return pl.Series("text", [_utf8(value) for value in values], pl.String)
+        return pl.Series(
+            "text",
+            [_utf8(value) for value in values],
+            pl.String,
+        )
 
 
 def _utf8(value: bytes) -> str | None:
@@ -64,7 +68,10 @@ def nanoseconds(texts: Sequence[bytes]) -> pl.Series:
     plain = plain.zip_with(sign != "-", -plain)
     odd = (plain.is_null() & raw.is_not_null()).arg_true()
     if len(odd):
-        plain = plain.scatter(odd, [_exact(text) for text in raw.gather(odd)])
+        plain = plain.scatter(
+            odd,
+            [_exact(text) for text in raw.gather(odd)],
+        )
     return plain
 
 
@@ -107,14 +114,18 @@ def integers(values: Sequence[Any]) -> pl.Series:
             pass
         else:
             return column.set(column == -_INT64_MAX - 1, None)
-    return pl.Series([integer(value) for value in values], dtype=pl.Int64)
+    return pl.Series(
+        [integer(value) for value in values],
+        dtype=pl.Int64,
+    )
 
 
 def numbers(values: Sequence[Any]) -> pl.Series:
     """Return each value as a Float64, None if it is not a finite number."""
     are_plain = set(map(type, values)) <= {float, NoneType}
     column = pl.Series(
-        values if are_plain else [number(value) for value in values], dtype=pl.Float64
+        values if are_plain else [number(value) for value in values],
+        dtype=pl.Float64,
     )
     return column.set(column.is_finite().not_(), None)
 
@@ -122,7 +133,10 @@ def numbers(values: Sequence[Any]) -> pl.Series:
 def texts(values: Sequence[Any]) -> pl.Series:
     """Return each value as a string, None if it is not a text."""
     are_plain = set(map(type, values)) <= {str, NoneType}
-    return pl.Series(values if are_plain else [text(value) for value in values], dtype=pl.String)
+    return pl.Series(
+        values if are_plain else [text(value) for value in values],
+        dtype=pl.String,
+    )
 
 
 def number(value: Any) -> float | None:
@@ -145,7 +159,12 @@ def text(value: Any) -> str | None:
     return str(value) if isinstance(value, (int, float)) else None
 
 
-def extended(known: pl.Series, written: list[bytes], *, is_json: bool) -> pl.Series:
+def extended(
+    known: pl.Series,
+    written: list[bytes],
+    *,
+    is_json: bool,
+) -> pl.Series:
     """Append the new strings to the known ones.
 
     `written` has them as in the file: whole JSON values with `is_json`, else the content of JSON
@@ -157,7 +176,10 @@ def extended(known: pl.Series, written: list[bytes], *, is_json: bool) -> pl.Ser
         new = decoded(written).to_frame("json").select(spaced_alike(pl.col("json"))).to_series()
     else:
         new = pl.Series(map(_unescaped, written), dtype=pl.String)
-    return pl.concat([known, new.cast(pl.Categorical)], rechunk=True)
+    return pl.concat(
+        [known, new.cast(pl.Categorical)],
+        rechunk=True,
+    )
 
 
 def _unescaped(text: bytes) -> str:

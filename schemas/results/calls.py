@@ -137,7 +137,10 @@ LAUNCH_DELAY = Table(
         RANK,
         Column("api", pl.String, "API function."),
         Column(
-            "work", pl.String, "Kind of work it started.", values=("kernel", "memcpy", "memset")
+            "work",
+            pl.String,
+            "Kind of work it started.",
+            values=("kernel", "memcpy", "memset"),
         ),
         Column("n_calls", pl.Int64, "Pieces of device work; a graph launch starts many."),
         Column("api_total_ns", pl.Int64, "Host time in the calls, each call counted once."),

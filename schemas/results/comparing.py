@@ -47,7 +47,12 @@ COMPARE_SETUP = Table(
             "Its value in new; for shapes and dtypes, those of an op that only new has.",
             nullable=True,
         ),
-        Column("status", STR, "Whether they are the same.", values=("same", "differs", "unknown")),
+        Column(
+            "status",
+            STR,
+            "Whether they are the same.",
+            values=("same", "differs", "unknown"),
+        ),
         Column("invalidates", STR, "What cannot be compared if they differ.", nullable=True),
     ),
 )

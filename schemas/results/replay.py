@@ -118,7 +118,12 @@ SENSITIVITY = Table(
     " time.",
     (
         RANK,
-        Column("kind", pl.String, "What it is.", values=("op", "layer", "cause")),
+        Column(
+            "kind",
+            pl.String,
+            "What it is.",
+            values=("op", "layer", "cause"),
+        ),
         Column(
             "what",
             pl.String,

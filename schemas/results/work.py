@@ -24,7 +24,12 @@ DISPATCH_DEPTH = Table(
     " symbol (stack).",
     (
         RANK,
-        Column("source", pl.String, "Profiler spans or native stacks.", values=("span", "stack")),
+        Column(
+            "source",
+            pl.String,
+            "Profiler spans or native stacks.",
+            values=("span", "stack"),
+        ),
         Column(
             "op",
             pl.String,

@@ -28,7 +28,10 @@ def main() -> None:
     """Run the fuzzer on this many inputs; exit with its exit code."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("inputs", type=int)
-    parser.add_argument("--compiler", default=shutil.which("clang") or shutil.which("gcc") or "cc")
+    parser.add_argument(
+        "--compiler",
+        default=shutil.which("clang") or shutil.which("gcc") or "cc",
+    )
     parser.add_argument(
         "--seed", type=int, default=1, help="another one changes inputs in other ways"
     )
@@ -71,7 +74,12 @@ def main() -> None:
                 str(seeds[0].parent),
             ]
         else:
-            run = [str(program), str(given.inputs), str(given.seed), *map(str, seeds)]
+            run = [
+                str(program),
+                str(given.inputs),
+                str(given.seed),
+                *map(str, seeds),
+            ]
         raise SystemExit(subprocess.run(run, check=False).returncode)
 
 

@@ -39,7 +39,15 @@ _EVENT = (
 )
 _N_CAUSES, _N_UNIONS, _N_MEASURES = 9, 5, 7
 _MOST_TRIES = 100_000
-_EXTREMES = (0, -1, 1, 2**31 - 1, -(2**31), 2**63 - 1, -(2**63))
+_EXTREMES = (
+    0,
+    -1,
+    1,
+    2**31 - 1,
+    -(2**31),
+    2**63 - 1,
+    -(2**63),
+)
 
 
 class Chance(random.Random):
@@ -53,7 +61,13 @@ class Chance(random.Random):
         """Draw a whole number; it may be an extreme of 32 or 64 bits."""
         return self.choice((self.randrange(100), self.choice(_EXTREMES)))
 
-    def words(self, kind: str, n: int, low: int = -2, high: int | None = None) -> array[int]:
+    def words(
+        self,
+        kind: str,
+        n: int,
+        low: int = -2,
+        high: int | None = None,
+    ) -> array[int]:
         """Draw an array of n items of this type code; now and then it has another length."""
         n = n if self.randrange(50) else self.size()
         high = max(low + 1, n + 2 if high is None else high)
@@ -62,7 +76,10 @@ class Chance(random.Random):
             numbers.sort()
         if kind == "q" and not self.randrange(8):
             numbers = [self.choice(_EXTREMES) for _ in numbers]
-        return array(kind, [value & 255 if kind == "B" else value for value in numbers])
+        return array(
+            kind,
+            [value & 255 if kind == "B" else value for value in numbers],
+        )
 
     def bits(self, n: int) -> bytes | None:
         """Draw validity bits for n rows; None means that all rows are valid."""
@@ -82,7 +99,10 @@ def plan() -> tuple[bytes, list[list[int]], list[int]]:
     code += "print(json.dumps([text.decode(), *more]))"
     environment = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
     done = subprocess.run(
-        [sys.executable, "-c", code], env=environment, check=True, capture_output=True
+        [sys.executable, "-c", code],
+        env=environment,
+        check=True,
+        capture_output=True,
     )
     text, words, tables = json.loads(done.stdout)
     return text.encode(), words, tables
@@ -133,13 +153,25 @@ def _place(library: Any, held: Any, n: int, chance: Chance) -> None:
     ids = array("q", range(n))
     names = (chance.words("i", n, 0, 4) for _ in "nk")
     codes = (chance.words("i", 4, 0, 4) for _ in "cf")
-    library.ops_place(held, chance.words("q", n, -1), chance.bits(n), 0, ids, *names, *codes)
+    library.ops_place(
+        held,
+        chance.words("q", n, -1),
+        chance.bits(n),
+        0,
+        ids,
+        *names,
+        *codes,
+    )
 
 
 def _charge_calls(library: Any, held: Any, n: int, chance: Chance) -> None:
     columns = (chance.words("q", n) for _ in "sdpt")
     library.ops_charge_calls(
-        held, chance.words("q", n), chance.bits(n), chance.randrange(3), *columns
+        held,
+        chance.words("q", n),
+        chance.bits(n),
+        chance.randrange(3),
+        *columns,
     )
 
 
@@ -149,19 +181,30 @@ def _time(library: Any, held: Any, n: int, chance: Chance) -> None:
 
 def _launch(library: Any, held: Any, n: int, chance: Chance) -> None:
     library.ops_launch(
-        held, chance.words("q", n), chance.bits(n), chance.number(), chance.words("q", n)
+        held,
+        chance.words("q", n),
+        chance.bits(n),
+        chance.number(),
+        chance.words("q", n),
     )
 
 
 def _order(library: Any, held: Any, n: int, chance: Chance) -> None:
     library.ops_order(
-        held, chance.words("q", n), chance.words("q", 4), array("q", bytes(8 * (n + 1)))
+        held,
+        chance.words("q", n),
+        chance.words("q", 4),
+        array("q", bytes(8 * (n + 1))),
     )
 
 
 def _totals(library: Any, held: Any, n: int, chance: Chance) -> None:
     n = max(chance.randrange(6), n and 4)
-    library.ops_totals(held, array("q", bytes(32 * n)), array("i", bytes(4 * n)))
+    library.ops_totals(
+        held,
+        array("q", bytes(32 * n)),
+        array("i", bytes(4 * n)),
+    )
 
 
 _OF_OPS = (_place, _place, _charge_calls, _time, _launch, _order, _totals)
@@ -200,8 +243,14 @@ def idle_time(library: Any, chance: Chance) -> None:
         chance.words("B", n_windows, 0, 2),
         *(chance.number() for _ in "fultu"),
         array("q", bytes(8 * _N_UNIONS * (n_windows + 1))),
-        array("q", bytes(8 * 2 * _N_CAUSES * (n_windows + 1))),
-        array("q", bytes(8 * _N_CAUSES * _N_MEASURES * (n_places + 1))),
+        array(
+            "q",
+            bytes(8 * 2 * _N_CAUSES * (n_windows + 1)),
+        ),
+        array(
+            "q",
+            bytes(8 * _N_CAUSES * _N_MEASURES * (n_places + 1)),
+        ),
         array("q", bytes(8 * sum(n_work))),
     )
 
@@ -213,7 +262,11 @@ def longest_paths(library: Any, chance: Chance) -> None:
     if len(offsets) and chance.randrange(4):
         offsets[0], offsets[-1] = 0, n_edges
     columns = chance.words("q", n_edges, 0, n), chance.words("q", n_edges)
-    library.longest_paths(offsets, *columns, *(array("q", bytes(8 * n)) for _ in "td"))
+    library.longest_paths(
+        offsets,
+        *columns,
+        *(array("q", bytes(8 * n)) for _ in "td"),
+    )
 
 
 def parser(library: Any, chance: Chance) -> None:
@@ -228,8 +281,16 @@ def parser(library: Any, chance: Chance) -> None:
         if place == before:
             break
     for which in (0, 1):
-        library.strings(held, which, chance.choice((0, chance.number())))
-    library.parse(held, chance.randbytes(chance.randrange(99)), chance.number())
+        library.strings(
+            held,
+            which,
+            chance.choice((0, chance.number())),
+        )
+    library.parse(
+        held,
+        chance.randbytes(chance.randrange(99)),
+        chance.number(),
+    )
 
 
 def new_parser(library: Any, chance: Chance, *, is_wrong: bool = False) -> Any:
@@ -239,13 +300,27 @@ def new_parser(library: Any, chance: Chance, *, is_wrong: bool = False) -> Any:
     if is_wrong:
         changed = chance.choice(words)
         changed[chance.randrange(len(changed))] = chance.number()
-    cells = array("q", bytes(len(words[2]) // 3 * 8 * 30))
-    return library.parser_new(text, *words, cells, *tables, chance.randrange(2**62), 7)
+    cells = array(
+        "q",
+        bytes(len(words[2]) // 3 * 8 * 30),
+    )
+    return library.parser_new(
+        text,
+        *words,
+        cells,
+        *tables,
+        chance.randrange(2**62),
+        7,
+    )
 
 
 def hashed(library: Any, chance: Chance) -> None:
     """Hash a text."""
-    library.hashed(chance.randbytes(chance.size()), chance.number(), chance.number())
+    library.hashed(
+        chance.randbytes(chance.size()),
+        chance.number(),
+        chance.number(),
+    )
 
 
 FUNCTIONS: tuple[Callable[[Any, Chance], None], ...] = (
@@ -282,15 +357,31 @@ def in_threads(library: Any, rounds: int, seed: int) -> None:
         ids, zeros = array("q", range(n)), array("i", bytes(4 * n))
         held, shared = library.ops_new(n, 1, 2), new_parser(library, place)
 
-        def placing(held: Any = held, shared: Any = shared, ids: Any = ids, z: Any = zeros) -> None:
+        def placing(
+            held: Any = held,
+            shared: Any = shared,
+            ids: Any = ids,
+            z: Any = zeros,
+        ) -> None:
             for first in range(0, n, step):
                 part = slice(first, first + step)
                 parents = array("q", [_EXTREMES[-1]] * step)  # none
                 names = z[part], z[part], array("i", [0]), array("i", [3])
-                library.ops_place(held, parents, None, 0, ids[part], *names)
+                library.ops_place(
+                    held,
+                    parents,
+                    None,
+                    0,
+                    ids[part],
+                    *names,
+                )
             _parse_shared(library, shared)
 
-        def timing(held: Any = held, shared: Any = shared, ids: Any = ids) -> None:
+        def timing(
+            held: Any = held,
+            shared: Any = shared,
+            ids: Any = ids,
+        ) -> None:
             library.ops_charge_calls(held, ids, None, 0, ids, ids, ids, ids)
             left, own_ns = n // step, array("q", [5] * step)
             for _ in range(_MOST_TRIES):  # until all that the other thread places is timed
@@ -307,7 +398,10 @@ def in_threads(library: Any, rounds: int, seed: int) -> None:
                 failures.append(error)
 
         threads = [
-            threading.Thread(target=all_of, args=(work, Chance(seed + 2 * number + k)))
+            threading.Thread(
+                target=all_of,
+                args=(work, Chance(seed + 2 * number + k)),
+            )
             for k, work in enumerate((placing, timing))
         ]
         for thread in threads:

@@ -94,8 +94,20 @@ def change_values(path: Path, chance: random.Random) -> str:
     content = file.read_bytes()
     changes = []
     for _ in range(chance.choice(_FEW)):
-        begin = chance.choice([0, max(0, len(content) - 600), chance.randrange(len(content) + 1)])
-        places = list(_VALUE.finditer(content, begin, begin + chance.choice([300, 3000])))
+        begin = chance.choice(
+            [
+                0,
+                max(0, len(content) - 600),
+                chance.randrange(len(content) + 1),
+            ]
+        )
+        places = list(
+            _VALUE.finditer(
+                content,
+                begin,
+                begin + chance.choice([300, 3000]),
+            )
+        )
         if places:
             place = chance.choice(places)
             value = chance.choice(ODD_VALUES).encode()

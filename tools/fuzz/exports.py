@@ -38,7 +38,18 @@ _CELLS: tuple[Any, ...] = (
     b"\xff\xfe",
     b"",
 )
-_INTEGERS = (None, 0, -1, 1, 7, 2**31, 2**32 - 1, 2**62, 2**63 - 1, -(2**63))
+_INTEGERS = (
+    None,
+    0,
+    -1,
+    1,
+    7,
+    2**31,
+    2**32 - 1,
+    2**62,
+    2**63 - 1,
+    -(2**63),
+)
 _TYPES: tuple[pa.DataType, ...] = (
     pa.string(),
     pa.large_string(),
@@ -66,7 +77,9 @@ def change_database(path: Path, chance: random.Random) -> str:
     with closing(sqlite3.connect(path)) as database, suppress(sqlite3.Error):
         database.text_factory = bytes
         database.create_function(
-            "chance", 0, lambda: chance.getrandbits(64) - 2**63
+            "chance",
+            0,
+            lambda: chance.getrandbits(64) - 2**63,
         )  # random() cannot be repeated
         changes = [_change_table(database, chance) for _ in range(chance.choice([1, 1, 3, 10]))]
         database.commit()
@@ -120,25 +133,39 @@ def change_columns(path: Path, chance: random.Random) -> str:
         how = chance.choice(["values", "values", "type", "name", "drop", "twice", "rows", "order"])
         if how == "values":
             table = table.set_column(
-                place, name, _other_values(table.column(place).combine_chunks(), chance)
+                place,
+                name,
+                _other_values(table.column(place).combine_chunks(), chance),
             )
         elif how == "type":
             table = table.set_column(
-                place, name, _other_type(table.column(place).combine_chunks(), chance)
+                place,
+                name,
+                _other_type(table.column(place).combine_chunks(), chance),
             )
         elif how == "name":
             table = table.rename_columns(
-                [*table.column_names[:place], name.upper(), *table.column_names[place + 1 :]]
+                [
+                    *table.column_names[:place],
+                    name.upper(),
+                    *table.column_names[place + 1 :],
+                ]
             )
         elif how == "drop":
             table = table.remove_column(place)
         elif how == "twice":
-            table = table.append_column(name, table.column(chance.randrange(table.num_columns)))
+            table = table.append_column(
+                name,
+                table.column(chance.randrange(table.num_columns)),
+            )
         elif how == "rows":
             table = table.slice(0, chance.randrange(table.num_rows + 1))
         elif pa.string_view() not in table.schema.types:  # which cannot be taken from (pyarrow 26)
             table = table.take(
-                pa.array(chance.sample(range(table.num_rows), table.num_rows), pa.int64())
+                pa.array(
+                    chance.sample(range(table.num_rows), table.num_rows),
+                    pa.int64(),
+                )
             )
         changes.append(f"{how} of {file.name} {name}")
     _write(file, table, chance)
@@ -154,7 +181,12 @@ def _other_values(column: pa.Array, chance: random.Random) -> pa.Array:
     for _ in range(chance.choice([1, 1, 5, len(values)])):
         if values:
             values[chance.randrange(len(values))] = chance.choice(odd)
-    for dtype in (column.type, pa.int64(), pa.float64(), pa.string()):
+    for dtype in (
+        column.type,
+        pa.int64(),
+        pa.float64(),
+        pa.string(),
+    ):
         with suppress(pa.ArrowException, OverflowError, TypeError):
             return pa.array(values, dtype)
     return column
@@ -227,7 +259,10 @@ def change_end(path: Path, chance: random.Random) -> str:
     begin, end = 0, min(len(content), 2000)
     if file.suffix == ".parquet":
         begin, end = (
-            max(0, len(content) - 8 - int.from_bytes(content[-8:-4], "little")),
+            max(
+                0,
+                len(content) - 8 - int.from_bytes(content[-8:-4], "little"),
+            ),
             len(content),
         )
     for _ in range(chance.choice([1, 1, 3, 10])):

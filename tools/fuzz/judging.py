@@ -120,7 +120,14 @@ def try_all(sources: dict[str, Source], module: str) -> int:
     if words[0] == "--here":
         _try_here(
             sources,
-            [(name, int(number)) for name, number in zip(words[1::2], words[2::2], strict=True)],
+            [
+                (name, int(number))
+                for name, number in zip(
+                    words[1::2],
+                    words[2::2],
+                    strict=True,
+                )
+            ],
         )
         return 0
     n_inputs, names, first = (
@@ -147,7 +154,13 @@ def try_all(sources: dict[str, Source], module: str) -> int:
         results = [line for line in printed if not line.startswith("#")]
         if done.returncode:
             lines = done.stderr.strip().splitlines()
-            why = " / ".join([f"exit {done.returncode}", *lines[:6], *lines[6:][-3:]])
+            why = " / ".join(
+                [
+                    f"exit {done.returncode}",
+                    *lines[:6],
+                    *lines[6:][-3:],
+                ]
+            )
             results.append(f"{FAILED} the process died of input {asked[len(results)][1]}: {why}")
         for (name, _), end in zip(asked, results, strict=False):
             ends[name][end] += 1
@@ -163,7 +176,10 @@ def try_all(sources: dict[str, Source], module: str) -> int:
     return int(n_failed > 0)
 
 
-def _try_here(sources: dict[str, Source], asked: Sequence[tuple[str, int]]) -> None:
+def _try_here(
+    sources: dict[str, Source],
+    asked: Sequence[tuple[str, int]],
+) -> None:
     """Try inputs in this process.
 
     One line each says how it ended, one with # what a failure was.
@@ -201,7 +217,11 @@ def broken(path: Path, holds: Callable[[Path], object] | None) -> str | None:
 
 
 def judged(
-    path: Path, kind: str | None, uses: Sequence[Callable[[Trace], object]], *, is_named: bool
+    path: Path,
+    kind: str | None,
+    uses: Sequence[Callable[[Trace], object]],
+    *,
+    is_named: bool,
 ) -> str:
     """Read an input and use it; return, in a few words, how that ended by the rule."""
     size_mib = sum(file.stat().st_size for file in [path, *path.rglob("*")] if file.is_file()) / (
@@ -219,7 +239,11 @@ def judged(
 
 
 def _end(
-    path: Path, kind: str | None, uses: Sequence[Callable[[Trace], object]], *, is_named: bool
+    path: Path,
+    kind: str | None,
+    uses: Sequence[Callable[[Trace], object]],
+    *,
+    is_named: bool,
 ) -> str:
     try:
         trace = Trace.open(path if kind is None else _collected(path, kind if is_named else None))
@@ -249,7 +273,11 @@ def _collected(path: Path, kind: str | None) -> Path:
     """Collect the input as the command line does; return the path of the trace."""
     target = path.parent / "collected.tracelens"
     with contextlib.redirect_stderr(io.StringIO()):
-        write_files([path], kind, Request(target, force=False, ranks=None))
+        write_files(
+            [path],
+            kind,
+            Request(target, force=False, ranks=None),
+        )
     return target
 
 

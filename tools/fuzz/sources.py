@@ -72,10 +72,23 @@ _EXPORT = {
         {"source": 1, "severity": 2, "text": "events were lost", "timestamp": 5, "timestampType": 1}
     ],
     RUNTIME: [
-        call(20 * i, 20 * i + 9, 1 if i % 3 else 5, i, packed(7, 8 + i % 2)) for i in range(20)
+        call(
+            20 * i,
+            20 * i + 9,
+            1 if i % 3 else 5,
+            i,
+            packed(7, 8 + i % 2),
+        )
+        for i in range(20)
     ],
     KERNEL: [
-        kernel(20 * i + 12, 20 * i + 25, 2 + i % 2, i, registersPerThread=32)
+        kernel(
+            20 * i + 12,
+            20 * i + 25,
+            2 + i % 2,
+            i,
+            registersPerThread=32,
+        )
         for i in range(20)
         if i % 3
     ],
@@ -94,7 +107,15 @@ _EXPORT = {
         }
         for i in range(4)
     ]
-    + [{"start": 10, "end": 30, "eventType": 59, "textId": 2, "globalTid": packed(7, 8)}],
+    + [
+        {
+            "start": 10,
+            "end": 30,
+            "eventType": 59,
+            "textId": 2,
+            "globalTid": packed(7, 8),
+        }
+    ],
 }
 
 
@@ -198,7 +219,12 @@ def provenance(folder: Path, _: random.Random) -> Path:
         "output_bytes": 64,
     }
     calls = [
-        {"name": f"triton_{i}", "is_extern": i % 2 == 0, "nodes": [node] * i} for i in range(3)
+        {
+            "name": f"triton_{i}",
+            "is_extern": i % 2 == 0,
+            "nodes": [node] * i,
+        }
+        for i in range(3)
     ]
     graphs = [{"key": f"f{i}", "is_backward": i == 1, "calls": calls} for i in range(2)]
     about = {
@@ -215,7 +241,12 @@ def provenance(folder: Path, _: random.Random) -> Path:
 
 def graph(folder: Path, chance: random.Random) -> Path:
     """Write a sidecar of --graph."""
-    shape = {"dtype": "float32", "strides": [64, 1], "module_path": "fc", "alias_of": None}
+    shape = {
+        "dtype": "float32",
+        "strides": [64, 1],
+        "module_path": "fc",
+        "alias_of": None,
+    }
     nodes = [
         shape
         | {
@@ -240,7 +271,10 @@ def graph(folder: Path, chance: random.Random) -> Path:
     }
     path = folder / "run.graph.json"
     path.write_text(
-        json.dumps(about | {"graph_key": "g", "source": "export", "nodes": nodes}, indent=1)
+        json.dumps(
+            about | {"graph_key": "g", "source": "export", "nodes": nodes},
+            indent=1,
+        )
     )
     return path
 
@@ -278,7 +312,9 @@ SOURCES = {
     "live": Source("torch", live, (beside,)),
     "sqlite": Source("nsys", database, (change_bytes, change_database, change_database)),
     "parquetdir": Source(
-        "nsys", parquetdir, (change_bytes, change_columns, change_columns, change_end, change_pages)
+        "nsys",
+        parquetdir,
+        (change_bytes, change_columns, change_columns, change_end, change_pages),
     ),
     "arrowdir": Source(
         "nsys", arrowdir, (change_bytes, change_columns, change_columns, change_end)
@@ -294,7 +330,12 @@ SOURCES = {
     "nsys_real_dir": Source(
         "nsys", real_folder, (change_bytes, change_columns, change_columns, change_end)
     ),
-    "commands": Source(None, traces.asked, traces.CHANGES, (advise, plan, export, query)),
+    "commands": Source(
+        None,
+        traces.asked,
+        traces.CHANGES,
+        (advise, plan, export, query),
+    ),
     "traces": Source(None, traces.copied, (*traces.CHANGES, change_pages)),
 }
 

@@ -27,8 +27,29 @@ ASKED = (
     "study/captures/stack_eager",
 )
 """Traces, among others, from which a plan can be made or for which calls can be advised."""
-NUMBERS = (-1, 0, 1, 2**31 - 1, -(2**31), 2**62, 2**63 - 1, -(2**63), None)
-TEXTS = ("", "x", "[", '{"a":', "[[1],[2]]", "\x1b[31m", "9" * 400, "é\u202e", "[[1e400]]", None)
+NUMBERS = (
+    -1,
+    0,
+    1,
+    2**31 - 1,
+    -(2**31),
+    2**62,
+    2**63 - 1,
+    -(2**63),
+    None,
+)
+TEXTS = (
+    "",
+    "x",
+    "[",
+    '{"a":',
+    "[[1],[2]]",
+    "\x1b[31m",
+    "9" * 400,
+    "é\u202e",
+    "[[1e400]]",
+    None,
+)
 FLOATS = (float("nan"), float("inf"), -1.0, 1e308, None)
 VALUES: tuple[Any, ...] = (
     *NUMBERS,
@@ -47,7 +68,11 @@ VALUES: tuple[Any, ...] = (
 KEYS = ("../..", "\ud800", "-1", "1e5", "٣", "007")
 
 
-def copied(place: Path, chance: random.Random, names: Sequence[str] = SEEDS) -> Path:
+def copied(
+    place: Path,
+    chance: random.Random,
+    names: Sequence[str] = SEEDS,
+) -> Path:
     """Copy a trace of the samples, to be damaged."""
     folder = place / "t.tracelens"
     shutil.copytree(CAPTURES / f"{chance.choice(names)}.tracelens", folder)
@@ -77,7 +102,10 @@ def damage_footer(folder: Path, chance: random.Random) -> str:
     """Change some bytes of a part's footer."""
     file = chance.choice(sorted(folder.rglob("*.parquet")))
     content = bytearray(file.read_bytes())
-    begin = max(0, len(content) - 8 - int.from_bytes(content[-8:-4], "little"))
+    begin = max(
+        0,
+        len(content) - 8 - int.from_bytes(content[-8:-4], "little"),
+    )
     for _ in range(chance.choice([1, 1, 3, 10])):
         content[chance.randrange(begin, len(content))] = chance.randrange(256)
     file.write_bytes(content)

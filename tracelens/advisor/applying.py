@@ -65,7 +65,10 @@ def apply_calls(
 
 def _given(torch: Any, model: Any, plan: CallPlan) -> tuple[Any, ...]:
     """Return inputs generated in the shapes of the plan, the same ones each time."""
-    device = next((p.device for p in model.parameters()), torch.device("cpu"))
+    device = next(
+        (p.device for p in model.parameters()),
+        torch.device("cpu"),
+    )
     source = torch.Generator().manual_seed(0)
     return tuple(
         torch.randn(tuple(tensor_facts["shape"]), generator=source).to(
@@ -76,7 +79,10 @@ def _given(torch: Any, model: Any, plan: CallPlan) -> tuple[Any, ...]:
 
 
 def _check(
-    torch: Any, both: tuple[Any, Any], given: Sequence[Any], tolerance: float | None
+    torch: Any,
+    both: tuple[Any, Any],
+    given: Sequence[Any],
+    tolerance: float | None,
 ) -> None:
     """Raise ToolError if the rewritten model's output differs from the model's."""
     try:
@@ -87,7 +93,11 @@ def _check(
         ) from error
     is_tf32 = torch.backends.cudnn.allow_tf32 and given[0].is_cuda
     limit = _LIMITS[is_tf32] if tolerance is None else tolerance
-    for expected_tensor, two in zip(_tensors(torch, expected), _tensors(torch, other), strict=True):
+    for expected_tensor, two in zip(
+        _tensors(torch, expected),
+        _tensors(torch, other),
+        strict=True,
+    ):
         difference = float(
             (expected_tensor - two).abs().max() / expected_tensor.abs().max().clamp_min(1e-30)
         )
@@ -140,10 +150,14 @@ class _Rewriting:
         (ending,) = (node for node in self.nodes.values() if node.op == "output")
         pytree, spec = self.torch.utils._pytree, self.program.call_spec.out_spec  # noqa: SLF001
         leaves = self.torch.fx.node.map_arg(
-            tuple(ending.args[0]), lambda node: self._any(node.name)
+            tuple(ending.args[0]),
+            lambda node: self._any(node.name),
         )
         self.graph.output(
-            self.graph.call_function(lambda *own: pytree.tree_unflatten(list(own), spec), leaves)
+            self.graph.call_function(
+                lambda *own: pytree.tree_unflatten(list(own), spec),
+                leaves,
+            )
         )
         module = self.torch.fx.GraphModule(self.root, self.graph)
         return module.eval()
@@ -202,7 +216,10 @@ class _Rewriting:
     def _attention(self, nodes: Sequence[Any]) -> Any:
         """Return the fused attention call; the scores' factor and mask are its arguments."""
         query, turned = (self._any(_name(argument)) for argument in nodes[0].args[:2])
-        key = self.graph.call_function(self.torch.transpose, (turned, -2, -1))
+        key = self.graph.call_function(
+            self.torch.transpose,
+            (turned, -2, -1),
+        )
         value = self._any(_name(nodes[-1].args[1]))
         scale, mask = 1.0, None
         for before, node in itertools.pairwise(nodes[:-1]):
@@ -214,10 +231,17 @@ class _Rewriting:
                 mask = self._any(_name(other))
         function = self.functions[ATTENTION]
         return self.graph.call_function(
-            function, (query, key, value, mask), {"scale": float(scale)}
+            function,
+            (query, key, value, mask),
+            {"scale": float(scale)},
         )
 
-    def _product(self, call: PlannedCall, nodes: Sequence[Any], covers: Sequence[str]) -> Any:
+    def _product(
+        self,
+        call: PlannedCall,
+        nodes: Sequence[Any],
+        covers: Sequence[str],
+    ) -> Any:
         """Return a convolution or matrix product, fused with the other nodes that it covers.
 
         Its weights are folded and laid out once, here.
@@ -226,7 +250,11 @@ class _Rewriting:
         norm = nodes[covers.index(NORM)] if NORM in covers else None
         weight, bias = self._weights(values, norm)
         if bias is None and call.function not in ("conv", LINEAR):
-            bias = self.torch.zeros(weight.shape[0], dtype=weight.dtype, device=weight.device)
+            bias = self.torch.zeros(
+                weight.shape[0],
+                dtype=weight.dtype,
+                device=weight.device,
+            )
         kept_weight = self._keep(laid_out(weight, call.layouts[0]))
         kept_bias = None if bias is None else self._keep(bias)
         input_name = _name(values[0])
@@ -248,7 +276,12 @@ class _Rewriting:
         if norm is None:
             return weight, bias
         scale, shift, mean, variance = (self.kept[argument.name] for argument in norm.args[1:5])
-        weight, bias = folded(weight, bias, (scale, shift, mean, variance), norm.args[6])
+        weight, bias = folded(
+            weight,
+            bias,
+            (scale, shift, mean, variance),
+            norm.args[6],
+        )
         return weight, bias
 
 
@@ -268,4 +301,7 @@ def _with_defaults(node: Any) -> list[Any]:
         parameter.name: parameter.default_value if parameter.has_default_value() else None
         for parameter in left
     }
-    return [*node.args, *(node.kwargs.get(name, value) for name, value in defaults.items())]
+    return [
+        *node.args,
+        *(node.kwargs.get(name, value) for name, value in defaults.items()),
+    ]

@@ -50,7 +50,13 @@ def _convolutions(torch: Any) -> dict[str, Lowering]:
             return torch.cudnn_convolution_relu(x, weight, bias, *how)
         return torch.relu_(conv(x, weight, bias, *how))
 
-    def conv_add_relu(x: Any, weight: Any, bias: Any, summand: Any, *how: Any) -> Any:
+    def conv_add_relu(
+        x: Any,
+        weight: Any,
+        bias: Any,
+        summand: Any,
+        *how: Any,
+    ) -> Any:
         if x.is_cuda:
             factor = 1.0
             return torch.cudnn_convolution_add_relu(x, weight, summand, factor, bias, *how)
@@ -107,7 +113,13 @@ def _linears(torch: Any) -> dict[str, Lowering]:
     """
     linear = torch.nn.functional.linear
 
-    def fused_on_gpu(x: Any, weight: Any, bias: Any, *, use_gelu: bool) -> Any:
+    def fused_on_gpu(
+        x: Any,
+        weight: Any,
+        bias: Any,
+        *,
+        use_gelu: bool,
+    ) -> Any:
         rows = x.reshape(-1, x.shape[-1])
         if bias is None:
             bias = weight.new_zeros(weight.shape[0])
@@ -125,9 +137,19 @@ def _linears(torch: Any) -> dict[str, Lowering]:
         # The fused call computes the approximate GELU on a GPU, but the exact one on a CPU.
         return torch.nn.functional.gelu(linear(x, weight, bias), approximate="tanh")
 
-    def linear_add(x: Any, weight: Any, _: Any, summand: Any, *__: Any) -> Any:
+    def linear_add(
+        x: Any,
+        weight: Any,
+        _: Any,
+        summand: Any,
+        *__: Any,
+    ) -> Any:
         rows = x.flatten(0, -2)
-        sums = torch.addmm(summand.flatten(0, -2), rows, weight.t())
+        sums = torch.addmm(
+            summand.flatten(0, -2),
+            rows,
+            weight.t(),
+        )
         return sums.view(summand.shape)
 
     return {
@@ -166,7 +188,12 @@ def laid_out(tensor: Any, layout: str) -> Any:
     )
 
 
-def folded(weight: Any, bias: Any, norm: Sequence[Any], epsilon: float) -> tuple[Any, Any]:
+def folded(
+    weight: Any,
+    bias: Any,
+    norm: Sequence[Any],
+    epsilon: float,
+) -> tuple[Any, Any]:
     """Return weight and bias of a convolution with its batch normalisation folded in.
 
     They equal those of fuse_conv_bn_weights.

@@ -81,7 +81,10 @@ class Plan(Struct, frozen=True):
     def to_json(self) -> str:
         """Return the plan as the text of a file."""
         return (
-            json.dumps({"format": FORMAT, "plan_version": PLAN_VERSION} | asdict(self), indent=1)
+            json.dumps(
+                {"format": FORMAT, "plan_version": PLAN_VERSION} | asdict(self),
+                indent=1,
+            )
             + "\n"
         )
 
@@ -90,7 +93,12 @@ class Plan(Struct, frozen=True):
         write_text(self.to_json(), Path(path))
 
 
-def read_plan(path: str | os.PathLike[str], kind: type[_P], name: str, how: str) -> _P:
+def read_plan(
+    path: str | os.PathLike[str],
+    kind: type[_P],
+    name: str,
+    how: str,
+) -> _P:
     """Read the plan of a kind from a file.
 
     `name` is its format; errors end with `how`, which says how to get one. Raises SourceError if it
@@ -191,7 +199,11 @@ def make_plan(
     )
 
 
-def apply_plan(model: Any, plan: Plan | str | os.PathLike[str], **options: Any) -> Any:
+def apply_plan(
+    model: Any,
+    plan: Plan | str | os.PathLike[str],
+    **options: Any,
+) -> Any:
     """Compile exactly the plan's submodules of the model, except those to disable.
 
     Returns the same model. It changes in place: the submodules get a compiled `forward`; their
@@ -222,7 +234,12 @@ def _check_paths(plan: Plan, modules: Mapping[str, Any]) -> None:
     for path in (*plan.compile, *plan.disable, *plan.layers):
         if path in modules:
             continue
-        close = get_close_matches(path, [name for name in modules if name], n=1, cutoff=0)
+        close = get_close_matches(
+            path,
+            [name for name in modules if name],
+            n=1,
+            cutoff=0,
+        )
         closest = f"the closest is {close[0]}" if close else "it has no submodules"
         raise UsageError(
             f"the plan names {path}, which the model does not have; {closest}: write a new plan"

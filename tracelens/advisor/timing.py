@@ -58,7 +58,10 @@ def time_calls(
             except (RuntimeError, KeyError, NotImplementedError) as error:
                 row["problem"] = f"{type(error).__name__}: {first_line(error)[:200]}"
             rows.append(row)
-    frame = pl.DataFrame(rows, schema=TABLES["call_costs"].without("rank").schema)
+    frame = pl.DataFrame(
+        rows,
+        schema=TABLES["call_costs"].without("rank").schema,
+    )
     capture = Capture(
         kind=KIND,
         source=SourceFile("calls", KIND, 0, ""),
@@ -116,7 +119,10 @@ def _prepared(torch: Any, candidate: Mapping[str, str], device: Any) -> Callable
     dtype = getattr(torch, candidate["dtype"])
 
     def tensor(shape: list[int]) -> Any:
-        return laid_out(torch.randn(shape, device=device, dtype=dtype), layout)
+        return laid_out(
+            torch.randn(shape, device=device, dtype=dtype),
+            layout,
+        )
 
     x = tensor(shapes[0])
     if function in ("to_nhwc", "to_nchw"):
@@ -136,7 +142,15 @@ def _prepared(torch: Any, candidate: Mapping[str, str], device: Any) -> Callable
     elif op == ATTENTION:
         inputs += [tensor(shape) if shape else None for shape in shapes[1:]]
     elif op == "batch_norm":
-        norm = [torch.rand(shapes[0][1], device=device, dtype=dtype) + 0.5 for _ in range(4)]
+        norm = [
+            torch.rand(
+                shapes[0][1],
+                device=device,
+                dtype=dtype,
+            )
+            + 0.5
+            for _ in range(4)
+        ]
         inputs += [*norm, 0.1, 1e-5]
     elif op in ("add", "mul"):
         inputs.append(tensor(shapes[1]))

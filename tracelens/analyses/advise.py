@@ -29,7 +29,12 @@ _NO_PROBLEM = 0.02
 """If layout transforms take less than this share of kernel time, no other layout is advised."""
 
 
-def advise(trace: Trace, costs: Sequence[Trace] = (), *, z3: bool | None = False) -> pl.DataFrame:
+def advise(
+    trace: Trace,
+    costs: Sequence[Trace] = (),
+    *,
+    z3: bool | None = False,
+) -> pl.DataFrame:
     """List other calls that may save time: per rank, a row for the whole model, then one per part.
 
     A rank that trains has no rows. `costs` are further traces with times of the same calls:
@@ -42,7 +47,10 @@ def advise(trace: Trace, costs: Sequence[Trace] = (), *, z3: bool | None = False
 
 
 def advised_ranks(
-    trace: Trace, costs: Sequence[Trace] = (), *, z3: bool | None = False
+    trace: Trace,
+    costs: Sequence[Trace] = (),
+    *,
+    z3: bool | None = False,
 ) -> dict[int, Advice]:
     """Return the advice behind the rows of `advise`, by rank that ran inference."""
     trace.require("advise", "kernels", "spans")
@@ -53,17 +61,25 @@ def advised_ranks(
 
 
 def greedy_ranks(
-    trace: Trace, costs: Sequence[Trace], searched: Mapping[int, Advice]
+    trace: Trace,
+    costs: Sequence[Trace],
+    searched: Mapping[int, Advice],
 ) -> dict[int, Advice]:
     """Return the greedy sequence of each rank that was searched."""
     return {rank: advise_greedily(trace, rank, costs) for rank in searched}
 
 
-def greedy_notes(greedy: Mapping[int, Advice], searched: Mapping[int, Advice]) -> list[str]:
+def greedy_notes(
+    greedy: Mapping[int, Advice],
+    searched: Mapping[int, Advice],
+) -> list[str]:
     """Compare, by rank, the greedy sequence with the recorded and with the searched one."""
     sentences = []
     for rank, order in greedy.items():
-        took, as_it_ran, best = map(duration, (order.total(), order.now, searched[rank].total()))
+        took, as_it_ran, best = map(
+            duration,
+            (order.total(), order.now, searched[rank].total()),
+        )
         whose = f"Rank {rank}: the" if len(greedy) > 1 else "The"
         sentences.append(
             f"{whose} greedy order (largest match first, in channels_last) takes {took} of"
@@ -189,7 +205,11 @@ def _change(parts: Iterable[Advised]) -> str:
     return "; ".join(changes)
 
 
-def notes(trace: Trace, frame: pl.DataFrame, costs: Sequence[Trace] = ()) -> list[str]:
+def notes(
+    trace: Trace,
+    frame: pl.DataFrame,
+    costs: Sequence[Trace] = (),
+) -> list[str]:
     """Describe the advice, its evidence, and the data that is missing for more."""
     sentences: list[str] = []
     for row in frame.filter(pl.col("sub_graph").is_null()).iter_rows(named=True):

@@ -58,20 +58,33 @@ def call_tree(trace: Trace, *, smallest_frac: float = SMALLEST_FRAC) -> pl.DataF
         "spans", "rank", "span_id", "parent_id", "depth", "name", "self_ns", "step"
     )
     place = ("rank", "span_id", "process_id", "thread_id", "start_ns", "duration_ns", "step")
-    calls = dict(by_value(trace.select("api_calls", *place, "api").rename({"api": "name"}), "rank"))
+    calls = dict(
+        by_value(
+            trace.select("api_calls", *place, "api").rename({"api": "name"}),
+            "rank",
+        )
+    )
     steps = dict(trace.frame("steps").group_by("rank").agg(pl.col("step").n_unique()).iter_rows())
     trees = {tree["rank"][0]: tree for tree in span_trees(spans)}
     tables = []
     for rank in sorted({*trees, *calls}):
         tree = trees.get(rank, spans.clear())
-        rows = _of_rank(tree, calls.get(rank), steps.get(rank, 0), smallest_frac)
+        rows = _of_rank(
+            tree,
+            calls.get(rank),
+            steps.get(rank, 0),
+            smallest_frac,
+        )
         tables.append(rows.with_columns(rank=pl.lit(rank, pl.Int32)))
     order = ["rank", "host_self_ns", "node_id"]
     return CALL_TREE.conform(pl.concat(tables).sort(order, descending=[False, True, False]))
 
 
 def _of_rank(
-    tree: pl.DataFrame, calls: pl.DataFrame | None, n_steps: int, smallest_frac: float
+    tree: pl.DataFrame,
+    calls: pl.DataFrame | None,
+    n_steps: int,
+    smallest_frac: float,
 ) -> pl.DataFrame:
     nodes = _nodes(tree if calls is None else _with_calls(tree, calls))
     least = smallest_frac * int(nodes["host_self_ns"].sum())
@@ -88,7 +101,10 @@ def _of_rank(
         name=pl.lit(_OTHERS, pl.Categorical),
     )
     others = others.with_columns(node_id=pl.int_range(pl.len(), dtype=pl.Int64) + nodes.height)
-    rows = pl.concat([kept, others.select(kept.columns)], how="vertical_relaxed")
+    rows = pl.concat(
+        [kept, others.select(kept.columns)],
+        how="vertical_relaxed",
+    )
     a_step = [pl.col(name) / pl.lit(n_steps or None) for name in ("step_total_ns", "step_self_ns")]
     return rows.with_columns(_paths(rows), *a_step)
 
@@ -107,12 +123,18 @@ def _with_calls(tree: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
         self_ns="own_ns",
         depth=tree["depth"].gather(timed["span_id"]).cast(pl.Int64).fill_null(-1) + 1,
     )
-    return pl.concat([tree.select(leaves.columns), leaves], how="vertical_relaxed")
+    return pl.concat(
+        [tree.select(leaves.columns), leaves],
+        how="vertical_relaxed",
+    )
 
 
 def _nodes(tree: pl.DataFrame) -> pl.DataFrame:
     """Return one row per chain in order of node_id; parents come first."""
-    path, chains = call_paths(tree.with_columns(each_once(tree["name"], without_step)), "name")
+    path, chains = call_paths(
+        tree.with_columns(each_once(tree["name"], without_step)),
+        "name",
+    )
     in_step = pl.when(pl.col("step").is_not_null()).then("self_ns")
     sums = tree.group_by(node_id=path).agg(
         pl.col("depth").first().cast(pl.Int64),
@@ -137,7 +159,14 @@ def _paths(rows: pl.DataFrame) -> pl.Series:
         while place is not None and len(names) < _SHOWN:
             names.append(known[place]["name"])
             place = known[place]["parent_node_id"]
-        paths.append(_BELOW.join([*(["…"] if place is not None else []), *reversed(names)]))
+        paths.append(
+            _BELOW.join(
+                [
+                    *(["…"] if place is not None else []),
+                    *reversed(names),
+                ]
+            )
+        )
     return pl.Series("path", paths, dtype=pl.String)
 
 

@@ -21,7 +21,11 @@ _SIZE = pl.coalesce(
         pl.when(least <= _IN_BYTES).then(
             pl.format(f"{{}} {unit}", (_IN_BYTES / least).round_sig_figs(3))
         )
-        for least, unit in ((10**9, "GB"), (10**6, "MB"), (10**3, "kB"))
+        for least, unit in (
+            (10**9, "GB"),
+            (10**6, "MB"),
+            (10**3, "kB"),
+        )
     ),
     pl.format("{} B", _IN_BYTES),
 )
@@ -38,11 +42,18 @@ def collectives_across(trace: Trace, *, peaks: Peaks | None = None) -> pl.DataFr
     has_peak = peaks is not None and peaks.device in trace.devices["name"]
     link = peaks.link_bytes_per_s if peaks is not None and has_peak else None
     groups = trace.derived(group_transfers).sort(
-        "transfer_total_ns", "group", "ranks", *SAME_CALL, descending=[True, *[False] * 6]
+        "transfer_total_ns",
+        "group",
+        "ranks",
+        *SAME_CALL,
+        descending=[True, *[False] * 6],
     )
     return COLLECTIVES_ACROSS.conform(
         groups.with_columns(
-            ranks=pl.Series(map(list_ranks, groups["ranks"].to_list()), dtype=pl.String),
+            ranks=pl.Series(
+                map(list_ranks, groups["ranks"].to_list()),
+                dtype=pl.String,
+            ),
             link_frac=pl.col("busbw_bytes_per_s") / pl.lit(link, pl.Float64),
         )
     )

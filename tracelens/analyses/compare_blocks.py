@@ -53,7 +53,12 @@ def _blocks(trace: Trace) -> pl.DataFrame:
     layers = (
         layer_work(trace).with_columns(pattern=pattern).filter(pl.col("pattern") != pl.col("layer"))
     )
-    return pl.concat([layers.with_columns(layer=pl.lit(None, pl.String)), layers])
+    return pl.concat(
+        [
+            layers.with_columns(layer=pl.lit(None, pl.String)),
+            layers,
+        ]
+    )
 
 
 _BLOCKS = Comparison(("rank", "pattern", "layer", "phase"), _blocks, TICK_NS)
@@ -62,7 +67,12 @@ _BLOCKS = Comparison(("rank", "pattern", "layer", "phase"), _blocks, TICK_NS)
 @says_ranks
 def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:  # noqa: ARG001 - all pair notes take these
     """Say how many rows were judged faster, slower or neither."""
-    return [outcomes_in_words(frame.filter(pl.col("layer").is_null()), "repeated blocks, by phase")]
+    return [
+        outcomes_in_words(
+            frame.filter(pl.col("layer").is_null()),
+            "repeated blocks, by phase",
+        )
+    ]
 
 
 ANALYSIS = Analysis(

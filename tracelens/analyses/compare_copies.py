@@ -26,7 +26,10 @@ def compare_copies(base: Trace, other: Trace) -> pl.DataFrame:
             " gives it"
         )
     frame = _side(base, "base").join(
-        _side(other, "other"), on=["rank", "direction"], how="full", coalesce=True
+        _side(other, "other"),
+        on=["rank", "direction"],
+        how="full",
+        coalesce=True,
     )
     counts = [name for name in frame.columns if name.startswith(("n_", "size", "duration"))]
     frame = frame.with_columns(pl.col(counts).fill_null(0))
@@ -111,7 +114,13 @@ def _charts(frame: pl.DataFrame) -> list[Chart]:
         "Bandwidth": ("bandwidth_base_bytes_per_s", "bandwidth_other_bytes_per_s"),
     }
     return [
-        SplitBars(title, frame, names, {base: "base", other: "new"}, stacked=False)
+        SplitBars(
+            title,
+            frame,
+            names,
+            {base: "base", other: "new"},
+            stacked=False,
+        )
         for title, (base, other) in measures.items()
     ]
 

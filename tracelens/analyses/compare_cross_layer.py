@@ -42,7 +42,14 @@ def compare_cross_layer(base: Trace, other: Trace) -> pl.DataFrame:
             )
         )
     both = (
-        rows[0].join(rows[1], on=_PAIR, how="full", coalesce=True).cast({pl.Categorical: pl.String})
+        rows[0]
+        .join(
+            rows[1],
+            on=_PAIR,
+            how="full",
+            coalesce=True,
+        )
+        .cast({pl.Categorical: pl.String})
     )
     both = both.with_columns(pl.selectors.ends_with("_ns").fill_null(0))
     times = {side: pl.col(f"{side}_duration_total_ns") for side in _SIDES}
@@ -98,9 +105,15 @@ def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:
     return sentences
 
 
-def _percent(part: pl.DataFrame, whole: pl.DataFrame, side: str, column: str) -> str:
+def _percent(
+    part: pl.DataFrame,
+    whole: pl.DataFrame,
+    side: str,
+    column: str,
+) -> str:
     return percent(
-        int(part[f"{side}_{column}"].sum()), int(whole[f"{side}_duration_total_ns"].sum())
+        int(part[f"{side}_{column}"].sum()),
+        int(whole[f"{side}_duration_total_ns"].sum()),
     )
 
 

@@ -53,7 +53,11 @@ def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:
     total = {side: int(frame[f"{side}_duration_total_ns"].sum()) for side in ("base", "other")}
     same = frame.filter(pl.col("match") == "kernel")
     matched = {
-        side: percent(int(same[f"{side}_duration_total_ns"].sum()), total[side]) for side in total
+        side: percent(
+            int(same[f"{side}_duration_total_ns"].sum()),
+            total[side],
+        )
+        for side in total
     }
     changed = same.filter(
         pl.any_horizontal(pl.col(f"base_{c}").ne_missing(pl.col(f"other_{c}")) for c in SHAPE)
@@ -83,10 +87,14 @@ def _grids(trace: Trace) -> pl.DataFrame:
     # Kernels are matched only by name: one may serve several primitives, and evidence may differ
     # between traces.
     merged = grids.group_by("name", *SHAPE, maintain_order=True).agg(
-        pl.col("primitive").first(), pl.col("n_calls", "duration_total_ns", "total_blocks").sum()
+        pl.col("primitive").first(),
+        pl.col("n_calls", "duration_total_ns", "total_blocks").sum(),
     )
     return merged.with_columns(n_grids=pl.lit(1, pl.Int64)).sort(
-        "duration_total_ns", "name", *SHAPE, descending=[True] + [False] * 7
+        "duration_total_ns",
+        "name",
+        *SHAPE,
+        descending=[True] + [False] * 7,
     )
 
 
@@ -98,12 +106,21 @@ def _match_kernels(
     Return the matched grids of both sides in one frame, and the rows of base and of other without a
     match.
     """
-    equal = base.join(other, on=["name", *SHAPE], how="semi", nulls_equal=True).select(
-        "name", *SHAPE, _equal=True
-    )
+    equal = base.join(
+        other,
+        on=["name", *SHAPE],
+        how="semi",
+        nulls_equal=True,
+    ).select("name", *SHAPE, _equal=True)
     key = ["name", "_equal", "_order", *(f"_{column}" for column in SHAPE)]
     sides = [
-        side.join(equal, on=["name", *SHAPE], how="left", nulls_equal=True, maintain_order="left")
+        side.join(
+            equal,
+            on=["name", *SHAPE],
+            how="left",
+            nulls_equal=True,
+            maintain_order="left",
+        )
         # Equal grids are matched first, then the others in the order of the rows: by total time.
         .with_columns(
             _order=pl.when(pl.col("_equal").is_null()).then(
@@ -117,7 +134,12 @@ def _match_kernels(
         side.rename({column: f"{prefix}_{column}" for column in (*SHAPE, *_SUMS)})
         for prefix, side in zip(("base", "other"), sides, strict=True)
     )
-    matched = base_side.join(other_side.drop("primitive"), on=key, how="inner", nulls_equal=True)
+    matched = base_side.join(
+        other_side.drop("primitive"),
+        on=key,
+        how="inner",
+        nulls_equal=True,
+    )
     left = [
         side.join(matched, on=key, how="anti", nulls_equal=True).select(base.columns)
         for side in sides
@@ -131,7 +153,12 @@ def _match_primitives(base: pl.DataFrame, other: pl.DataFrame) -> pl.DataFrame:
         side.group_by("primitive").agg(pl.col(_SUMS).sum().name.prefix(f"{prefix}_"))
         for prefix, side in (("base", base), ("other", other))
     ]
-    both = sums[0].join(sums[1], on="primitive", how="full", coalesce=True)
+    both = sums[0].join(
+        sums[1],
+        on="primitive",
+        how="full",
+        coalesce=True,
+    )
     return both.with_columns(
         match=which_side("base_n_calls", "other_n_calls", ("only_base", "only_other", "primitive"))
     ).with_columns(

@@ -37,7 +37,15 @@ def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:  # noqa:
 
 def _charts(frame: pl.DataFrame) -> list[Chart]:
     parts = {"base_ns": "base", "other_ns": "new"}
-    return [SplitBars("GPU time by kernel", frame, named(frame, "name"), parts, stacked=False)]
+    return [
+        SplitBars(
+            "GPU time by kernel",
+            frame,
+            named(frame, "name"),
+            parts,
+            stacked=False,
+        )
+    ]
 
 
 ANALYSIS = Analysis(

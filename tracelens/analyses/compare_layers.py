@@ -57,11 +57,19 @@ def compare_layers(base: Trace, other: Trace, *, rules: Rules = DEFAULT) -> pl.D
     declared = COMPARE_LAYERS.without(*_SPEEDUPS, "saved_ns", "outcome", "reason").conform(pairs)
     judged = pl.concat(_judged(base, other, rules), how="diagonal")
     with_outcomes = declared.join(
-        judged, on=[*_WAY, *_KEY], how="left", nulls_equal=True, maintain_order="left"
+        judged,
+        on=[*_WAY, *_KEY],
+        how="left",
+        nulls_equal=True,
+        maintain_order="left",
     )
     are_marked = all(map(_marks_steps, (base, other)))
     frame = _with_speedups(with_outcomes, are_marked=are_marked)
-    order = pl.col("method").replace_strict({"kernels": 0}, default=1, return_dtype=pl.Int64)
+    order = pl.col("method").replace_strict(
+        {"kernels": 0},
+        default=1,
+        return_dtype=pl.Int64,
+    )
     return COMPARE_LAYERS.conform(frame).sort(
         order,
         *_WAY,
@@ -115,7 +123,10 @@ def _judged(base: Trace, other: Trace, rules: Rules) -> list[pl.DataFrame]:
     if base.has("kernels") and other.has("kernels"):
         frame = Comparison(_KEY, layer_values, TICK_NS).values(base, other, rules)
         judged_rows.append(
-            frame.with_columns(method=pl.lit("kernels"), **dict.fromkeys(_WAY[1:], _NONE))
+            frame.with_columns(
+                method=pl.lit("kernels"),
+                **dict.fromkeys(_WAY[1:], _NONE),
+            )
         )
     for ways in measured_ways(measured_times(base), measured_times(other)):
         # A sample is a trace if there are several per side; with a single trace, it is a round.

@@ -31,7 +31,8 @@ def compare_memory(base: Trace, other: Trace, *, rules: Rules = DEFAULT) -> pl.D
         }
     )
     rows = rows.with_columns(
-        pl.col("outcome").replace(_WORDS), more_bytes=pl.col("other_bytes") - pl.col("base_bytes")
+        pl.col("outcome").replace(_WORDS),
+        more_bytes=pl.col("other_bytes") - pl.col("base_bytes"),
     )
     return COMPARE_MEMORY.conform(rows.sort("rank", "device", "measure", nulls_last=True))
 

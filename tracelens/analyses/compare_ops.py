@@ -22,7 +22,10 @@ def compare_ops(base: Trace, other: Trace, *, rules: Rules = DEFAULT) -> pl.Data
     """
     for trace in (base, other):
         trace.require("compare_ops", "spans")
-    work = partial(op_work, on_device=base.has("kernels") and other.has("kernels"))
+    work = partial(
+        op_work,
+        on_device=base.has("kernels") and other.has("kernels"),
+    )
     rows = Comparison(("rank", "name"), work, TICK_NS).calls(base, other, rules)
     if rows.is_empty():
         raise MissingTableError(
@@ -40,7 +43,15 @@ def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:  # noqa:
 
 def _charts(frame: pl.DataFrame) -> list[Chart]:
     parts = {"base_ns": "base", "other_ns": "new"}
-    return [SplitBars("Time by op", frame, named(frame, "name"), parts, stacked=False)]
+    return [
+        SplitBars(
+            "Time by op",
+            frame,
+            named(frame, "name"),
+            parts,
+            stacked=False,
+        )
+    ]
 
 
 ANALYSIS = Analysis(

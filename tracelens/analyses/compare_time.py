@@ -55,7 +55,8 @@ def compare_time(base: Trace, other: Trace, *, rules: Rules = DEFAULT) -> pl.Dat
         }
     )
     place = pl.col("part").replace_strict(
-        {part: number for number, part in enumerate(PARTS)}, return_dtype=pl.Int64
+        {part: number for number, part in enumerate(PARTS)},
+        return_dtype=pl.Int64,
     )
     differences = differences.with_columns(
         speedup=speedup(pl.col("base_ns"), pl.col("other_ns")),
@@ -82,7 +83,10 @@ def _no_surer_than(recorded: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
         suffix="_recorded",
     )
     difference = pl.col("other_value") - pl.col("base_value")
-    widths = (pl.col("high") - pl.col("low"), pl.col("high_recorded") - pl.col("low_recorded"))
+    widths = (
+        pl.col("high") - pl.col("low"),
+        pl.col("high_recorded") - pl.col("low_recorded"),
+    )
     half_width = pl.max_horizontal(widths) / 2
     is_sure = pl.col("outcome") == pl.col("outcome_recorded")
     outcome = pl.when(is_sure).then("outcome").otherwise(pl.lit("unclear"))
@@ -111,7 +115,10 @@ def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:  # noqa:
         )
     return [
         *sentences,
-        outcomes_in_words(frame.filter(~pl.col("part").is_in(CAUSE_PARTS)), "parts of a step"),
+        outcomes_in_words(
+            frame.filter(~pl.col("part").is_in(CAUSE_PARTS)),
+            "parts of a step",
+        ),
     ]
 
 

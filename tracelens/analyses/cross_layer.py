@@ -77,7 +77,12 @@ def cross_layer(trace: Trace) -> pl.DataFrame:
         share_frac=over(pl.col("duration_total_ns"), total, 0.0),
         what_if_twice=over(total, total - of_primitive / 2, 1.0),
         what_if_limit=over(total, total - of_primitive),
-    ).sort("rank", "duration_total_ns", *_KEY[1:], descending=[False, True, False, False, False])
+    ).sort(
+        "rank",
+        "duration_total_ns",
+        *_KEY[1:],
+        descending=[False, True, False, False, False],
+    )
     until = pl.col("duration_total_ns").cum_sum().over("rank")
     return CROSS_LAYER.conform(frame.with_columns(cumulative_frac=over(until, total, 0.0)))
 
@@ -110,8 +115,17 @@ def _op_parts(trace: Trace) -> pl.DataFrame:
     if parts is None or not parts.height:
         return kernels
     key = ["rank", "kernel_id"]
-    rest = kernels.join(parts.select(key).unique(), on=key, how="anti")
-    return pl.concat([rest.cast({pl.Categorical: pl.String}), parts.select(rest.columns)])
+    rest = kernels.join(
+        parts.select(key).unique(),
+        on=key,
+        how="anti",
+    )
+    return pl.concat(
+        [
+            rest.cast({pl.Categorical: pl.String}),
+            parts.select(rest.columns),
+        ]
+    )
 
 
 def _with_ops(trace: Trace) -> pl.DataFrame:
@@ -128,7 +142,13 @@ def _with_ops(trace: Trace) -> pl.DataFrame:
     parts = []
     for tree, part in with_trees(spans, kernels):
         top = _top_op(tree, part["span_id"])
-        parts.append(part.select(*_COLUMNS, op=tree["name"].gather(top), op_id=top.cast(pl.Int64)))
+        parts.append(
+            part.select(
+                *_COLUMNS,
+                op=tree["name"].gather(top),
+                op_id=top.cast(pl.Int64),
+            )
+        )
     return pl.concat(parts)
 
 
@@ -136,10 +156,20 @@ def _of_sites(trace: Trace, sites: pl.DataFrame) -> pl.DataFrame:
     """Return every kernel with its site's op, and that op's span."""
     kernels = trace.select("kernels", *_COLUMNS, "site_id", "api_call_id")
     calls = trace.select("api_calls", "rank", "api_call_id", "op_span_id")
-    site = rows_of(sites["rank"], sites["site_id"], kernels.select("rank", "site_id"))
-    call = rows_of(calls["rank"], calls["api_call_id"], kernels.select("rank", "api_call_id"))
+    site = rows_of(
+        sites["rank"],
+        sites["site_id"],
+        kernels.select("rank", "site_id"),
+    )
+    call = rows_of(
+        calls["rank"],
+        calls["api_call_id"],
+        kernels.select("rank", "api_call_id"),
+    )
     return kernels.select(
-        *_COLUMNS, op=sites["op"].gather(site), op_id=calls["op_span_id"].gather(call)
+        *_COLUMNS,
+        op=sites["op"].gather(site),
+        op_id=calls["op_span_id"].gather(call),
     )
 
 
@@ -151,7 +181,11 @@ def _top_op(tree: pl.DataFrame, rows: pl.Series) -> pl.Series:
     is_op = (tree["kind"] == "op").fill_null(value=False)
     (is_named,) = matching(tree["name"], _OPERATOR)
     operator, op = (
-        above(tree["parent_id"], flags.cast(pl.UInt8), rows)["top"]
+        above(
+            tree["parent_id"],
+            flags.cast(pl.UInt8),
+            rows,
+        )["top"]
         for flags in (is_op & is_named, is_op)
     )
     return operator.zip_with(operator.is_not_null(), op)
@@ -171,7 +205,10 @@ def _split_fused(trace: Trace) -> pl.DataFrame:
     )
     shares = shares_of(_computing_nodes(trace.provenance), ["op", "primitive"])
     parts = split_duration(fused.join(shares, on=call, maintain_order="left_right"))
-    return parts.with_columns(duration_ns="estimate_ns", op_id=pl.lit(None, pl.Int64))
+    return parts.with_columns(
+        duration_ns="estimate_ns",
+        op_id=pl.lit(None, pl.Int64),
+    )
 
 
 def _computing_nodes(provenance: pl.DataFrame) -> pl.DataFrame:
@@ -182,7 +219,8 @@ def _computing_nodes(provenance: pl.DataFrame) -> pl.DataFrame:
     name = pl.col("aten_op").str.extract_groups(r"^(?<space>\w+)\.(?<word>\w+)")
     space, word = name.struct.field("space"), name.struct.field("word")
     nodes = provenance.filter(~pl.col("is_extern")).with_columns(
-        word=word, op=pl.format("{}::{}", space, word)
+        word=word,
+        op=pl.format("{}::{}", space, word),
     )
     nodes = nodes.filter(pl.col("op").is_not_null() & ~pl.col("word").str.contains(VIEW_OP))
     primitive = op_primitives(nodes["op"]).cast(pl.String).alias("primitive")
@@ -221,14 +259,21 @@ def _of_host(trace: Trace) -> pl.DataFrame:
     )
     ns = pl.col("duration_total_ns")
     return ops.with_columns(
-        library=library, primitive=primitive, n_kernels=pl.lit(0, pl.Int64), low_ns=ns, high_ns=ns
+        library=library,
+        primitive=primitive,
+        n_kernels=pl.lit(0, pl.Int64),
+        low_ns=ns,
+        high_ns=ns,
     )
 
 
 def _blas(trace: Trace) -> str | None:
     """Return the BLAS that torch was built with; None if the capture did not record it."""
     libraries = [source.get("settings", {}).get("blas") for source in trace.manifest.sources]
-    return next((_BLAS_NAMES.get(name, name) for name in libraries if name), None)
+    return next(
+        (_BLAS_NAMES.get(name, name) for name in libraries if name),
+        None,
+    )
 
 
 def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
@@ -261,7 +306,15 @@ def _of_rank(name: str, part: pl.DataFrame, what: str) -> Iterator[str]:
         .sort("duration_total_ns", descending=True)
     )
     until = pairs["duration_total_ns"].cum_sum() / total
-    ends = sorted({min(int((until < least).sum()), pairs.height - 1) for least in _SHARES_NAMED})
+    ends = sorted(
+        {
+            min(
+                int((until < least).sum()),
+                pairs.height - 1,
+            )
+            for least in _SHARES_NAMED
+        }
+    )
     reach = ", ".join(f"{end + 1} take {until[end]:.1%} of it" for end in ends)
     yield (
         f"{name}: {family_shares} of {duration(total)} of {what}. Of {pairs.height}"
@@ -321,7 +374,9 @@ def _charts(frame: pl.DataFrame) -> list[Chart]:
     ns = pl.col("duration_total_ns")
     sums = frame.group_by("rank", "family", "library").agg(ns.sum())
     sums = sums.sort(
-        pl.col("family").replace_strict(order, return_dtype=pl.Int64), "library", "rank"
+        pl.col("family").replace_strict(order, return_dtype=pl.Int64),
+        "library",
+        "rank",
     )
     words = pl.concat_str("family", "library", separator=": ")
     wide = sums.with_columns(part=words).pivot(

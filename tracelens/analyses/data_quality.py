@@ -35,7 +35,9 @@ def data_quality(trace: Trace) -> pl.DataFrame:
     checked = pl.DataFrame(rows, schema=DATA_QUALITY.schema, orient="row")
     frame = pl.concat([checked, DATA_QUALITY.conform(recorded)])
     order = pl.col("status").replace_strict(
-        {"error": 0, "loss": 1, "warning": 2, "info": 3, "ok": 4}, default=5, return_dtype=pl.Int32
+        {"error": 0, "loss": 1, "warning": 2, "info": 3, "ok": 4},
+        default=5,
+        return_dtype=pl.Int32,
     )
     return frame.sort("rank", order, "check")
 
@@ -59,7 +61,11 @@ class _Known(Struct, frozen=True):
 
 def _known(trace: Trace) -> _Known:
     """Read what the checks of all ranks need, each table once."""
-    with_shapes = trace.select("spans", "rank", where=pl.col("input_shapes").is_not_null())
+    with_shapes = trace.select(
+        "spans",
+        "rank",
+        where=pl.col("input_shapes").is_not_null(),
+    )
     with_limits = trace.devices.filter(pl.col("compute_capability").is_not_null())
     kernels = trace.select("kernels", "rank", "link", "primitive", "step", "duration_ns")
     return _Known(
@@ -77,7 +83,10 @@ def _sums_by_kind(kernels: pl.DataFrame) -> pl.DataFrame:
     """Sum kernels by rank, link and primitive: their time, and how many took none."""
     ns = pl.col("duration_ns")
     by_kind = kernels.lazy().group_by("rank", "link", "primitive")
-    return by_kind.agg(ns.sum(), n_zero=(ns == 0).sum().cast(pl.Int64)).collect()
+    return by_kind.agg(
+        ns.sum(),
+        n_zero=(ns == 0).sum().cast(pl.Int64),
+    ).collect()
 
 
 def _sums_by_step(kernels: pl.DataFrame) -> pl.DataFrame:
@@ -136,7 +145,9 @@ def _checks(trace: Trace, rank: int, known: _Known) -> Iterator[_Check]:
     yield "time_precision", "ok" if precision == 1 else "warning", float(precision), "ns", text
     if rank in known.kernels:
         yield from _kernel_checks(
-            known.kernels[rank], known.steps.get(rank), trace.manifest.empty_tables.get("steps")
+            known.kernels[rank],
+            known.steps.get(rank),
+            trace.manifest.empty_tables.get("steps"),
         )
         has_limits = rank in known.with_limits
         text = (
@@ -161,7 +172,9 @@ def _why_no_shapes(trace: Trace, rank: int) -> str:
 
 
 def _kernel_checks(
-    kernels: pl.DataFrame, steps: pl.DataFrame | None, no_steps: str | None
+    kernels: pl.DataFrame,
+    steps: pl.DataFrame | None,
+    no_steps: str | None,
 ) -> Iterator[_Check]:
     ns = pl.col("duration_ns")
     total = max(int(kernels["duration_ns"].sum()), 1)
@@ -203,7 +216,11 @@ def _kernel_checks(
         yield "first_step", "warning" if abs(ratio - 1) > _MUCH else "ok", ratio, "1", text
 
 
-def _span_checks(spans: dict[str, Any], no_shapes: str | None, no_modules: str) -> Iterator[_Check]:
+def _span_checks(
+    spans: dict[str, Any],
+    no_shapes: str | None,
+    no_modules: str,
+) -> Iterator[_Check]:
     missing = {
         "shapes": ("input shapes", no_shapes),
         "modules": ("module calls", None if spans["module"] else no_modules),

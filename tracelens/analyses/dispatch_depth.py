@@ -60,9 +60,12 @@ def _launches(trace: Trace) -> pl.DataFrame:
     else:
         key, times = ["rank", "span_id"], ["start_ns", "duration_ns"]
         times_of = {"returned": END}
-    return trace.select("api_calls", *key, *times, where=pl.col("kind").is_in(_STARTS_WORK)).select(
-        *key, **times_of
-    )
+    return trace.select(
+        "api_calls",
+        *key,
+        *times,
+        where=pl.col("kind").is_in(_STARTS_WORK),
+    ).select(*key, **times_of)
 
 
 def _span_rows(trace: Trace, launches: pl.DataFrame) -> pl.DataFrame:
@@ -94,7 +97,11 @@ def _stored_sites(trace: Trace, launches: pl.DataFrame) -> pl.DataFrame:
     sites = trace.select(
         "sites", "rank", "site_id", "op", "module_path", "phase", "op_depth", "python_depth"
     )
-    site_rows = rows_of(sites["rank"], sites["site_id"], launches.select("rank", "site_id"))
+    site_rows = rows_of(
+        sites["rank"],
+        sites["site_id"],
+        launches.select("rank", "site_id"),
+    )
     depths_at = (
         sites[column].gather(site_rows).fill_null(0) for column in ("op_depth", "python_depth")
     )
@@ -136,15 +143,26 @@ def _stack_rows(trace: Trace) -> pl.DataFrame:
     key = ["rank", "op", "layer"]
     stacks = trace.stacks.select("rank", "stack_id", "depth", op="symbol", layer="implementation")
     depth = pl.col("depth")
-    measures = [pl.len().alias("n_launches"), depth.median().alias("total_depth_median")]
-    measures += [depth.max().alias("total_depth_max"), pl.lit("stack").alias("source")]
+    measures = [
+        pl.len().alias("n_launches"),
+        depth.median().alias("total_depth_median"),
+    ]
+    measures += [
+        depth.max().alias("total_depth_max"),
+        pl.lit("stack").alias("source"),
+    ]
     of_role = trace.frames.group_by("rank", "stack_id", "role").agg(depth=pl.len())
     by_role = (
         of_role.join(stacks.drop("depth"), on=["rank", "stack_id"])
         .group_by(*key, "role")
         .agg(measures)
     )
-    return pl.concat(map(DISPATCH_DEPTH.conform, (stacks.group_by(key).agg(measures), by_role)))
+    return pl.concat(
+        map(
+            DISPATCH_DEPTH.conform,
+            (stacks.group_by(key).agg(measures), by_role),
+        )
+    )
 
 
 def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
@@ -188,8 +206,20 @@ def _charts(frame: pl.DataFrame) -> list[Chart]:
     parts = {"op_depth_median": "ops", "python_depth_median": "Python and module calls"}
     title = "Median depth above a launch, call sites with the most launches"
     return [
-        SplitBars(title, spans, named(spans, "op", "layer", "phase"), parts, in_order=True),
-        Bars("Frames by role", stacks, ["layer", "op", "role"], "total_depth_median", "role"),
+        SplitBars(
+            title,
+            spans,
+            named(spans, "op", "layer", "phase"),
+            parts,
+            in_order=True,
+        ),
+        Bars(
+            "Frames by role",
+            stacks,
+            ["layer", "op", "role"],
+            "total_depth_median",
+            "role",
+        ),
     ]
 
 

@@ -107,14 +107,23 @@ def _calls_that_matter(trace: Trace) -> list[str]:
     calls = (
         trace.select("api_calls", "api", "kind", "step", "duration_ns").lazy().drop_nulls("step")
     )
-    sums = calls.group_by("api", "kind").agg(n=pl.len(), total=ns.sum(), longest=ns.max()).collect()
+    sums = (
+        calls.group_by("api", "kind")
+        .agg(
+            n=pl.len(),
+            total=ns.sum(),
+            longest=ns.max(),
+        )
+        .collect()
+    )
     sums = sums.cast({pl.Categorical: pl.String})
     # StreamWaitEvent makes a stream wait, not the host. Some copies make the host wait.
     other = pl.when(pl.col("kind") == "sync").then(pl.lit("other")).otherwise("kind")
     waits = pl.col("api").str.contains(WAITS_FOR_DEVICE)
     kind = pl.when(waits).then(pl.lit("sync")).otherwise(other)
     by_kind = sums.group_by(kind.alias("kind")).agg(
-        pl.col("n", "total").sum(), pl.col("longest").max()
+        pl.col("n", "total").sum(),
+        pl.col("longest").max(),
     )
     times = {kind: row for kind, *row in by_kind.iter_rows()}
     host = int(time_model(trace).steps["host_ns"].sum())

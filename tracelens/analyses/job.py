@@ -270,16 +270,28 @@ def _evenly(model: TimeModel, judged: list[RankTime]) -> dict[str, object]:
     if bubble is None and len(bounds) > 1:
         # Some ranks wait for ranks that are not late. Both are limited by what limits the latter.
         del bounds["waiting"]
-    bound = max(bounds, key=lambda name: (bounds[name], name))
+    bound = max(
+        bounds,
+        key=lambda name: (bounds[name], name),
+    )
     ranks = [time for time in judged if time.bound == bound]
     value = mean(time.shares[bound] for time in ranks)
     seconds = Counter(time.second for time in ranks if time.second is not None)
-    second = max(seconds, key=lambda name: (seconds[name], name), default=None)
+    second = max(
+        seconds,
+        key=lambda name: (seconds[name], name),
+        default=None,
+    )
     second_frac = None if second is None else mean(time.shares[second] for time in ranks)
     if bubble is not None and bound == "waiting":
         evidence, cause = bubble, "bubble"
     else:
-        parts = _parts_sentence((bound, value), (second, second_frac), ranks, judged)
+        parts = _parts_sentence(
+            (bound, value),
+            (second, second_frac),
+            ranks,
+            judged,
+        )
         for_others = (
             _mostly_for(model) if bound == "waiting" else waiting_sentence(judged, bound, "; ")
         )

@@ -52,7 +52,12 @@ def kernel_sizes(trace: Trace) -> pl.DataFrame:
         )
         .with_columns(short_frac=pl.col("n_short") / pl.col("n_calls"))
         .cast({"name": pl.String})
-        .sort("rank", "n_short", "name", descending=[False, True, False])
+        .sort(
+            "rank",
+            "n_short",
+            "name",
+            descending=[False, True, False],
+        )
         .collect()
     )
     return KERNEL_SIZES.conform(sizes)

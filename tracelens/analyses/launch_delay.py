@@ -64,11 +64,18 @@ def _launched_work(trace: Trace) -> pl.DataFrame:
         for name in _WORK.categories
     )
     calls = trace.select("api_calls", "rank", "api_call_id", "api", "start_ns", "duration_ns")
-    call = rows_of(calls["rank"], calls["api_call_id"], work.select("rank", "api_call_id"))
+    call = rows_of(
+        calls["rank"],
+        calls["api_call_id"],
+        work.select("rank", "api_call_id"),
+    )
     api_ns = calls["duration_ns"].gather(call)
     returned = calls["start_ns"].gather(call) + api_ns
     with_calls = work.with_columns(
-        delay=pl.col("start_ns") - returned, api=calls["api"].gather(call), api_ns=api_ns, call=call
+        delay=pl.col("start_ns") - returned,
+        api=calls["api"].gather(call),
+        api_ns=api_ns,
+        call=call,
     )
     return with_calls.drop_nulls("call")
 
@@ -87,7 +94,9 @@ def _per_call(matched: pl.DataFrame) -> pl.DataFrame:
     if is_each_once(matched["call"]):
         return matched.select(*_KEY, "api_ns", *single)
     counts = matched.group_by(*_KEY, "call").agg(
-        pl.col("api_ns").first(), n=pl.len(), is_short=is_short
+        pl.col("api_ns").first(),
+        n=pl.len(),
+        is_short=is_short,
     )
     return counts.drop("call")
 
@@ -140,7 +149,11 @@ def _charts(frame: pl.DataFrame) -> list[Chart]:
     }
     return [
         SplitBars(
-            "Calls, and waits after them", frame, named(frame, "api", "work"), parts, stacked=False
+            "Calls, and waits after them",
+            frame,
+            named(frame, "api", "work"),
+            parts,
+            stacked=False,
         )
     ]
 

@@ -28,7 +28,12 @@ def layer_host_time(trace: Trace) -> pl.DataFrame:
     total = pl.col("op_self_ns").sum().over("rank")
     times = times.with_columns(share_frac=over(pl.col("op_self_ns"), total, 0.0))
     order = ["rank", "op_self_ns", "layer", "phase", "evidence"]
-    return LAYER_HOST_TIME.conform(times.sort(order, descending=[False, True, False, False, False]))
+    return LAYER_HOST_TIME.conform(
+        times.sort(
+            order,
+            descending=[False, True, False, False, False],
+        )
+    )
 
 
 def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:

@@ -131,7 +131,12 @@ def _of(pairs: pl.DataFrame, way: dict[str, Any]) -> pl.DataFrame:
     return pairs.filter(pl.col(name).eq_missing(pl.lit(value)) for name, value in way.items())
 
 
-def _ordered(pairs: pl.DataFrame, way: dict[str, Any], base: Trace, other: Trace) -> pl.DataFrame:
+def _ordered(
+    pairs: pl.DataFrame,
+    way: dict[str, Any],
+    base: Trace,
+    other: Trace,
+) -> pl.DataFrame:
     """Put the layers in the order of calls.
 
     Columns: rank, position, layer, class_name, base_ns, other_ns (all phases), is_clear.
@@ -148,7 +153,12 @@ def _ordered(pairs: pl.DataFrame, way: dict[str, Any], base: Trace, other: Trace
             _summed("other"),
             is_clear=_is_clearly_faster("base", "other") | _is_clearly_faster("other", "base"),
         )
-        .join(calls, on=["rank", "layer"], how="left", maintain_order="left")
+        .join(
+            calls,
+            on=["rank", "layer"],
+            how="left",
+            maintain_order="left",
+        )
         .sort("rank", "call_order", "layer", nulls_last=True)
         .with_columns(position=pl.int_range(pl.len()).over("rank"))
         .drop("call_order")
@@ -198,7 +208,10 @@ def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:
             f" {row['speedup_over_other']:.3f} times as fast as new (in theory)."
         )
     sentences += _caveats(base, other, frame)
-    forced = frame.filter(pl.col("oracle") == frame["oracle"][0], pl.col("is_forced")).height
+    forced = frame.filter(
+        pl.col("oracle") == frame["oracle"][0],
+        pl.col("is_forced"),
+    ).height
     if forced:
         sentences.append(
             f"{forced:,} layers have a time in one run only; they stay as they are there, and count"

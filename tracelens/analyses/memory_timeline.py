@@ -25,7 +25,12 @@ MEMORY_TIMELINE = Table(
     (
         RANK,
         Column("device_id", pl.Int32, "Device; null for host memory.", nullable=True),
-        Column("what", STR, "Kind of row.", values=("peak", "alive", "time")),
+        Column(
+            "what",
+            STR,
+            "Kind of row.",
+            values=("peak", "alive", "time"),
+        ),
         Column("step", I64, "Current step; null outside of steps, and for blocks.", nullable=True),
         Column(
             "offset_ns",
@@ -146,24 +151,37 @@ def _events(trace: Trace) -> pl.DataFrame:
 
 
 def _of_device(events: pl.DataFrame, n_moments: int) -> pl.DataFrame:
-    peak = events.row(int(events["allocated_bytes"].arg_max() or 0), named=True)
+    peak = events.row(
+        int(events["allocated_bytes"].arg_max() or 0),
+        named=True,
+    )
     most = {
         "allocated_bytes": peak["allocated_bytes"],
         "reserved_bytes": events["reserved_bytes"].max(),
     }
     about = ("rank", "device_id", "step", "offset_ns", "op", "below", "layer", "size_bytes")
     schema = {name: events.schema[name] for name in (*about, *most)}
-    first = pl.DataFrame({name: [(peak | most)[name]] for name in schema}, schema=schema)
+    first = pl.DataFrame(
+        {name: [(peak | most)[name]] for name in schema},
+        schema=schema,
+    )
     alive = _alive(events, peak).with_columns(
         pl.lit(peak[name], events.schema[name]).alias(name) for name in DEVICE
     )
     share = pl.when(peak["allocated_bytes"] > 0).then(
         pl.col("size_bytes") / peak["allocated_bytes"]
     )
-    top = [first.with_columns(what=pl.lit("peak")), alive.with_columns(what=pl.lit("alive"))]
+    top = [
+        first.with_columns(what=pl.lit("peak")),
+        alive.with_columns(what=pl.lit("alive")),
+    ]
     moments = _moments(events, n_moments).with_columns(what=pl.lit("time"))
     return pl.concat(
-        [pl.concat(top, how="diagonal").with_columns(share_frac=share), moments], how="diagonal"
+        [
+            pl.concat(top, how="diagonal").with_columns(share_frac=share),
+            moments,
+        ],
+        how="diagonal",
     )
 
 
@@ -187,7 +205,10 @@ def _alive(events: pl.DataFrame, peak: dict[str, int]) -> pl.DataFrame:
         rest = {"allocated_by": allocated_by, "freed_by": freed_by, "size_bytes": rest_bytes}
         sums.append(pl.DataFrame([rest]))
     return pl.concat(sums, how="diagonal_relaxed").sort(
-        "size_bytes", "allocated_by", "freed_by", descending=[True, False, False]
+        "size_bytes",
+        "allocated_by",
+        "freed_by",
+        descending=[True, False, False],
     )
 
 
@@ -204,7 +225,8 @@ def _recorded_blocks(events: pl.DataFrame, peak_at: int) -> pl.DataFrame:
     )
     frees = events.select(other="at", freed_by="phase")
     by_phases = blocks.join(frees, on="other", how="left").group_by(
-        allocated_by="phase", freed_by=pl.col("freed_by").fill_null(KEPT)
+        allocated_by="phase",
+        freed_by=pl.col("freed_by").fill_null(KEPT),
     )
     return by_phases.agg(
         pl.len().cast(pl.Int64).alias("n_blocks"),

@@ -18,7 +18,10 @@ def taking_paths(analysis: Callable[..., pl.DataFrame]) -> Callable[..., pl.Data
     those with the most time have rows: see `Trace.with_listed_names`.
     """
 
-    def opened(value: Any, open_path: Callable[[Any], Any] | None = None) -> Any:
+    def opened(
+        value: Any,
+        open_path: Callable[[Any], Any] | None = None,
+    ) -> Any:
         open_path = open_path or HOOKS.open_trace
         trace = open_path(value) if isinstance(value, (str, os.PathLike)) else value
         return trace.with_listed_names() if isinstance(trace, Trace) else trace
@@ -28,7 +31,8 @@ def taking_paths(analysis: Callable[..., pl.DataFrame]) -> Callable[..., pl.Data
         opened_traces = [opened(trace) for trace in traces]
         if "base" in options:
             options["base"] = opened(
-                options["base"], lambda path: HOOKS.open_base(path, opened_traces[0])
+                options["base"],
+                lambda path: HOOKS.open_base(path, opened_traces[0]),
             )
         return analysis(*opened_traces, **options)
 

@@ -45,12 +45,24 @@ def queue_length(trace: Trace) -> pl.DataFrame:
     calls = trace.select("api_calls", "rank", "api_call_id", "start_ns")
     calls = calls.rename({"start_ns": "launched_ns"})
     launched = work.join(calls, on=["rank", "api_call_id"], how="inner")
-    streams = launched.group_by(_KEY).len().sort("len", *_KEY, descending=[True, *[False] * 3])
+    streams = (
+        launched.group_by(_KEY)
+        .len()
+        .sort(
+            "len",
+            *_KEY,
+            descending=[True, *[False] * 3],
+        )
+    )
     busiest = streams.group_by(_KEY[:2], maintain_order=True).head(_MOST_STREAMS)
     launched = launched.join(busiest, on=_KEY, how="semi", nulls_equal=True)
     changes = pl.concat(
         [
-            launched.select(*_KEY, time_ns=moment, change=pl.lit(change, pl.Int64))
+            launched.select(
+                *_KEY,
+                time_ns=moment,
+                change=pl.lit(change, pl.Int64),
+            )
             for moment, change in (("launched_ns", 1), ("start_ns", -1))
         ]
     )
@@ -69,9 +81,14 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
     sentences = []
     weighted = pl.col("length_mean") * pl.col("duration_ns")
     streams = frame.group_by(*_KEY).agg(
-        mean=weighted.sum() / pl.col("duration_ns").sum(), most=pl.col("length_max").max()
+        mean=weighted.sum() / pl.col("duration_ns").sum(),
+        most=pl.col("length_max").max(),
     )
-    by_mean = streams.sort("mean", *_KEY, descending=[True, *[False] * 3])
+    by_mean = streams.sort(
+        "mean",
+        *_KEY,
+        descending=[True, *[False] * 3],
+    )
     longest = by_mean.unique("rank", keep="first", maintain_order=True).sort("mean", "rank").head(1)
     for rank, _, stream, mean, most in longest.iter_rows():
         held = (

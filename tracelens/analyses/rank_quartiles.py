@@ -16,7 +16,12 @@ RANK_QUARTILES = Table(
     "A part of a step, with its quartiles over the ranks. Each rank counts with its average"
     " step, or with all its time if it marks no steps. A rank's parts add up to that time.",
     (
-        Column("part", pl.String, "The step, or a part of its time.", values=("step", *PARTS)),
+        Column(
+            "part",
+            pl.String,
+            "The step, or a part of its time.",
+            values=("step", *PARTS),
+        ),
         Column("least_ns", pl.Int64, "The least of any rank."),
         Column("lower_ns", pl.Int64, "Lower quartile."),
         Column("median_ns", pl.Int64, "Median."),

@@ -51,13 +51,19 @@ def _of_rank(tree: pl.DataFrame, work: pl.DataFrame) -> pl.DataFrame:
     parent, names = tree["parent_id"], tree["name"]
     is_engine = each_once(names, lambda name: name.str.starts_with(_ENGINE))
     in_backward = nearest_row(parent, is_engine).is_not_null()
-    is_backward = each_once(names, lambda name: name.str.contains("Backward", literal=True))
+    is_backward = each_once(
+        names,
+        lambda name: name.str.contains("Backward", literal=True),
+    )
     is_backward = is_backward | is_engine
     is_op = (tree["kind"] == "op") & ~is_backward
     ran_before = names.is_in(names.filter(is_op & ~in_backward).unique().implode())
     again = is_op & in_backward & ran_before & tree["sequence_number"].is_not_null()
     around = nearest_row(parent, again).gather(parent)
-    within = sum_within(parent, attribute(work["span_id"], work["duration_ns"], tree.height))
+    within = sum_within(
+        parent,
+        attribute(work["span_id"], work["duration_ns"], tree.height),
+    )
     calls = tree.select("rank", "module_path", "duration_ns", op=names, device_ns=within)
     return (
         calls.filter(again & around.is_null())

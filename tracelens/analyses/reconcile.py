@@ -63,7 +63,10 @@ def reconcile(base: Trace, other: Trace) -> pl.DataFrame:
     )
     base_ns, other_ns = map(pl.col, _TOTALS)
     order = (other_ns + base_ns, "rank", "match", *_OWN)
-    ordered = sums.sort(*order, descending=[True] + [False] * (len(order) - 1))
+    ordered = sums.sort(
+        *order,
+        descending=[True] + [False] * (len(order) - 1),
+    )
     return RECONCILE.conform(ordered.with_columns(other_over_base=speedup(other_ns, base_ns)))
 
 
@@ -95,13 +98,19 @@ def _by_kind(trace: Trace, side: str) -> tuple[pl.DataFrame, pl.DataFrame]:
 
 
 def _beside(
-    base_kernels: pl.DataFrame, other_kernels: pl.DataFrame, pairs: pl.DataFrame
+    base_kernels: pl.DataFrame,
+    other_kernels: pl.DataFrame,
+    pairs: pl.DataFrame,
 ) -> pl.DataFrame:
     """Join pairs of kernels, followed by the kernels that only one side has."""
     of_pairs, alone = [], []
     for side, kernels in zip(_SIDES, (base_kernels, other_kernels), strict=True):
         kernel_id = f"{side}_id"
-        rows = rows_of(kernels["rank"], kernels[kernel_id], pairs.select("rank", kernel_id))
+        rows = rows_of(
+            kernels["rank"],
+            kernels[kernel_id],
+            pairs.select("rank", kernel_id),
+        )
         of_pairs.append(kernels[rows].drop(kernel_id))
         is_alone = pl.repeat(value=True, n=kernels.height, eager=True).scatter(rows, values=False)
         alone.append(kernels.filter(is_alone).drop(kernel_id))
@@ -114,18 +123,30 @@ def _recorded(trace: Trace) -> pl.DataFrame:
     """List each kernel with its layer, op and shapes, which are None if not recorded."""
     layers = kernel_layers(trace).cast({"layer": pl.Categorical})
     spans = trace.select("spans", "rank", "span_id", "parent_id", "kind", "name", "input_shapes")
-    kernels = trace.select("kernels", "rank", "kernel_id", "span_id", *_OWN[3:], "duration_ns")
+    kernels = trace.select(
+        "kernels",
+        "rank",
+        "kernel_id",
+        "span_id",
+        *_OWN[3:],
+        "duration_ns",
+    )
     parts = []
     for tree, part in with_trees(spans, kernels):
         is_op = (tree["kind"] == "op").fill_null(value=False)
         op_rows = nearest_row(tree["parent_id"], is_op, part["span_id"])
         parts.append(
             part.with_columns(
-                op=tree["name"].gather(op_rows), input_shapes=tree["input_shapes"].gather(op_rows)
+                op=tree["name"].gather(op_rows),
+                input_shapes=tree["input_shapes"].gather(op_rows),
             )
         )
     listed = pl.concat(parts)
-    rows = rows_of(layers["rank"], layers["kernel_id"], listed.select("rank", "kernel_id"))
+    rows = rows_of(
+        layers["rank"],
+        layers["kernel_id"],
+        listed.select("rank", "kernel_id"),
+    )
     layer = layers["layer"].gather(rows)
     with_layer = listed.with_columns(layer.set(layer == UNATTRIBUTED, None))
     return with_layer.select("rank", *_OWN, "kernel_id", "duration_ns")
@@ -220,7 +241,10 @@ def _sequences(kernels: pl.DataFrame, codes: pl.Series) -> pl.DataFrame:
 
 
 def _matches(
-    my_codes: list[int], my_ids: list[int], their_codes: list[int], their_ids: list[int]
+    my_codes: list[int],
+    my_ids: list[int],
+    their_codes: list[int],
+    their_ids: list[int],
 ) -> tuple[list[int], list[int | None]]:
     """Return the ids of one sequence's kernels, and the id of each one's match, or None."""
     places = align(tuple(my_codes), tuple(their_codes))

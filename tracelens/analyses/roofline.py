@@ -36,7 +36,10 @@ _SUMS = ("flops", "needed_flops")
 
 
 def roofline(
-    trace: Trace, *, peaks: Peaks | None = None, base: Trace | None = None
+    trace: Trace,
+    *,
+    peaks: Peaks | None = None,
+    base: Trace | None = None,
 ) -> pl.DataFrame:
     """Rate ops against the roofline: one row per device, op, shapes and element types.
 
@@ -50,7 +53,11 @@ def roofline(
     work = modelled(trace, base)
     limits = device_peaks(trace, peaks)
     calls = work.calls.join(
-        limits, on=[*_DEVICE, "precision"], how="left", nulls_equal=True, maintain_order="left"
+        limits,
+        on=[*_DEVICE, "precision"],
+        how="left",
+        nulls_equal=True,
+        maintain_order="left",
     )
     ops = calls.group_by(*_DEVICE, *_OP, maintain_order=True).agg(
         # If one call ran a kernel whose name says TF32, the op's other calls used it, too.
@@ -67,26 +74,39 @@ def roofline(
     shares = pl.concat([ops, rest], how="diagonal").with_columns(
         share_frac=over(pl.col("duration_ns"), total)
     )
-    limited = shares.join(limits, on=[*_DEVICE, "precision"], how="left", nulls_equal=True)
+    limited = shares.join(
+        limits,
+        on=[*_DEVICE, "precision"],
+        how="left",
+        nulls_equal=True,
+    )
     no_peaks = "no peaks: the trace does not describe the device"
     of_op = pl.when(pl.col("op") != NOT_MODELLED).then(pl.col("evidence").fill_null(no_peaks))
     rated = _rated(limited.with_columns(evidence=of_op.otherwise("why")))
     rows = rated.sort(
-        *_DEVICE, "duration_ns", *_OP, descending=[False, False, True, False, False, False]
+        *_DEVICE,
+        "duration_ns",
+        *_OP,
+        descending=[False, False, True, False, False, False],
     )
-    every = pl.concat([rows, _steps(trace, calls, work.rest)], how="diagonal")
+    every = pl.concat(
+        [rows, _steps(trace, calls, work.rest)],
+        how="diagonal",
+    )
     return ROOFLINE.conform(every.rename({"duration_ns": "duration_total_ns"}))
 
 
 def _not_modelled(work: Modelled) -> pl.DataFrame:
     """Sum the kernels that no model covers: one row per device, with the reasons (why)."""
     sums = work.rest.group_by(_DEVICE).agg(
-        pl.col("duration_ns").sum(), n_kernels=pl.len().cast(pl.Int64)
+        pl.col("duration_ns").sum(),
+        n_kernels=pl.len().cast(pl.Int64),
     )
     with_reasons = sums.join(_reasons(work.rest), on=_DEVICE, how="left")
     devices = pl.concat([work.calls.select(_DEVICE), work.rest.select(_DEVICE)]).unique()
     return devices.join(with_reasons, on=_DEVICE, how="left").with_columns(
-        pl.col("duration_ns", "n_kernels").fill_null(0), op=pl.lit(NOT_MODELLED)
+        pl.col("duration_ns", "n_kernels").fill_null(0),
+        op=pl.lit(NOT_MODELLED),
     )
 
 
@@ -99,7 +119,11 @@ def _reasons(rest: pl.DataFrame) -> pl.DataFrame:
         .agg(pl.col("share").sum())
         .sort("share", "why", descending=[True, False])
     )
-    words = pl.format("{} {}%", "why", (100 * pl.col("share")).round(0).cast(pl.Int64))
+    words = pl.format(
+        "{} {}%",
+        "why",
+        (100 * pl.col("share")).round(0).cast(pl.Int64),
+    )
     return shares.group_by(_DEVICE).agg(why=words.head(_N_REASONS).str.join(", "))
 
 
@@ -136,7 +160,10 @@ def _roof() -> pl.Expr:
     # If the device's peak for its type is not known, an op that is not a product counts as bound by
     # memory, because it computes few operations for each number that it moves.
     moves = pl.col("peak_bytes_per_s").is_not_null() & (pl.col("flops") == 0)
-    computes = pl.coalesce(is_right_of_ridge, pl.when(moves).then(statement=False))
+    computes = pl.coalesce(
+        is_right_of_ridge,
+        pl.when(moves).then(statement=False),
+    )
     return pl.when(computes).then(pl.lit("compute")).when(computes.not_()).then(pl.lit("memory"))
 
 
@@ -164,7 +191,10 @@ def _steps(trace: Trace, calls: pl.DataFrame, rest: pl.DataFrame) -> pl.DataFram
         [
             calls.select(*key, "duration_ns", "n_kernels", modelled_ns=ns),
             rest.select(
-                *key, "duration_ns", n_kernels=pl.lit(1, pl.Int64), modelled_ns=pl.lit(0, pl.Int64)
+                *key,
+                "duration_ns",
+                n_kernels=pl.lit(1, pl.Int64),
+                modelled_ns=pl.lit(0, pl.Int64),
             ),
         ]
     )
@@ -184,8 +214,14 @@ def _steps(trace: Trace, calls: pl.DataFrame, rest: pl.DataFrame) -> pl.DataFram
             op=pl.lit(STEP),
             share_frac=over(pl.col("modelled_ns"), ns),
             mfu_frac=over(pl.col("at_peak"), pl.col("step_ns")),
-            flops_per_s=over(pl.col("needed_flops") * 1e9, pl.col("duration_ns")),
-            bandwidth_bytes_per_s=over(pl.col("least_bytes") * 1e9, pl.col("duration_ns")),
+            flops_per_s=over(
+                pl.col("needed_flops") * 1e9,
+                pl.col("duration_ns"),
+            ),
+            bandwidth_bytes_per_s=over(
+                pl.col("least_bytes") * 1e9,
+                pl.col("duration_ns"),
+            ),
         )
         .sort(key)
         .drop("at_peak", "step_ns", "modelled_ns")
@@ -317,16 +353,25 @@ def _hints(trace: Trace, rows: pl.DataFrame, total_ns: int) -> list[str]:
 
 def _in_float32(trace: Trace, rows: pl.DataFrame, total: int) -> list[str]:
     """Give the most that float32 products would save if they ran on tensor cores."""
-    products = rows.filter(pl.col("precision") == "fp32", pl.col("flops") > 0)
+    products = rows.filter(
+        pl.col("precision") == "fp32",
+        pl.col("flops") > 0,
+    )
     devices = trace.devices.select("rank", "device_id", "name").iter_rows()
     names = {(rank, device): name for rank, device, name in devices}
     saved = taken = 0.0
     for row in products.iter_rows(named=True):
-        peaks = peaks_of(names.get((row["rank"], row["device_id"]), ""), None)
+        peaks = peaks_of(
+            names.get((row["rank"], row["device_id"]), ""),
+            None,
+        )
         fast = None if peaks is None else peaks.flops_per_s.get("tf32")
         if peaks is None or fast is None or row["least_bytes"] is None:
             continue
-        least = max(row["needed_flops"] / fast, row["least_bytes"] / peaks.bandwidth_bytes_per_s)
+        least = max(
+            row["needed_flops"] / fast,
+            row["least_bytes"] / peaks.bandwidth_bytes_per_s,
+        )
         taken += row["duration_total_ns"]
         saved += max(0.0, row["duration_total_ns"] - 1e9 * least)
     if taken < _LEAST_HINTED * total:
@@ -343,7 +388,10 @@ def _moving(rows: pl.DataFrame, total: int) -> list[str]:
     """Give the time of ops that read and write memory for little arithmetic."""
     families = {op: family for op, (family, _) in signatures().items()}
     family = pl.col("op").replace_strict(families, default=None, return_dtype=pl.String)
-    moving = rows.filter(family.is_in(_FUSED_FAMILIES), pl.col("roof") == "memory")
+    moving = rows.filter(
+        family.is_in(_FUSED_FAMILIES),
+        pl.col("roof") == "memory",
+    )
     taken = int(moving["duration_total_ns"].sum())
     if taken < 5 * _LEAST_HINTED * total:
         return []
@@ -369,7 +417,16 @@ def _charts(frame: pl.DataFrame) -> list[Chart]:
         "Roofline: each op below what the device can compute and move; larger points took more time"
     )
     axes = ("flops_per_byte", "flops_per_s")
-    return [Points(title, drawn, named(drawn, "op", "shapes"), axes, "precision", roofs)]
+    return [
+        Points(
+            title,
+            drawn,
+            named(drawn, "op", "shapes"),
+            axes,
+            "precision",
+            roofs,
+        )
+    ]
 
 
 ANALYSIS = Analysis(

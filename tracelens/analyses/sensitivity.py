@@ -36,9 +36,19 @@ def sensitivity(trace: Trace) -> pl.DataFrame:
         for rank, replay in replays(trace).items()
         if replay_error_frac(replay) <= LARGEST_ERROR
     ]
-    rows = pl.concat([SENSITIVITY.empty(), *(SENSITIVITY.conform(part) for part in parts)])
+    rows = pl.concat(
+        [
+            SENSITIVITY.empty(),
+            *(SENSITIVITY.conform(part) for part in parts),
+        ]
+    )
     return rows.sort(
-        "rank", "saved_ns", "total_ns", "kind", "what", descending=[False, True, True, False, False]
+        "rank",
+        "saved_ns",
+        "total_ns",
+        "kind",
+        "what",
+        descending=[False, True, True, False, False],
     )
 
 
@@ -57,7 +67,15 @@ def notes(_trace: Trace, frame: pl.DataFrame) -> list[str]:
 
 def _charts(frame: pl.DataFrame) -> list[Chart]:
     title = "What 10 % less time would save"
-    return [Bars(title, frame, named(frame, "kind", "what"), "saved_ns", "kind")]
+    return [
+        Bars(
+            title,
+            frame,
+            named(frame, "kind", "what"),
+            "saved_ns",
+            "kind",
+        )
+    ]
 
 
 def sensitivity_of(trace: Trace, replay: Replay, step: UnprofiledStep | None) -> pl.DataFrame:
@@ -68,7 +86,13 @@ def sensitivity_of(trace: Trace, replay: Replay, step: UnprofiledStep | None) ->
         *_largest(subject, "layer", _outer(subject.labels.layers)),
         *_causes(subject),
     ]
-    gains = savings(trace, replay, step, [chosen for *_, chosen in groups], SHARE)
+    gains = savings(
+        trace,
+        replay,
+        step,
+        [chosen for *_, chosen in groups],
+        SHARE,
+    )
     rows = [
         (replay.excerpt.rank, subject_kind, name, total, saved)
         for (subject_kind, name, _), (total, saved) in zip(groups, gains, strict=True)
@@ -91,12 +115,22 @@ def _outer(layers: list[str | None]) -> list[str | None]:
 def _largest(subject: Subject, kind: str, names: list[str | None]) -> list[tuple[str, str, Flags]]:
     """Return the names with most time, each with flags that mark its edges."""
     frame = pl.DataFrame(
-        {"name": pl.Series(names, dtype=pl.String), "ns": subject.replay.table.graph.weights}
+        {
+            "name": pl.Series(names, dtype=pl.String),
+            "ns": subject.replay.table.graph.weights,
+        }
     )
     sums = frame.drop_nulls().group_by("name").agg(pl.col("ns").sum())
     largest = sums.sort("ns", "name", descending=[True, False]).head(_MOST)["name"].to_list()
     texts = frame["name"]
-    return [(kind, name, (texts == name).fill_null(value=False).to_numpy()) for name in largest]
+    return [
+        (
+            kind,
+            name,
+            (texts == name).fill_null(value=False).to_numpy(),
+        )
+        for name in largest
+    ]
 
 
 def _causes(subject: Subject) -> list[tuple[str, str, Flags]]:

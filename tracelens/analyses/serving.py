@@ -80,7 +80,12 @@ SERVING = Table(
 )
 
 
-def serving(trace: Trace, *, peaks: Peaks | None = None, base: Trace | None = None) -> pl.DataFrame:
+def serving(
+    trace: Trace,
+    *,
+    peaks: Peaks | None = None,
+    base: Trace | None = None,
+) -> pl.DataFrame:
     """Sum an inference server's steps by phase: one row per rank and phase.
 
     The bytes that a replayed graph moves come from the recorded capture of that graph, in the trace
@@ -111,13 +116,22 @@ def serving(trace: Trace, *, peaks: Peaks | None = None, base: Trace | None = No
     total = pl.col("duration_total_ns").sum().over("rank")
     rated = phases.join(limits, on="rank", how="left").with_columns(
         share_frac=over(pl.col("duration_total_ns"), total),
-        tokens_per_s=over(pl.col("n_tokens") * 1e9, pl.col("duration_total_ns")),
+        tokens_per_s=over(
+            pl.col("n_tokens") * 1e9,
+            pl.col("duration_total_ns"),
+        ),
         limit_frac=over(
-            pl.col("least_bytes") * 1e9 / pl.col("bandwidth"), pl.col("duration_total_ns")
+            pl.col("least_bytes") * 1e9 / pl.col("bandwidth"),
+            pl.col("duration_total_ns"),
         ),
     )
     return SERVING.conform(
-        rated.sort("rank", "duration_total_ns", "phase", descending=[False, True, False])
+        rated.sort(
+            "rank",
+            "duration_total_ns",
+            "phase",
+            descending=[False, True, False],
+        )
     )
 
 
@@ -140,7 +154,9 @@ def _bytes_of_steps(trace: Trace, base: Trace | None) -> pl.DataFrame:
     rest = work.rest.group_by(key).agg(rest_ns=pl.col("duration_ns").sum())
     sums = sums.join(rest, on=key, how="left").with_columns(pl.col("rest_ns").fill_null(0))
     return sums.filter(pl.col("rest_ns") <= _MOST_REST * pl.col("duration_ns")).select(
-        *key, "least_bytes", cache_bytes=pl.when(pl.col("cache_bytes") > 0).then("cache_bytes")
+        *key,
+        "least_bytes",
+        cache_bytes=pl.when(pl.col("cache_bytes") > 0).then("cache_bytes"),
     )
 
 
@@ -243,7 +259,11 @@ def _places(trace: Trace, rank: int, gaps: pl.DataFrame) -> list[tuple[str, floa
     The largest come first.
     """
     columns = ("rank", "thread_id", "name", "start_ns", "duration_ns", "self_ns")
-    calls = trace.select("spans", *columns, where=pl.col("kind") == "python")
+    calls = trace.select(
+        "spans",
+        *columns,
+        where=pl.col("kind") == "python",
+    )
     is_of_thread = pl.col("thread_id").is_in(gaps["thread_id"].unique().implode())
     of_threads = calls.filter(pl.col("rank") == rank, is_of_thread).sort("start_ns")
     in_order = gaps.sort("begin_ns").select("begin_ns", "until_ns")
@@ -266,7 +286,11 @@ def _kind_of(name: pl.Expr) -> pl.Expr:
     If the purpose is unknown, return the file; without a file, `other`.
     """
     kinds = (pl.when(name.str.contains(words)).then(pl.lit(kind)) for words, kind in _KINDS)
-    return pl.coalesce(*kinds, name.str.extract(r"([^/()\s]+\.py)\("), pl.lit("other"))
+    return pl.coalesce(
+        *kinds,
+        name.str.extract(r"([^/()\s]+\.py)\("),
+        pl.lit("other"),
+    )
 
 
 def _charts(frame: pl.DataFrame) -> list[Chart]:

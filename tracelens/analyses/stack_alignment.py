@@ -178,7 +178,9 @@ def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:
     texts = []
     whole = frame.filter(pl.col("role").is_null(), segment="entry_to_symbol")
     for (base_stack, other_stack), row in zip(
-        _pairs(base, other), whole.iter_rows(named=True), strict=True
+        _pairs(base, other),
+        whole.iter_rows(named=True),
+        strict=True,
     ):
         texts.append(
             f"Base: {_count(row['n_edges_base'], 'call')} from {row['start_base']} to"
@@ -269,7 +271,11 @@ def _pairs(base: Trace, other: Trace) -> list[tuple[dict[str, Any], dict[str, An
 
 
 def _measure(
-    trace: Trace, stack: Mapping[str, Any], entry: str | None, via: str, occurrence: str
+    trace: Trace,
+    stack: Mapping[str, Any],
+    entry: str | None,
+    via: str,
+    occurrence: str,
 ) -> _Path:
     """Find the levels of entry and via in one stack.
 
@@ -302,7 +308,10 @@ def _not_found(trace: Trace, stack: Mapping[str, Any], entry: str) -> str:
         name: name for name in functions
     }
     near = difflib.get_close_matches(
-        entry[:200], [name for name in by_end if len(name) <= 200], n=6, cutoff=0.3
+        entry[:200],
+        [name for name in by_end if len(name) <= 200],
+        n=6,
+        cutoff=0.3,
     )
     nearest = list(dict.fromkeys(by_end[name] for name in near))[:3] or functions[-3:]
     return (
@@ -360,7 +369,15 @@ def _charts(frame: pl.DataFrame) -> list[Chart]:
     frame = frame.filter(pl.col("role").is_not_null() & (pl.col("segment") != "entry_to_symbol"))
     frame = frame.with_columns(pl.col("role").replace(ROLE_WORDS))
     parts = {"n_edges_base": "base", "n_edges_other": "new"}
-    return [SplitBars("Calls by role", frame, ["segment", "role"], parts, stacked=False)]
+    return [
+        SplitBars(
+            "Calls by role",
+            frame,
+            ["segment", "role"],
+            parts,
+            stacked=False,
+        )
+    ]
 
 
 ANALYSIS = Analysis(

@@ -53,7 +53,10 @@ def stream_overlap(trace: Trace) -> pl.DataFrame:
         rows += [(rank, device, *row) for row in _of_device(part)]
     return STREAM_OVERLAP.conform(
         pl.DataFrame(rows, STREAM_OVERLAP.schema, orient="row").sort(
-            "rank", "device_id", "overlap_ns", descending=[False, False, True]
+            "rank",
+            "device_id",
+            "overlap_ns",
+            descending=[False, False, True],
         )
     )
 
@@ -77,7 +80,14 @@ def _of_device(work: pl.DataFrame) -> list[tuple[int, int, int, float]]:
     rows = [(stream, stream, ns, 1.0) for stream, ns in busy.items()]
     for one, other in combinations(streams, 2):
         both = int(covered_by(pieces[one], pieces[other]).sum())
-        rows.append((one, other, both, both / max(1, min(busy[one], busy[other]))))
+        rows.append(
+            (
+                one,
+                other,
+                both,
+                both / max(1, min(busy[one], busy[other])),
+            )
+        )
     return rows
 
 

@@ -54,7 +54,12 @@ def threads(trace: Trace) -> pl.DataFrame:
     )
     times = times.with_columns(shares)
     order = ["rank", "op_ns", "api_ns", "python_ns", "process_id", "thread_id"]
-    return THREADS.conform(times.sort(order, descending=[False, True, True, True, False, False]))
+    return THREADS.conform(
+        times.sort(
+            order,
+            descending=[False, True, True, True, False, False],
+        )
+    )
 
 
 def _charts(frame: pl.DataFrame) -> list[Chart]:
@@ -116,12 +121,22 @@ def thread_times(trace: Trace) -> pl.DataFrame:
     """
     threads: _Threads = {}
     with ThreadPoolExecutor(2) as pool:
-        list(pool.map(lambda read: read(trace, threads), (_read_spans, _read_calls)))
+        list(
+            pool.map(
+                lambda read: read(trace, threads),
+                (_read_spans, _read_calls),
+            )
+        )
         windows = {
             rank: _windows(trace, rank, threads)
             for rank in {thread.rank for thread in threads.values()}
         }
-        rows = list(pool.map(lambda thread: thread.times(windows[thread.rank]), threads.values()))
+        rows = list(
+            pool.map(
+                lambda thread: thread.times(windows[thread.rank]),
+                threads.values(),
+            )
+        )
     return pl.DataFrame(rows, infer_schema_length=None)
 
 
@@ -137,14 +152,25 @@ def _read_spans(trace: Trace, threads: _Threads) -> None:
             .then(_PARTS.index("wait"))
             .otherwise(_PARTS.index("python"))
         )
-        _take(threads, rank, spans.select(*_COLUMNS, part=part))
+        _take(
+            threads,
+            rank,
+            spans.select(*_COLUMNS, part=part),
+        )
 
 
 def _read_calls(trace: Trace, threads: _Threads) -> None:
     for rank, calls in _chunks(trace, "api_calls", "api"):
-        waits = each_once(calls["api"], lambda apis: apis.str.contains(WAITS_FOR_DEVICE))
+        waits = each_once(
+            calls["api"],
+            lambda apis: apis.str.contains(WAITS_FOR_DEVICE),
+        )
         part = pl.when(waits).then(_PARTS.index("wait")).otherwise(_PARTS.index("api"))
-        _take(threads, rank, calls.select(*_COLUMNS, part=part))
+        _take(
+            threads,
+            rank,
+            calls.select(*_COLUMNS, part=part),
+        )
 
 
 def _chunks(trace: Trace, table: str, *columns: str) -> Iterator[tuple[int, pl.DataFrame]]:
@@ -157,7 +183,10 @@ def _take(threads: _Threads, rank: int, events: pl.DataFrame) -> None:
     """Add a rank's events to the threads that they belong to."""
     for alike in _alike(events, ("thread_id", "process_id", "part")):
         process, thread_id, _, _, part = alike.row(0)
-        thread = threads.setdefault((rank, process, thread_id), _Thread(rank, process, thread_id))
+        thread = threads.setdefault(
+            (rank, process, thread_id),
+            _Thread(rank, process, thread_id),
+        )
         thread.pieces[part].append(union(alike.select("start_ns", "end_ns")))
         if _PARTS[part : part + 1] == ("op",):
             thread.n_ops += alike.height
@@ -192,7 +221,10 @@ def _windows(trace: Trace, rank: int, threads: _Threads) -> pl.DataFrame:
         for part in thread.pieces
         for frame in part
     )
-    return every.select(pl.col("start_ns").min(), pl.col("end_ns").max())
+    return every.select(
+        pl.col("start_ns").min(),
+        pl.col("end_ns").max(),
+    )
 
 
 ANALYSIS = Analysis(

@@ -70,7 +70,15 @@ def _charts(frame: pl.DataFrame) -> list[Chart]:
             for column in parts
         }
     title = "What the process did" if is_process else "What the GPU did"
-    return [SplitBars(title, frame, named(frame, "step"), parts, in_order=True)]
+    return [
+        SplitBars(
+            title,
+            frame,
+            named(frame, "step"),
+            parts,
+            in_order=True,
+        )
+    ]
 
 
 ANALYSIS = Analysis(

@@ -129,7 +129,8 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
         trace.select(name, "rank", "api_call_id", "duration_ns") for name in DEVICE_WORK
     )
     sums = work.group_by("rank").agg(
-        ns.sum(), unlinked=ns.filter(pl.col("api_call_id").is_null()).sum()
+        ns.sum(),
+        unlinked=ns.filter(pl.col("api_call_id").is_null()).sum(),
     )
     sentences, by_rank = _cut(trace), dict(by_value(frame, "rank"))
     for rank, total, unlinked in sums.filter(ns > 0).sort("rank").iter_rows():
@@ -167,7 +168,11 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
 def _cut(trace: Trace) -> list[str]:
     """Say which ranges were open when the recording ended."""
     columns = (*THREAD, "kind", "name", "start_ns", "duration_ns")
-    annotations = trace.select("spans", *columns, where=pl.col("kind") == "annotation")
+    annotations = trace.select(
+        "spans",
+        *columns,
+        where=pl.col("kind") == "annotation",
+    )
     names = annotations["name"].gather(open_at_end(annotations)["row"])
     if not len(names):
         return []

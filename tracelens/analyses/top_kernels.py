@@ -33,7 +33,10 @@ def top_kernels(trace: Trace, *, base: Trace | None = None) -> pl.DataFrame:
         share_frac=share_frac.fill_nan(0.0)
     )
     longest_first = with_shares.sort(
-        "rank", "duration_total_ns", "name", descending=[False, True, False]
+        "rank",
+        "duration_total_ns",
+        "name",
+        descending=[False, True, False],
     )
     origins = _origins_of(kernels, trace, base)
     frame = longest_first
@@ -56,7 +59,11 @@ def _main_primitives(kernels: pl.DataFrame) -> pl.DataFrame:
 def _origins_of(kernels: pl.DataFrame, trace: Trace, base: Trace | None) -> pl.DataFrame:
     """Return each kernel's name, time and origins; numbered layers of one kind have one name."""
     times = kernels.select(*_KEY, "kernel_id", "duration_ns")
-    origins = times.join(kernel_origins(trace, base), on=["rank", "kernel_id"], how="left")
+    origins = times.join(
+        kernel_origins(trace, base),
+        on=["rank", "kernel_id"],
+        how="left",
+    )
     layer = pl.col("layer").cast(pl.String).str.replace_all(_NUMBER, "$1")
     is_named = ~layer.str.starts_with("(")
     return origins.with_columns(layer=pl.when(is_named).then(layer))
@@ -83,7 +90,10 @@ def notes(
     sentences = []
     for (rank,), part in frame.group_by("rank", maintain_order=True):
         total = part.select(pl.sum("duration_total_ns")).item()
-        half = min(int((part["share_frac"].cum_sum() < 0.5).sum()) + 1, part.height)
+        half = min(
+            int((part["share_frac"].cum_sum() < 0.5).sum()) + 1,
+            part.height,
+        )
         sentences.append(
             f"Rank {rank}: {half} of {part.height} kernel names make up half of"
             f" {duration(total)} of kernel time (a sum of durations: kernels that overlap count twice)."

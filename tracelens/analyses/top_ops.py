@@ -23,14 +23,26 @@ def top_ops(trace: Trace) -> pl.DataFrame:
             "top_ops needs op spans, and this trace has none; tracelens collect torch gives them"
         )
     ordered = pl.concat(times, how="diagonal").sort(
-        "rank", "cuda_total_ns", "cpu_self_ns", "name", descending=[False, True, True, False]
+        "rank",
+        "cuda_total_ns",
+        "cpu_self_ns",
+        "name",
+        descending=[False, True, True, False],
     )
     return TOP_OPS.conform(ordered)
 
 
 def _charts(frame: pl.DataFrame) -> list[Chart]:
     parts = {"cuda_self_ns": "GPU work it launched itself", "cpu_self_ns": "CPU time in itself"}
-    return [SplitBars("Self time by op", frame, named(frame, "name"), parts, stacked=False)]
+    return [
+        SplitBars(
+            "Self time by op",
+            frame,
+            named(frame, "name"),
+            parts,
+            stacked=False,
+        )
+    ]
 
 
 ANALYSIS = Analysis(

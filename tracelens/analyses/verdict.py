@@ -86,7 +86,12 @@ def _judge(trace: Trace) -> pl.DataFrame:
     return VERDICT.conform(pl.DataFrame(rows, schema=VERDICT.schema))
 
 
-def _row(trace: Trace, rank: RankTime, places: Places, awaited: int | None) -> dict[str, object]:
+def _row(
+    trace: Trace,
+    rank: RankTime,
+    places: Places,
+    awaited: int | None,
+) -> dict[str, object]:
     """Return a rank's row; `awaited` is the rank for which it waits most."""
     if _is_too_little(rank):
         return _too_little(rank, longest_kernel(trace, rank.rank))
@@ -154,7 +159,9 @@ def longest_kernel(trace: Trace, rank: int) -> str | None:
         return None
     blocks = pl.col(grid[0]).cast(pl.Int64) * pl.col(grid[1]) * pl.col(grid[2])
     by_name = kernels.group_by("name").agg(
-        pl.col("duration_ns").sum(), n=pl.len(), n_blocks=blocks.max()
+        pl.col("duration_ns").sum(),
+        n=pl.len(),
+        n_blocks=blocks.max(),
     )
     name, total_ns, n_calls, n_blocks = by_name.sort("duration_ns", descending=True).row(0)
     of_blocks = "" if n_blocks is None else f" of {_counted(n_blocks, 'block')}"
@@ -251,7 +258,10 @@ def _evidence(rank: RankTime, places: Places, awaited: int | None) -> str:
 
 def _next_part(rank: RankTime, places: Places) -> str:
     """Give the time and place of the longest part beside the bound; nothing if it is short."""
-    part = max((part for part in _PARTS if part != rank.bound), key=rank.shares.__getitem__)
+    part = max(
+        (part for part in _PARTS if part != rank.bound),
+        key=rank.shares.__getitem__,
+    )
     if part != rank.second and rank.shares[part] < _LITTLE:
         return ""
     place = places.get((rank.rank, part))

@@ -77,7 +77,10 @@ WORK_KINDS = Table(
 
 
 def work_kinds(
-    trace: Trace, *, peaks: Peaks | None = None, base: Trace | None = None
+    trace: Trace,
+    *,
+    peaks: Peaks | None = None,
+    base: Trace | None = None,
 ) -> pl.DataFrame:
     """Sum kernel time by kind of work: one row per rank, phase and kind, most time first.
 
@@ -88,22 +91,41 @@ def work_kinds(
     columns = ("rank", "kernel_id", "device_id", "name", "primitive", "is_communication")
     key = ["rank", "kernel_id"]
     recorded = trace.select("kernels", *columns, "duration_ns")
-    launched = recorded.join(kernel_origins(trace, base), on=key, how="left", maintain_order="left")
+    launched = recorded.join(
+        kernel_origins(trace, base),
+        on=key,
+        how="left",
+        maintain_order="left",
+    )
     with_kinds = launched.with_columns(kinds_of(launched))
-    kernels = with_kinds.join(_roofs(trace, peaks, base), on=key, how="left")
+    kernels = with_kinds.join(
+        _roofs(trace, peaks, base),
+        on=key,
+        how="left",
+    )
     ns, roof = pl.col("duration_ns"), pl.col("roof_share")
     rows = kernels.group_by("rank", "phase", "kind").agg(
         n_kernels=pl.len().cast(pl.Int64),
         duration_total_ns=ns.sum(),
-        roof_frac=over((roof * ns).sum(), ns.filter(roof.is_not_null()).sum()),
+        roof_frac=over(
+            (roof * ns).sum(),
+            ns.filter(roof.is_not_null()).sum(),
+        ),
         near_frac=pl.when(roof.is_not_null().any()).then(
-            over(ns.filter(roof >= _NEAR).sum(), ns.sum())
+            over(
+                ns.filter(roof >= _NEAR).sum(),
+                ns.sum(),
+            )
         ),
     )
     total = pl.col("duration_total_ns").sum().over("rank")
     return WORK_KINDS.conform(
         rows.with_columns(share_frac=over(pl.col("duration_total_ns"), total, 0.0)).sort(
-            "rank", "duration_total_ns", "phase", "kind", descending=[False, True, False, False]
+            "rank",
+            "duration_total_ns",
+            "phase",
+            "kind",
+            descending=[False, True, False, False],
         )
     )
 
@@ -120,10 +142,18 @@ def _roofs(trace: Trace, peaks: Peaks | None, base: Trace | None) -> pl.DataFram
         schema = {"rank": pl.Int32, "kernel_id": pl.Int64, "roof_share": pl.Float64}
         return pl.DataFrame(schema=schema)
     key = [*DEVICE_KEY, "precision"]
-    calls = work.calls.join(device_peaks(trace, peaks), on=key, how="left", nulls_equal=True)
+    calls = work.calls.join(
+        device_peaks(trace, peaks),
+        on=key,
+        how="left",
+        nulls_equal=True,
+    )
     share = over(roof_ns(), pl.col("duration_ns")).clip(upper_bound=1)
     is_known = ~pl.col("assumed").is_in(UNKNOWN_WORK).fill_null(value=False)
-    calls = calls.select(*CALL, roof_share=pl.when(is_known).then(share))
+    calls = calls.select(
+        *CALL,
+        roof_share=pl.when(is_known).then(share),
+    )
     joined = work.kernels.join(calls, on=CALL, how="left", nulls_equal=True)
     return joined.select("rank", "kernel_id", "roof_share")
 
@@ -160,8 +190,16 @@ def _exchange_sentences(trace: Trace, frame: pl.DataFrame) -> list[str]:
     is_own = matching(kernels["name"], _OWN_EXCHANGE)[0]
     is_exchange = pl.col("name").cast(pl.String).str.contains(_ALL_TO_ALL)
     named = trace.select("collectives", "rank", "kernel_id", "name", "dtype", "size_out_bytes")
-    named = named.filter(is_exchange).select(pl.all().exclude("name"), is_all_to_all=pl.lit(True))
-    kernels = kernels.join(named, on=["rank", "kernel_id"], how="left", maintain_order="left")
+    named = named.filter(is_exchange).select(
+        pl.all().exclude("name"),
+        is_all_to_all=pl.lit(True),
+    )
+    kernels = kernels.join(
+        named,
+        on=["rank", "kernel_id"],
+        how="left",
+        maintain_order="left",
+    )
     exchanges = kernels.filter(is_own | pl.col("is_all_to_all").fill_null(value=False))
     if not exchanges.height:
         return []

@@ -56,7 +56,8 @@ def worst_ranks(trace: Trace) -> pl.DataFrame:
     causes = [f"{cause}_ns" for cause in IDLE_PARTS]
     model = time_model(trace)
     averages = rank_averages(model).with_columns(
-        own_ns=pl.col("step_ns") - pl.col("waiting_ns"), idle_ns=pl.sum_horizontal(causes)
+        own_ns=pl.col("step_ns") - pl.col("waiting_ns"),
+        idle_ns=pl.sum_horizontal(causes),
     )
     rounded = averages.with_columns(pl.col("^.*_ns$").round().cast(pl.Int64))
     ordered = rounded.join(_blamed(model), on="rank", how="left").sort(

@@ -16,7 +16,11 @@ from tracelens.trace import Trace
 _NO_EVENTS = ("diagnostics", "devices", "layers", "ranks")
 
 
-def make_answer(trace: Trace, base: Trace | None = None, rules: Rules = DEFAULT) -> Answer:
+def make_answer(
+    trace: Trace,
+    base: Trace | None = None,
+    rules: Rules = DEFAULT,
+) -> Answer:
     """Return the answer to a trace, or to a trace compared with a base.
 
     A base that is the capture of the trace's CUDA graphs is no run to compare with: the answer is
@@ -27,7 +31,11 @@ def make_answer(trace: Trace, base: Trace | None = None, rules: Rules = DEFAULT)
     try:
         return _one(trace) if base is None else _two(base, trace, rules)
     except MissingTableError as error:
-        return Answer(_holds(trace), doubts=(str(error),), sections=("data_quality",))
+        return Answer(
+            _holds(trace),
+            doubts=(str(error),),
+            sections=("data_quality",),
+        )
 
 
 def _one(trace: Trace) -> Answer:

@@ -38,7 +38,10 @@ def with_capture(answer: Answer, trace: Trace, capture: Trace) -> Answer:
 def _largest(times: pl.DataFrame) -> str:
     """List the names with the largest shares of all `ns`; empty if no row has a name."""
     sums = times.group_by("name").agg(pl.col("ns").sum())
-    shares = sums.select("name", share=pl.col("ns") / pl.col("ns").sum()).drop_nulls("name")
+    shares = sums.select(
+        "name",
+        share=pl.col("ns") / pl.col("ns").sum(),
+    ).drop_nulls("name")
     largest = shares.filter(pl.col("share") >= LEAST_SHARE).sort("share", "name", descending=True)
     rows = largest.head(_MOST_NAMES).iter_rows()
     return ", ".join(f"{name} {share * 100:.0f} %" for name, share in rows)

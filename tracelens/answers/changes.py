@@ -40,7 +40,10 @@ def changes_of(
 
 
 def changes_of_job(
-    trace: Trace, culprit: Culprit, step_ns: int | None, place: str | None
+    trace: Trace,
+    culprit: Culprit,
+    step_ns: int | None,
+    place: str | None,
 ) -> tuple[Change, ...]:
     """Return the best changes of a job: first the one that the late ranks need, then others.
 
@@ -54,7 +57,8 @@ def changes_of_job(
     is_same = (culprit.cause, "waiting") if culprit.cause in IDLE_PARTS else ("waiting",)
     changes = list_changes(trace)
     of_cause = next(
-        (change for cause in is_same for change in changes if change.cause == cause), None
+        (change for cause in is_same for change in changes if change.cause == cause),
+        None,
     )
     if of_cause is None:
         return changes_of(trace, step_ns, place)
@@ -110,5 +114,12 @@ def _change(saving: Saving, step_ns: int | None, place: str | None) -> Change:
         return round(step_ns * (1 - saved_ns / saving.step_ns))
 
     if saving.low_ns is None or saving.high_ns is None:
-        return replace(change, after_ns=round(step_ns * (1 - saving.share)))
-    return replace(change, low_ns=after(saving.high_ns), high_ns=after(saving.low_ns))
+        return replace(
+            change,
+            after_ns=round(step_ns * (1 - saving.share)),
+        )
+    return replace(
+        change,
+        low_ns=after(saving.high_ns),
+        high_ns=after(saving.low_ns),
+    )

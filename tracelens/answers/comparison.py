@@ -70,7 +70,11 @@ def answer_comparison(base: Trace, other: Trace, rules: Rules = DEFAULT) -> Answ
         details=(
             *(f"other work: {text}" for text in (shapes,) if text),
             *(f"other types: {text}" for text in (dtypes,) if text),
-            *_changed_parts(parts, whole["base_ns"], _copy_words(base, other, whole["rank"])),
+            *_changed_parts(
+                parts,
+                whole["base_ns"],
+                _copy_words(base, other, whole["rank"]),
+            ),
             *by_layer,
             *by_work,
         ),
@@ -147,10 +151,16 @@ def _marks_steps(trace: Trace) -> bool:
 def _rank_time(trace: Trace, rank: int) -> RankTime:
     """Return the time of the rank, or of the first rank if the trace does not have it."""
     ranks = rank_times(model_for_times(trace))
-    return next((judged for judged in ranks if judged.rank == rank), ranks[0])
+    return next(
+        (judged for judged in ranks if judged.rank == rank),
+        ranks[0],
+    )
 
 
-def _step_words(ranks: tuple[RankTime, RankTime], whole: dict[str, Any]) -> str:
+def _step_words(
+    ranks: tuple[RankTime, RankTime],
+    whole: dict[str, Any],
+) -> str:
     """Name the step whose time is given: the median one, if a run's mean reads differently."""
     medians = whole["base_ns"], whole["other_ns"]
     means = (rank.judged_step_ns for rank in ranks)
@@ -178,7 +188,10 @@ def _sentence(whole: dict[str, Any], step: str, work: str) -> str:
     return f"Takes {three_digits(1 / ratio)} times as long{work}: {times}{noise}"
 
 
-def _bars(ranks: tuple[RankTime, RankTime], whole: dict[str, Any]) -> tuple[Bar, ...]:
+def _bars(
+    ranks: tuple[RankTime, RankTime],
+    whole: dict[str, Any],
+) -> tuple[Bar, ...]:
     """Draw the two steps on one scale, with the same parts, each with its run's shares."""
     totals = whole["base_ns"] or 1, whole["other_ns"] or 1
     longest = max(totals)
@@ -190,12 +203,23 @@ def _bars(ranks: tuple[RankTime, RankTime], whole: dict[str, Any]) -> tuple[Bar,
     bars = []
     for label, rank, total in sides:
         drawn = [
-            Part(label_of(name, is_process=rank.is_process), rank.shares[name], kind_of(name))
+            Part(
+                label_of(name, is_process=rank.is_process),
+                rank.shares[name],
+                kind_of(name),
+            )
             for name in named
         ]
         rest = 1 - sum(part.share for part in drawn)
         drawn += [Part("other", rest, REST)] if rest >= _LEAST_CHANGE / 2 else []
-        bars.append(Bar(label, tuple(drawn), total / longest, duration(total)))
+        bars.append(
+            Bar(
+                label,
+                tuple(drawn),
+                total / longest,
+                duration(total),
+            )
+        )
     return tuple(bars)
 
 
@@ -215,11 +239,16 @@ def _copy_words(base: Trace, other: Trace, rank: int) -> str | None:
 
 
 def _label(part: str, *, is_process: bool) -> str:
-    return label_of(_NAMES.get(part, part.removeprefix("idle_")), is_process=is_process)
+    return label_of(
+        _NAMES.get(part, part.removeprefix("idle_")),
+        is_process=is_process,
+    )
 
 
 def _changed_parts(
-    parts: dict[str, dict[str, Any]], step_ns: float, copy_words: str | None
+    parts: dict[str, dict[str, Any]],
+    step_ns: float,
+    copy_words: str | None,
 ) -> Iterator[str]:
     """List the parts of a step that take less time than in base, and those that take more.
 
@@ -229,7 +258,8 @@ def _changed_parts(
     rows = [row for row in parts.values() if abs(row["more_ns"] or 0) >= _LEAST_CHANGE * step_ns]
     for word, sign in (("less", -1), ("more", 1)):
         changed = sorted(
-            (row for row in rows if row["more_ns"] * sign > 0), key=lambda row: -abs(row["more_ns"])
+            (row for row in rows if row["more_ns"] * sign > 0),
+            key=lambda row: -abs(row["more_ns"]),
         )
         sentences = [
             _label(row["part"], is_process=copy_words is None)
@@ -260,7 +290,10 @@ def _changed_layers(base: Trace, other: Trace, rules: Rules) -> tuple[str, ...]:
 
 
 def _changed_work(
-    base: Trace, other: Trace, rules: Rules, whole: dict[str, Any]
+    base: Trace,
+    other: Trace,
+    rules: Rules,
+    whole: dict[str, Any],
 ) -> tuple[str, ...]:
     """Name the ops whose time changed most beyond noise, or without ops the kernels.
 

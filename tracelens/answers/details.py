@@ -67,7 +67,11 @@ A smaller difference of the clocks changes no answer, and fewer kernels may be r
 
 
 def facts_of(
-    model: TimeModel, rank: RankTime, limits: Limits, launching: str | None, caveat: str | None
+    model: TimeModel,
+    rank: RankTime,
+    limits: Limits,
+    launching: str | None,
+    caveat: str | None,
 ) -> list[str]:
     """List facts on places, devices, kernels and the host.
 
@@ -137,7 +141,11 @@ def _calling_function(model: TimeModel, rank: RankTime) -> str | None:
     columns = ("span_id", "parent_id", "kind", "name", "duration_ns")
     spans = model.trace.select("spans", *columns, rank=rank.rank)
     ops = spans.filter(kind="op")
-    outermost = ops.join(ops.select(parent_id="span_id"), on="parent_id", how="anti")
+    outermost = ops.join(
+        ops.select(parent_id="span_id"),
+        on="parent_id",
+        how="anti",
+    )
     callers = spans.filter(kind="python").select(parent_id="span_id", caller="name")
     called = outermost.join(callers, on="parent_id").group_by("caller")
     times = called.agg(pl.col("duration_ns").sum()).sort("duration_ns", descending=True)
@@ -148,7 +156,10 @@ def _calling_function(model: TimeModel, rank: RankTime) -> str | None:
 
 
 def _of_another_thread(
-    model: TimeModel, rank: RankTime, bound: str, where: str | None
+    model: TimeModel,
+    rank: RankTime,
+    bound: str,
+    where: str | None,
 ) -> tuple[str, ...]:
     """Name the Python function that another thread ran while the host worked at the place."""
     kinds = model.trace.select("spans", "kind", rank=rank.rank)["kind"]
@@ -299,7 +310,11 @@ def _clocks_differ(trace: Trace, rank: RankTime) -> tuple[str, ...]:
     """Warn if some kernels begin before their launches, which only a wrong clock can show."""
     kernels = trace.select("kernels", "rank", "api_call_id", "start_ns", rank=rank.rank)
     calls = trace.select("api_calls", "rank", "api_call_id", "start_ns", rank=rank.rank)
-    rows = rows_of(calls["rank"], calls["api_call_id"], kernels.select("rank", "api_call_id"))
+    rows = rows_of(
+        calls["rank"],
+        calls["api_call_id"],
+        kernels.select("rank", "api_call_id"),
+    )
     early_ns = calls["start_ns"].gather(rows) - kernels["start_ns"]
     times = early_ns.filter(early_ns >= _LEAST_EARLY_NS).to_list()
     if len(times) <= max(_LEAST_OF_KERNELS * kernels.height, 1):

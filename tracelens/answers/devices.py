@@ -120,7 +120,8 @@ def wait_of_idlest(model: TimeModel, rank: RankTime) -> str | None:
     if mean(shares.values()) - shares[idlest] < _MORE / 2:
         return None
     times = model.by("rank", "device_id").row(
-        by_predicate=(pl.col("rank") == rank.rank) & (pl.col("device_id") == idlest), named=True
+        by_predicate=(pl.col("rank") == rank.rank) & (pl.col("device_id") == idlest),
+        named=True,
     )
     cause = max(IDLE_PARTS, key=lambda part: int(times[f"{part}_ns"]))
     share = f"{times[f'{cause}_ns'] / times['window_ns']:.0%}".replace("%", " %")
@@ -132,7 +133,10 @@ def wait_of_idlest(model: TimeModel, rank: RankTime) -> str | None:
 def _computing(model: TimeModel, rank: int) -> dict[int, float]:
     """Return the share of time in which each device that a rank really uses computes."""
     times = model.by("rank", "device_id").filter(rank=rank)
-    rows = times.select("device_id", pl.col("compute_ns") / pl.col("window_ns")).rows()
+    rows = times.select(
+        "device_id",
+        pl.col("compute_ns") / pl.col("window_ns"),
+    ).rows()
     most = max(share for _, share in rows)
     return {device: share for device, share in rows if share >= _USED * most}
 

@@ -47,7 +47,11 @@ def answer_job(trace: Trace) -> Answer:
     return _of_all(trace, judged, row)
 
 
-def _of_straggler(model: TimeModel, judged: Sequence[RankTime], row: dict[str, Any]) -> Answer:
+def _of_straggler(
+    model: TimeModel,
+    judged: Sequence[RankTime],
+    row: dict[str, Any],
+) -> Answer:
     """Say who waits for whom, with the culprit's time and that of the others."""
     trace = model.trace
     sentence, _, more = str(row["evidence"]).partition("; ")
@@ -99,15 +103,26 @@ def _culprit_bars(each: Sequence[Culprit], judged: Sequence[RankTime]) -> tuple[
     if not late_ranks or not waiting_ranks:
         return (program_bar(mean_rank(judged)),)
     others = f"rank {waiting_ranks[0].rank}" if len(waiting_ranks) == 1 else "the others"
-    means = {each[0].members.text: mean_rank(late_ranks), others: mean_rank(waiting_ranks)}
+    means = {
+        each[0].members.text: mean_rank(late_ranks),
+        others: mean_rank(waiting_ranks),
+    }
     longest = max(mean_step.judged_step_ns or 0 for mean_step in means.values()) or 1
     return tuple(
-        program_bar(mean_step, name[:_LABEL], (mean_step.judged_step_ns or longest) / longest)
+        program_bar(
+            mean_step,
+            name[:_LABEL],
+            (mean_step.judged_step_ns or longest) / longest,
+        )
         for name, mean_step in means.items()
     )
 
 
-def _inconclusive(trace: Trace, judged: Sequence[RankTime], row: dict[str, Any]) -> Answer:
+def _inconclusive(
+    trace: Trace,
+    judged: Sequence[RankTime],
+    row: dict[str, Any],
+) -> Answer:
     together = mean_rank(judged)
     return Answer(
         "Which rank the others wait for cannot be told",
@@ -120,7 +135,11 @@ def _inconclusive(trace: Trace, judged: Sequence[RankTime], row: dict[str, Any])
     )
 
 
-def _of_all(trace: Trace, judged: Sequence[RankTime], row: dict[str, Any]) -> Answer:
+def _of_all(
+    trace: Trace,
+    judged: Sequence[RankTime],
+    row: dict[str, Any],
+) -> Answer:
     """Return the answer for a job without culprit: the most common bound, and the mean step.
 
     Ranks of a balanced pipeline wait because of its schedule, not for a slow rank.
@@ -134,7 +153,12 @@ def _of_all(trace: Trace, judged: Sequence[RankTime], row: dict[str, Any]) -> An
     together = mean_rank(ranks)
     second = together.beside_computing
     limits = (
-        Limits("compute", _first_place(of_bound, "compute"), second, _first_place(of_bound, second))
+        Limits(
+            "compute",
+            _first_place(of_bound, "compute"),
+            second,
+            _first_place(of_bound, second),
+        )
         if second is not None and bound in ("compute", second)
         else Limits(bound, _first_place(of_bound, bound))
     )
@@ -170,7 +194,10 @@ def _first_place(verdicts: pl.DataFrame, part: str) -> str | None:
         pl.when(pl.col(name) == part).then(what)
         for name, what in (("bound", "what"), ("second", "second_what"))
     )
-    return next(iter(verdicts.select(pl.coalesce(of_part)).to_series().drop_nulls()), None)
+    return next(
+        iter(verdicts.select(pl.coalesce(of_part)).to_series().drop_nulls()),
+        None,
+    )
 
 
 def _lacking(trace: Trace) -> tuple[str, ...]:

@@ -119,10 +119,20 @@ def limits_of(model: TimeModel, rank: RankTime, row: Mapping[str, Any]) -> Limit
             work_and_waits=both,
         )
     reads = place_of_reads is not None
-    return Limits("compute", where["compute"], second, where[second], reads=reads)
+    return Limits(
+        "compute",
+        where["compute"],
+        second,
+        where[second],
+        reads=reads,
+    )
 
 
-def _where(model: TimeModel, row: Mapping[str, Any], part: str = "bound") -> str | None:
+def _where(
+    model: TimeModel,
+    row: Mapping[str, Any],
+    part: str = "bound",
+) -> str | None:
     """Return the place of the bound, or of the second part.
 
     If the profiler's own work has most of that part, return the first place in the program instead.
@@ -154,7 +164,10 @@ def _read_place(model: TimeModel, rank: RankTime) -> str | None:
 
 def called_places(model: TimeModel, rank: RankTime) -> list[tuple[str, int]]:
     """List the places where a rank calls ops, with their times."""
-    places = model.idle.filter(pl.col("rank") == rank.rank, pl.col("cause") == "launch")
+    places = model.idle.filter(
+        pl.col("rank") == rank.rank,
+        pl.col("cause") == "launch",
+    )
     return places.select(pl.col("what").fill_null(""), "idle_ns").rows()
 
 
@@ -164,7 +177,11 @@ def bound_place(model: TimeModel, rank: RankTime, limits: Limits) -> str | None:
     If no place has half of an idle cause's time, name the call path that half of the time shares.
     """
     places = () if limits.reads else places_of(model, rank.rank, limits.bound)
-    text = place_text(limits.where, is_busy=kind_of(limits.bound) == WORK, places=places)
+    text = place_text(
+        limits.where,
+        is_busy=kind_of(limits.bound) == WORK,
+        places=places,
+    )
     if text is None or not limits.reads:
         return text
     n_reads = count_reads(model.trace, rank.rank) / max(rank.n_steps, 1)
@@ -207,10 +224,21 @@ def first_sentence(model: TimeModel, rank: RankTime, limits: Limits, shares: str
         return of_gpus
     special = special_limits(model, rank, limits)
     both = limits.work_and_waits
-    return program_sentence(rank, limits.bound, both.shares if both else shares, special=special)
+    return program_sentence(
+        rank,
+        limits.bound,
+        both.shares if both else shares,
+        special=special,
+    )
 
 
-def program_sentence(rank: RankTime, bound: str, share: str, *, special: str | None = None) -> str:
+def program_sentence(
+    rank: RankTime,
+    bound: str,
+    share: str,
+    *,
+    special: str | None = None,
+) -> str:
     """Say what limits the rank, with its share of a step, or of the program's time without steps.
 
     `special`, if given, replaces the usual sentence by a more specific one.
@@ -234,7 +262,12 @@ def special_limits(model: TimeModel, rank: RankTime, limits: Limits) -> str | No
 
 
 def _special_words(
-    model: TimeModel, rank: RankTime, bound: str, where: str | None, *, reads: bool = False
+    model: TimeModel,
+    rank: RankTime,
+    bound: str,
+    where: str | None,
+    *,
+    reads: bool = False,
 ) -> str | None:
     """Describe a program of a special kind; None for any other.
 
@@ -245,7 +278,10 @@ def _special_words(
         return "The program reads single values back"
     if bound != "host" or where is None:
         return _receiving(model.trace, rank) if bound == "communication" else None
-    places = model.idle.filter(pl.col("rank") == rank.rank, pl.col("cause") == bound)
+    places = model.idle.filter(
+        pl.col("rank") == rank.rank,
+        pl.col("cause") == bound,
+    )
     there_ns = int(places.filter(pl.col("what") == where)["idle_ns"].sum())
     is_most = there_ns >= _MOSTLY * int(places["idle_ns"].sum())
     if is_wait(where) and is_most:

@@ -55,7 +55,12 @@ def answer_program(trace: Trace) -> Answer:
         return answer_inconclusive(model, rank, row, doubts)
     limits = limits_of(model, rank, row)
     bar = program_bar(rank)
-    sentence = first_sentence(model, rank, limits, percents_in(bar, rank, limits.parts))
+    sentence = first_sentence(
+        model,
+        rank,
+        limits,
+        percents_in(bar, rank, limits.parts),
+    )
     sentence, on_long_steps = with_long_steps(trace, rank, sentence)
     launching = launching_functions(model, rank, limits)
     is_in_facts = launching is not None and limits.second is None

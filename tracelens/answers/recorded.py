@@ -77,7 +77,12 @@ def uneven_steps(model: TimeModel, rank: int, *, is_busy: bool) -> tuple[str, ..
     return (f"{sentence}: only {run} {function_text(name)}",)
 
 
-def _only_in(trace: Trace, rank: int, long: list[int], least_ns: float) -> str | None:
+def _only_in(
+    trace: Trace,
+    rank: int,
+    long: list[int],
+    least_ns: float,
+) -> str | None:
     """Return the Python function or annotation that runs in all long steps, and in no other.
 
     It takes at least `least_ns` of each on average. Of several such, the longest is returned.
@@ -136,7 +141,10 @@ def _steps(model: TimeModel) -> str:
         for why, own in (
             ("of start-up", left_out.filter(phase=START_UP)),
             ("in which only a tail ran", left_out.filter(phase=TEAR_DOWN)),
-            ("cut off", left_out.filter(pl.col("phase").is_in([PROGRAM, LATER]))),
+            (
+                "cut off",
+                left_out.filter(pl.col("phase").is_in([PROGRAM, LATER])),
+            ),
         )
         if own.height
     ]
@@ -148,7 +156,8 @@ def _steps(model: TimeModel) -> str:
 def _after_start_up(phases: pl.DataFrame) -> str:
     """Say how long ranks started up before the judged time, if that is worth mentioning."""
     by_rank = phases.group_by("rank").agg(
-        start_up=_LENGTH.filter(phase=START_UP).sum(), program=_LENGTH.filter(phase=PROGRAM).sum()
+        start_up=_LENGTH.filter(phase=START_UP).sum(),
+        program=_LENGTH.filter(phase=PROGRAM).sum(),
     )
     long = by_rank.filter(pl.col("start_up") > LEAST_SHARE * pl.col("program"))["start_up"].max()
     return f", after {duration(long)} of start-up" if isinstance(long, int) else ""

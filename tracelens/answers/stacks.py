@@ -40,7 +40,8 @@ class CallPath(Struct, frozen=True):
     def calling(self) -> tuple[_Frame, ...]:
         """The frames that call, without those from the start of the process."""
         begin = next(
-            (number for number, frame in enumerate(self.frames) if frame[0] == "python"), None
+            (number for number, frame in enumerate(self.frames) if frame[0] == "python"),
+            None,
         )
         if begin is None:
             begin = next(
@@ -112,7 +113,8 @@ def path_of(stack: Mapping[str, Any]) -> CallPath:
     """Return a stack with its frames from the outermost."""
     frames = stack["frames"].sort("level", descending=True)
     return CallPath(
-        stack["symbol"], tuple(frames.select("role", "function", "file", "line").rows())
+        stack["symbol"],
+        tuple(frames.select("role", "function", "file", "line").rows()),
     )
 
 

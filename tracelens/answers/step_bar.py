@@ -12,7 +12,12 @@ _KINDS = {"compute": WORK, "communication": WORK, "copy": WORK}
 """Parts that are work; all others are waiting."""
 
 
-def program_bar(rank: RankTime, label: str = "step", length: float = 1.0, text: str = "") -> Bar:
+def program_bar(
+    rank: RankTime,
+    label: str = "step",
+    length: float = 1.0,
+    text: str = "",
+) -> Bar:
     """Draw the rank's time as a bar."""
     labels = {part: label_of(part, is_process=rank.is_process) for part in rank.parts}
     shares: dict[str, float] = {}
@@ -33,7 +38,10 @@ def kind_of(part: str) -> str:
     return _KINDS.get(part, WAIT)
 
 
-def parts_of(shares: Mapping[str, float], kinds: Mapping[str, str]) -> tuple[Part, ...]:
+def parts_of(
+    shares: Mapping[str, float],
+    kinds: Mapping[str, str],
+) -> tuple[Part, ...]:
     """Return a bar's parts: work first, then waiting, the largest first.
 
     `shares` maps labels to shares that sum to 1, `kinds` maps them to kinds. Small parts are summed
@@ -45,7 +53,10 @@ def parts_of(shares: Mapping[str, float], kinds: Mapping[str, str]) -> tuple[Par
     parts = [Part(label, shares[label], kinds[label]) for label in order]
     rest = 1 - sum(part.share for part in parts)
     is_shown = rest >= _SMALL / 2 and sum(round(part.share * 100) for part in parts) < 100
-    return (*parts, *([Part("other", rest, REST)] if is_shown else []))
+    return (
+        *parts,
+        *([Part("other", rest, REST)] if is_shown else []),
+    )
 
 
 def percents_in(bar: Bar, rank: RankTime, parts: Sequence[str]) -> str:

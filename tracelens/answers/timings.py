@@ -32,7 +32,12 @@ def answer_timings(trace: Trace) -> Answer:
         )
     longest = max(medians.values()) or 1
     bars = tuple(
-        Bar(name, (Part("the whole model", 1.0, WORK),), ns / longest, duration(ns))
+        Bar(
+            name,
+            (Part("the whole model", 1.0, WORK),),
+            ns / longest,
+            duration(ns),
+        )
         for name, ns in medians.items()
     )
     changes = _mixture(trace)
@@ -56,7 +61,12 @@ def _medians(trace: Trace) -> dict[str, float]:
         is_eager = configuration in EAGER
         name = "eager" if is_eager else "compiled" if mode in (None, "default") else str(mode)
         medians[name if configuration != "custom" else "mixture"] = float(ns)
-    return dict(sorted(medians.items(), key=lambda pair: pair[0] != "eager"))
+    return dict(
+        sorted(
+            medians.items(),
+            key=lambda pair: pair[0] != "eager",
+        )
+    )
 
 
 def _sentence(medians: dict[str, float]) -> str:
@@ -92,13 +102,20 @@ def _mixture(trace: Trace) -> tuple[Change, ...]:
         f" together {three_digits(total['speedup_over_best'])} times as fast as all of them eager"
         " or all compiled, whichever is faster; tracelens plan writes this plan"
     )
-    return (Change(text, 1 - total["cumulative_ns"] / best, round(total["cumulative_ns"])),)
+    return (
+        Change(
+            text,
+            1 - total["cumulative_ns"] / best,
+            round(total["cumulative_ns"]),
+        ),
+    )
 
 
 def _about(trace: Trace) -> str:
     sources = trace.manifest.sources
     model = next(
-        (str(s["settings"]["model"]) for s in sources if "model" in (s.get("settings") or {})), ""
+        (str(s["settings"]["model"]) for s in sources if "model" in (s.get("settings") or {})),
+        "",
     )
     rounds = trace.timings.filter(~pl.col("is_warmup"))["round"].n_unique()
     return f"{model + ', ' if model else ''}{counted(rounds, 'round')}, no profiler"

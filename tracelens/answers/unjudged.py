@@ -18,7 +18,10 @@ from tracelens.trace import Trace
 
 
 def answer_too_little(
-    trace: Trace, rank: RankTime, row: Mapping[str, Any], doubts: tuple[str, ...]
+    trace: Trace,
+    rank: RankTime,
+    row: Mapping[str, Any],
+    doubts: tuple[str, ...],
 ) -> Answer:
     """Say how little the device or the process worked while it was recorded."""
     return Answer(
@@ -32,14 +35,19 @@ def answer_too_little(
 
 
 def answer_inconclusive(
-    model: TimeModel, rank: RankTime, row: Mapping[str, Any], doubts: tuple[str, ...]
+    model: TimeModel,
+    rank: RankTime,
+    row: Mapping[str, Any],
+    doubts: tuple[str, ...],
 ) -> Answer:
     """Say why the recorded time does not show what limits the program."""
     if rank.is_slowed_beyond_judging:
         return _slowed_beyond_judging(model, rank, row, doubts)
     unseen = unseen_device(model.trace, model.processes)
     return _without_device_work(
-        model.trace, row, [doubt for doubt in doubts if doubt not in unseen]
+        model.trace,
+        row,
+        [doubt for doubt in doubts if doubt not in unseen],
     )
 
 
@@ -58,7 +66,11 @@ def answer_capture(trace: Trace) -> Answer:
     )
 
 
-def _without_device_work(trace: Trace, row: Mapping[str, Any], doubts: Sequence[str]) -> Answer:
+def _without_device_work(
+    trace: Trace,
+    row: Mapping[str, Any],
+    doubts: Sequence[str],
+) -> Answer:
     """Say that the program used a GPU whose work is not in the trace, and what to do."""
     return Answer(
         "The GPU's work was not recorded, so what limits the program is not known",
@@ -74,12 +86,23 @@ def _without_device_work(trace: Trace, row: Mapping[str, Any], doubts: Sequence[
 
 
 def _slowed_beyond_judging(
-    model: TimeModel, rank: RankTime, row: Mapping[str, Any], doubts: tuple[str, ...]
+    model: TimeModel,
+    rank: RankTime,
+    row: Mapping[str, Any],
+    doubts: tuple[str, ...],
 ) -> Answer:
     """Say that the profiler takes nearly all of a step, what it recorded most, and what to do."""
     trace = model.trace
     reads = reads_of(called_places(model, rank))
-    most = bound_place(model, rank, Limits("launch", reads[0][0], reads=True)) if reads else None
+    most = (
+        bound_place(
+            model,
+            rank,
+            Limits("launch", reads[0][0], reads=True),
+        )
+        if reads
+        else None
+    )
     return Answer(
         f"The profiler made a step of {duration(row['unprofiled_step_ns'])} take"
         f" {duration(row['step_ns'])}",

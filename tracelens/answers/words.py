@@ -48,7 +48,10 @@ _MOST_FRAMES = 3
 
 
 def place_text(
-    what: str | None, *, is_busy: bool = False, places: Sequence[tuple[str, int]] = ()
+    what: str | None,
+    *,
+    is_busy: bool = False,
+    places: Sequence[tuple[str, int]] = (),
 ) -> str | None:
     """Write a place as the second line of an answer: file:line, at most three frames of a path.
 
@@ -89,7 +92,10 @@ def shared_path(places: Sequence[tuple[str, int]]) -> str | None:
     return _SEPARATOR.join(path) if len(path) > 1 else None
 
 
-def _common_frame(paths: Sequence[tuple[list[str], int]], half_ns: float) -> str | None:
+def _common_frame(
+    paths: Sequence[tuple[list[str], int]],
+    half_ns: float,
+) -> str | None:
     """Return the outermost frame that has half of the time, with its line or else without."""
     numbered: Counter[str] = Counter()
     unnumbered: Counter[str] = Counter()

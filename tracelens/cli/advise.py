@@ -67,7 +67,10 @@ def advise(
     ] = False,
 ) -> None:
     """Say which library calls would compute the model faster, by a search over the legal ones."""
-    keep_sources([*trace, *(costs or [])], [out])
+    keep_sources(
+        [*trace, *(costs or [])],
+        [out],
+    )
     opened = open_any(trace)
     others: list[Trace] = [open_any([path]) for path in costs or []]
     with progress("searching"):
@@ -79,7 +82,14 @@ def advise(
             frame, sentences = frame_of(advised), greedy_notes(advised, searched)
     if advised and out is not None:
         about = {"trace": opened.name, "costs": [other.name for other in others]}
-        emit(json.dumps(plan_of(advised[min(advised)], about), indent=1) + "\n", out)
+        emit(
+            json.dumps(
+                plan_of(advised[min(advised)], about),
+                indent=1,
+            )
+            + "\n",
+            out,
+        )
         tell(f"wrote {out}")
     for sentence in sentences:
         emit(f"{printable(sentence)}\n")

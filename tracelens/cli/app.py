@@ -287,14 +287,19 @@ def with_report(words: Sequence[str]) -> list[str]:
     if words and words[0][:1] == "-" and words[0] != "-" and not words[0].startswith(_OWN_OPTIONS):
         return ["report", *words]
     first = next(
-        (position for position, word in enumerate(words) if word == "-" or word[:1] != "-"), None
+        (position for position, word in enumerate(words) if word == "-" or word[:1] != "-"),
+        None,
     )
     if first is None or words[first] in COMMANDS:
         return [*words]
     named = words[first]
     is_source = named == "-" or "://" in named or os.sep in named or Path(named).exists()
     is_source = is_source or bool(Path(named).suffix)
-    return [*words[:first], *(["report"] if is_source else []), *words[first:]]
+    return [
+        *words[:first],
+        *(["report"] if is_source else []),
+        *words[first:],
+    ]
 
 
 def repeat_against(words: Sequence[str]) -> list[str]:

@@ -99,7 +99,15 @@ def list_baselines(
         runs = run_names(folder_of(baseline)) if name is None else [p.name for p in runs_of(name)]
         times = sorted(time for time in map(added_at, runs) if time is not None)
         first, last = (f"{times[i]:%Y-%m-%d %H:%M:%S}" if times else None for i in (0, -1))
-        rows.append((baseline, len(runs), min(len(runs), LATEST), first, last))
+        rows.append(
+            (
+                baseline,
+                len(runs),
+                min(len(runs), LATEST),
+                first,
+                last,
+            )
+        )
     if rows:
         emit(plain(pl.DataFrame(rows, schema=_COLUMNS, orient="row")))
         suggest(_gate_command(rows[0][0]))

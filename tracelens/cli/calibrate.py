@@ -78,13 +78,22 @@ def calibrate(
     kept in the TRACEs. whatif, sensitivity and the step without the profiler then use them instead
     of another machine's costs.
     """
-    keep_sources([*(traces or []), *([costs] if costs else [])], [out])
+    keep_sources(
+        [
+            *(traces or []),
+            *([costs] if costs else []),
+        ],
+        [out],
+    )
     if costs is not None and not traces:
         raise UsageError("--costs are for traces; name the TRACEs to keep them in")
     opened = [Trace.open(path) for path in traces or []]
     by_kind = _measured(python) if costs is None else _read(costs)
     if costs is None:
-        emit(json.dumps({SETTING: by_kind}, indent=1) + "\n", out)
+        emit(
+            json.dumps({SETTING: by_kind}, indent=1) + "\n",
+            out,
+        )
     for path, trace in zip(traces or [], opened, strict=True):
         # A link is followed, and stays a link
         place = path if url_of(path) is not None else path.resolve()
@@ -124,7 +133,10 @@ def _read(path: Path) -> dict[str, list[float]]:
 def _kept(trace: Trace) -> dict[str, Any]:
     """Return the settings of the first source that holds costs."""
     every = (source.get("settings") or {} for source in trace.manifest.sources)
-    return next((settings for settings in every if settings.get(SETTING)), {})
+    return next(
+        (settings for settings in every if settings.get(SETTING)),
+        {},
+    )
 
 
 def _measured(python: str) -> dict[str, list[float]]:
@@ -154,7 +166,10 @@ def costs_of_capture(trace: Trace) -> Costs | None:
 
     Return None if equal steps differed too much to judge, or if no costs explain the difference.
     """
-    settings = next((source.get("settings") or {} for source in trace.manifest.sources), {})
+    settings = next(
+        (source.get("settings") or {} for source in trace.manifest.sources),
+        {},
+    )
     times = [settings.get(f"{word}_step_ns") or {} for word in ("unprofiled", "profiled")]
     if not all(
         0 < step_times.get("median", 0) <= _STEADY * step_times.get("min", 0)

@@ -46,7 +46,10 @@ def examine() -> pl.DataFrame:
     Packages are looked up but not imported.
     """
     HOOKS.list_collectors()
-    tools = [*(tool for collector in COLLECTORS.values() for tool in collector.tools), *_GENERAL]
+    tools = [
+        *(tool for collector in COLLECTORS.values() for tool in collector.tools),
+        *_GENERAL,
+    ]
     rows = []
     for name, used_for, to_get_it, find in tools:
         found = find(name)

@@ -79,7 +79,11 @@ OneFormat = Annotated[
 ]
 
 
-def open_any(paths: Sequence[Path], step: str | None = None, ranks: Sequence[int] = ()) -> Trace:
+def open_any(
+    paths: Sequence[Path],
+    step: str | None = None,
+    ranks: Sequence[int] = (),
+) -> Trace:
     """Open the trace in a directory, or collect the sources in memory, with these ranks.
 
     `step` is a pattern: the spans that it matches become the steps. Raises SourceError or
@@ -102,7 +106,11 @@ def open_base(path: Path, trace: Trace, step: str | None = None) -> Trace:
     from tracelens.jobs.graph_captures import captures_of  # noqa: PLC0415 - reads sources
 
     files = [path] if is_trace(path) else captures_of(path, trace)
-    return open_any(files, step, range(len(files)) if len(files) > 1 else ())
+    return open_any(
+        files,
+        step,
+        range(len(files)) if len(files) > 1 else (),
+    )
 
 
 def _opened(paths: Sequence[Path], ranks: Sequence[int]) -> Trace:
@@ -195,7 +203,11 @@ def screen(rows: int | None = None, *, to_file: bool = False) -> Screen:
         return Screen(rows=rows)
     if sys.stdout.isatty():
         color = not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-        return Screen(shutil.get_terminal_size((WIDTH, 24)).columns, rows, color)
+        return Screen(
+            shutil.get_terminal_size((WIDTH, 24)).columns,
+            rows,
+            color,
+        )
     named = os.environ.get("COLUMNS", "")
     if named.isdecimal() and int(named):
         return Screen(int(named), rows)
@@ -249,10 +261,16 @@ def keep_sources(sources: Sequence[Path], targets: Sequence[Path | None]) -> Non
                 f"{target}: is a source of this report and would be replaced by it; name another"
                 " file"
             )
-        within = next((folder for folder in place.parents if is_stored_trace(folder)), None)
+        within = next(
+            (folder for folder in place.parents if is_stored_trace(folder)),
+            None,
+        )
         if within is not None:
             raise UsageError(f"{target}: lies in the trace {within.name}; name another place")
-        source = next((folder for folder in place.parents if folder in read), None)
+        source = next(
+            (folder for folder in place.parents if folder in read),
+            None,
+        )
         if source is not None and place.exists():
             raise UsageError(f"{target}: lies in {source.name}, which is read; name another place")
         if place in written:
@@ -269,7 +287,10 @@ def _real(path: Path) -> Path:
 
 
 def write_report(
-    report: Report, form: Format, out: Path | None = None, rows: int | None = None
+    report: Report,
+    form: Format,
+    out: Path | None = None,
+    rows: int | None = None,
 ) -> None:
     """Write the report in the format, to standard output or the file.
 
@@ -289,7 +310,11 @@ def write_report(
 
 
 class _Said(logging.Handler):
-    def __init__(self, say: Callable[[logging.LogRecord], object], level: int) -> None:
+    def __init__(
+        self,
+        say: Callable[[logging.LogRecord], object],
+        level: int,
+    ) -> None:
         super().__init__(level)
         self._say = say
 
@@ -308,7 +333,10 @@ def progress(text: str, *, late: bool = False) -> Iterator[None]:
     """
     console, log = Console(stderr=True), logging.getLogger("tracelens")
     with ExitStack() as ends:
-        handler = _Said(lambda record: tell(record.getMessage()), logging.INFO)
+        handler = _Said(
+            lambda record: tell(record.getMessage()),
+            logging.INFO,
+        )
         if console.is_terminal:
             from tracelens.cli.progress_bar import ProgressBar  # noqa: PLC0415 - of a terminal only
 

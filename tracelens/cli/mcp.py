@@ -83,7 +83,8 @@ def server_of(paths: Sequence[Path]) -> Any:
 
 
 def _refusing(
-    tool: Callable[..., dict[str, Any]], refusal: Callable[[str], Exception]
+    tool: Callable[..., dict[str, Any]],
+    refusal: Callable[[str], Exception],
 ) -> Callable[..., dict[str, Any]]:
     """Wrap a tool: a TracelensError becomes a refusal that the agent can read."""
 
@@ -124,14 +125,27 @@ class _Tools:
             "all_sections": schema_document()["analyses"],
         }
 
-    def section(self, name: str, trace: str = "", rows: int = _ROWS) -> dict[str, Any]:
+    def section(
+        self,
+        name: str,
+        trace: str = "",
+        rows: int = _ROWS,
+    ) -> dict[str, Any]:
         """Return one section of the report by its name: its first rows, and how many there are."""
         if name in ANALYSES and ANALYSES[name].is_pair:
             raise UsageError(f"{name} compares two traces: ask the tool compare, with its name")
         check_sections([name], has_base=False)
-        return _marked(build_report(self._trace(trace), names=[name]), rows)
+        return _marked(
+            build_report(self._trace(trace), names=[name]),
+            rows,
+        )
 
-    def query(self, sql: str, trace: str = "", rows: int = _ROWS) -> dict[str, Any]:
+    def query(
+        self,
+        sql: str,
+        trace: str = "",
+        rows: int = _ROWS,
+    ) -> dict[str, Any]:
         """Return rows of one SELECT over the trace's tables, in Polars' SQL.
 
         Join on rank and the id: see schema.
@@ -143,7 +157,13 @@ class _Tools:
         return answer
 
     def compare(
-        self, trace: str, base: str, name: str = "", rows: int = _ROWS, *, any_program: bool = False
+        self,
+        trace: str,
+        base: str,
+        name: str = "",
+        rows: int = _ROWS,
+        *,
+        any_program: bool = False,
     ) -> dict[str, Any]:
         """Compare a trace with a base; a speedup above 1 means that the trace is faster.
 
@@ -162,7 +182,12 @@ class _Tools:
             for section in answer.sections
             if ANALYSES[section].is_pair or ANALYSES[section].takes_base
         ]
-        built = build_report(other, first, [name] if name else compared or ["compare_setup"], rules)
+        built = build_report(
+            other,
+            first,
+            [name] if name else compared or ["compare_setup"],
+            rules,
+        )
         return _marked(built, rows) | {"answer": answer_text(answer)}
 
     def schema(self, name: str = "") -> dict[str, Any]:

@@ -38,7 +38,11 @@ def open_command(page: Path) -> str:
     return f"{opener} {path}" if shutil.which(opener) else f"open {path} in a browser"
 
 
-def report_command(sources: Sequence[Path], against: Sequence[Path] = (), *options: str) -> str:
+def report_command(
+    sources: Sequence[Path],
+    against: Sequence[Path] = (),
+    *options: str,
+) -> str:
     """Return the report command for these sources, quoted for a shell."""
     words = [*map(shown, sources)]
     for base in against:
@@ -53,14 +57,21 @@ def suggest_report(sources: Sequence[Path]) -> None:
 
 
 def suggest_sections(
-    sources: Sequence[Path], against: Sequence[Path], sections: Sequence[str]
+    sources: Sequence[Path],
+    against: Sequence[Path],
+    sections: Sequence[str],
 ) -> None:
     """Suggest, after an answer, the sections that show more, all sections, and the page."""
     chosen = more_of(sections)
     sources, against = ([_again(path) for path in paths] for paths in (sources, against))
     names = [Path(path.name).stem.split(".")[0] or "report" for path in (sources[0], *against[:1])]
     page = f"--html {shlex.quote('-against-'.join(names))}.html"
-    suggest(report_command(sources, against, *chosen), *(["or"] if chosen else []), "--all", page)
+    suggest(
+        report_command(sources, against, *chosen),
+        *(["or"] if chosen else []),
+        "--all",
+        page,
+    )
 
 
 def _again(path: Path) -> Path:

@@ -17,7 +17,11 @@ READING = "Reading"
 class LoadedCommands(Mapping[str, Any]):
     """Commands by name, in the order of `--help`; each is loaded when it is looked up."""
 
-    def __init__(self, names: Sequence[str], load: Callable[[str], Any]) -> None:
+    def __init__(
+        self,
+        names: Sequence[str],
+        load: Callable[[str], Any],
+    ) -> None:
         """Take the names, and the function that loads one."""
         self._names = names
         self._load = load

@@ -70,7 +70,10 @@ def plan(  # noqa: PLR0913 - one parameter an option
     ] = None,
 ) -> None:
     """Write which submodules to compile and which not, for tl.apply_plan(model, FILE)."""
-    keep_sources([base, other, *([measured] if measured else [])], [out])
+    keep_sources(
+        [base, other, *([measured] if measured else [])],
+        [out],
+    )
     opened = open_any([base])
     compiled = opened if os.path.realpath(base) == os.path.realpath(other) else open_any([other])
     with progress("planning"):

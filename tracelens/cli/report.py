@@ -214,11 +214,21 @@ def report(  # noqa: PLR0913 - one parameter an option
     check_sections(names, has_base=bool(against))
     for selected, target in wanted:
         selected.check(names, target)
-    keep_sources([*sources, *base_runs, *([peaks] if peaks else [])], [html, out, summary, junit])
+    keep_sources(
+        [*sources, *base_runs, *([peaks] if peaks else [])],
+        [html, out, summary, junit],
+    )
     measured = None if peaks is None else read_peaks(peaks)
     runs = [open_any([path], step) for path in sources] if against else [open_any(sources, step)]
     bases = [open_base(path, runs[0], step) for path in base_runs]
-    rules = Rules(min_effect, bases[1:], runs[1:], across_devices, any_work, any_program=force)
+    rules = Rules(
+        min_effect,
+        bases[1:],
+        runs[1:],
+        across_devices,
+        any_work,
+        any_program=force,
+    )
     verdicts, blocked = _evaluated(runs, bases, gates, rules)
     base = bases[0] if bases else None
     refused = _refused(runs[0], base, names, rules)
@@ -229,7 +239,14 @@ def report(  # noqa: PLR0913 - one parameter an option
     if wanted or summary is not None:
         with progress("answering"):
             frames = _asked_apart(runs[0], base, names, (engine, address))
-            of_sections = build_report(runs[0], base, names, rules, measured, frames=frames)
+            of_sections = build_report(
+                runs[0],
+                base,
+                names,
+                rules,
+                measured,
+                frames=frames,
+            )
         built = replace(of_sections, gate=verdicts)
         for selected, target in wanted:
             write_report(built, selected, target, rows)
@@ -242,10 +259,20 @@ def report(  # noqa: PLR0913 - one parameter an option
         raise blocked
     if refused is None:
         _suggest(answer, sources, against or [], names, html)
-    _conclude(refused, verdicts, strict=strict, has_one_run=len(runs) == len(bases) == 1)
+    _conclude(
+        refused,
+        verdicts,
+        strict=strict,
+        has_one_run=len(runs) == len(bases) == 1,
+    )
 
 
-def _refused(trace: Trace, base: Trace | None, names: Sequence[str], rules: Rules) -> str | None:
+def _refused(
+    trace: Trace,
+    base: Trace | None,
+    names: Sequence[str],
+    rules: Rules,
+) -> str | None:
     """Return why a comparison of two programs is refused; None if it is shown.
 
     It is shown if only sections that may compare two programs are named. Without names, the
@@ -300,7 +327,10 @@ def _write_summary(built: Report, rules: Rules, target: Path) -> None:
 
 
 def _asked_apart(
-    trace: Trace, base: Trace | None, names: Sequence[str], engine: tuple[str | None, str | None]
+    trace: Trace,
+    base: Trace | None,
+    names: Sequence[str],
+    engine: tuple[str | None, str | None],
 ) -> Mapping[str, pl.DataFrame]:
     """Return the frames of sections that an engine (name, address) computes rank by rank.
 
@@ -321,7 +351,10 @@ def _asked_apart(
 
 
 def _evaluated(
-    runs: Sequence[Trace], bases: Sequence[Trace], gates: Sequence[Expression], rules: Rules
+    runs: Sequence[Trace],
+    bases: Sequence[Trace],
+    gates: Sequence[Expression],
+    rules: Rules,
 ) -> tuple[list[Verdict] | None, SourceError | None]:
     """Judge the gates.
 
@@ -331,7 +364,12 @@ def _evaluated(
         return None, None
     with progress("judging"):
         try:
-            return evaluate(bases[0], runs[0], gates, rules=rules), None
+            return evaluate(
+                bases[0],
+                runs[0],
+                gates,
+                rules=rules,
+            ), None
         except SourceError as error:
             return None, error
 
@@ -347,7 +385,11 @@ def _gates(texts: Sequence[str], *, has_base: bool, needs_base: bool) -> list[Ex
 
 
 def _conclude(
-    refused: str | None, gate: list[Verdict] | None, *, strict: bool, has_one_run: bool
+    refused: str | None,
+    gate: list[Verdict] | None,
+    *,
+    strict: bool,
+    has_one_run: bool,
 ) -> None:
     """Report the gates' results, and exit as they demand.
 

@@ -58,9 +58,15 @@ def _describe(name: str | None) -> None:
     """Write the columns of a table or analysis as text, or the list of all of them."""
     if name is None:
         tables = listing(
-            ((table.name, table.doc) for table in TABLES.values()), "table", "a row is"
+            ((table.name, table.doc) for table in TABLES.values()),
+            "table",
+            "a row is",
         )
-        analyses = listing(((a.name, a.question) for a in ANALYSES.values()), "analysis", "answers")
+        analyses = listing(
+            ((a.name, a.question) for a in ANALYSES.values()),
+            "analysis",
+            "answers",
+        )
         emit(f"{plain(tables)}\n{plain(analyses)}")
         return
     table = TABLES[name] if name in TABLES else ANALYSES[name].result

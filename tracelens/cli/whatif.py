@@ -47,7 +47,10 @@ def whatif(
         raise UsageError(
             f"say what is changed: tracelens whatif {trace} CHANGE, as one of {', '.join(usages())}"
         )
-    if file := next((change for change in changes if Path(change).is_file()), None):
+    if file := next(
+        (change for change in changes if Path(change).is_file()),
+        None,
+    ):
         raise UsageError(
             f"{file}: is a file, not a change; for the ranks of a job, name the folder with their files"
         )
@@ -65,7 +68,10 @@ def whatif(
             for before in [None if prediction.rank is None else steps.get(prediction.rank)]
         )
     )
-    suggest(report_command([Path("CHANGED")], [trace]), "when CHANGED is captured")
+    suggest(
+        report_command([Path("CHANGED")], [trace]),
+        "when CHANGED is captured",
+    )
 
 
 def _without_quotes(words: list[str]) -> list[str]:
@@ -80,7 +86,11 @@ def _without_quotes(words: list[str]) -> list[str]:
 
 
 def _sentences(
-    prediction: Prediction, changes: list[str], step: UnprofiledStep | None, *, several: bool
+    prediction: Prediction,
+    changes: list[str],
+    step: UnprofiledStep | None,
+    *,
+    several: bool,
 ) -> str:
     """Describe the answer for one rank, or for the job, in a few lines.
 

@@ -33,7 +33,9 @@ _OVERFLOW_NS = 86_400 * 10**9
 
 
 def assemble(
-    raw: dict[str, pl.DataFrame], diagnostics: Diagnostics, store: Store | None = None
+    raw: dict[str, pl.DataFrame],
+    diagnostics: Diagnostics,
+    store: Store | None = None,
 ) -> dict[str, pl.DataFrame]:
     """Return a rank's tables, sorted, with everything that is derived from its events.
 
@@ -80,16 +82,25 @@ class _Rank(Struct):
             self.tables[name] = _declared(name, frame)
         elif frame.height:
             self.store.put(
-                TABLES[name], clean_frame(name, _declared(name, frame), self.diagnostics)
+                TABLES[name],
+                clean_frame(name, _declared(name, frame), self.diagnostics),
             )
 
 
 def _order(rank: _Rank) -> None:
     """Sort spans and calls by time."""
     derived_from = ("sequence_number", "forward_thread_id", "backend", "exact_path")
-    rank.spans = _filled(_in_order(rank.raw.pop("spans", _NOTHING)), "spans", derived_from)
+    rank.spans = _filled(
+        _in_order(rank.raw.pop("spans", _NOTHING)),
+        "spans",
+        derived_from,
+    )
     rank.calls = _by_start(
-        _filled(rank.raw.pop("api_calls", _NOTHING), "api_calls", ("correlation_id",))
+        _filled(
+            rank.raw.pop("api_calls", _NOTHING),
+            "api_calls",
+            ("correlation_id",),
+        )
     )
     rank.main_process = _most_frequent(
         (rank.calls if rank.calls.height else rank.spans)["process_id"]
@@ -158,7 +169,11 @@ def _step(rank: _Rank) -> None:
 
 def _list(rank: _Rank) -> None:
     """Make the tables of modules, of call sites, and of threads' activities."""
-    sites, columns_of_sites = find_sites(rank.spans, rank.calls["span_id"], rank.calls["start_ns"])
+    sites, columns_of_sites = find_sites(
+        rank.spans,
+        rank.calls["span_id"],
+        rank.calls["start_ns"],
+    )
     rank.calls = rank.calls.with_columns(columns_of_sites)
     rank.tables["layers"] = list_layers(rank.spans)
     rank.tables["sites"] = sites
@@ -186,7 +201,13 @@ def _link(rank: _Rank) -> None:
     for name, number in _WORK_IDS.items():
         if name not in rank.raw:
             continue
-        raw = _by_start(_filled(rank.raw.pop(name), name, ("correlation_id",)))
+        raw = _by_start(
+            _filled(
+                rank.raw.pop(name),
+                name,
+                ("correlation_id",),
+            )
+        )
         of_process = fill_process(raw, rank.calls, rank.main_process)
         linked = callers.link(of_process).with_row_index(number)
         days = linked.filter(pl.col("duration_ns") > _OVERFLOW_NS).height
@@ -210,7 +231,10 @@ def _take_others(rank: _Rank) -> None:
     rank.finish("api_calls", rank.calls)
     for name, order in _ORDERS.items():
         if name in rank.raw:
-            rank.tables[name] = _declared(name, rank.raw.pop(name).sort(order, maintain_order=True))
+            rank.tables[name] = _declared(
+                name,
+                rank.raw.pop(name).sort(order, maintain_order=True),
+            )
     if "devices" in rank.raw:
         rank.tables["devices"] = complete_devices(
             TABLES["devices"].without("rank").conform(rank.raw.pop("devices"))
@@ -229,7 +253,12 @@ def _in_order(spans: pl.DataFrame) -> pl.DataFrame:
     if not spans.width:
         return spans
     order = spans.select(
-        pl.arg_sort_by("start_ns", "duration_ns", descending=[False, True], maintain_order=True)
+        pl.arg_sort_by(
+            "start_ns",
+            "duration_ns",
+            descending=[False, True],
+            maintain_order=True,
+        )
     ).to_series()
     if "parent_hint" in spans.columns:
         spans = spans.with_columns(parent_hint=order.arg_sort().gather(spans["parent_hint"]))
@@ -247,7 +276,11 @@ def _declared(name: str, frame: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _filled(frame: pl.DataFrame, name: str, columns: tuple[str, ...]) -> pl.DataFrame:
+def _filled(
+    frame: pl.DataFrame,
+    name: str,
+    columns: tuple[str, ...],
+) -> pl.DataFrame:
     """Return the raw frame, or an empty one, with every one of `columns`.
 
     Columns that it lacks are added as None values.

@@ -42,7 +42,9 @@ def merge_rows(frame: pl.DataFrame) -> pl.DataFrame:
     same = [name for name in frame.columns if name not in {"rank", "count"}]
     merged = frame.group_by(same, maintain_order=True).agg("rank", pl.col("count").sum())
     ranks = pl.Series(
-        "rank", [list_ranks(same_row) for same_row in merged["rank"].to_list()], pl.String
+        "rank",
+        [list_ranks(same_row) for same_row in merged["rank"].to_list()],
+        pl.String,
     )
     return merged.with_columns(ranks).select(frame.columns)
 
@@ -55,11 +57,15 @@ def group_ranks(texts: Iterable[tuple[int, str]]) -> list[tuple[list[int], str]]
     pairs = [*texts]
     by_text: dict[str | int, list[tuple[int, str]]] = {}
     for rank, text in pairs:
-        by_text.setdefault(_NUMBER.sub("#", text) if len(pairs) > MANY else rank, []).append(
-            (rank, text)
-        )
+        by_text.setdefault(
+            _NUMBER.sub("#", text) if len(pairs) > MANY else rank,
+            [],
+        ).append((rank, text))
     return [
-        ([rank for rank, _ in alike], join_numbers([text for _, text in alike]))
+        (
+            [rank for rank, _ in alike],
+            join_numbers([text for _, text in alike]),
+        )
         for alike in by_text.values()
     ]
 

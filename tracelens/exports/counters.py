@@ -36,7 +36,10 @@ def queue_lengths(selection: Selection, rank: int) -> Iterator[_Series]:
 
 
 def _changes(
-    selection: Selection, rank: int, window: pl.Expr, launched: pl.DataFrame
+    selection: Selection,
+    rank: int,
+    window: pl.Expr,
+    launched: pl.DataFrame,
 ) -> list[tuple[tuple[object, ...], pl.DataFrame]]:
     """Return each stream's device and number, with the changes of its queue in a window.
 
@@ -45,15 +48,26 @@ def _changes(
     """
     launches = _launches(selection, rank, window, launched)
     begins = _begins(selection, rank, window, launched)
-    grows = launches.select(*_STREAM, time_ns="start_ns", change=pl.lit(1.0))
-    falls = begins.select(*_STREAM, time_ns="start_ns", change=pl.lit(-1.0))
+    grows = launches.select(
+        *_STREAM,
+        time_ns="start_ns",
+        change=pl.lit(1.0),
+    )
+    falls = begins.select(
+        *_STREAM,
+        time_ns="start_ns",
+        change=pl.lit(-1.0),
+    )
     changes = pl.concat([grows, falls])
     by_stream = changes.partition_by(*_STREAM, as_dict=True, include_key=False)
     return [*by_stream.items()]
 
 
 def _launches(
-    selection: Selection, rank: int, window: pl.Expr, launched: pl.DataFrame
+    selection: Selection,
+    rank: int,
+    window: pl.Expr,
+    launched: pl.DataFrame,
 ) -> pl.DataFrame:
     """Return the calls of a window with the device and stream of the work that they launched."""
     calls = selection.rows("api_calls", rank, "api_call_id", "start_ns", where=window)
@@ -65,7 +79,10 @@ def _launches(
 
 
 def _begins(
-    selection: Selection, rank: int, window: pl.Expr, launched: pl.DataFrame
+    selection: Selection,
+    rank: int,
+    window: pl.Expr,
+    launched: pl.DataFrame,
 ) -> pl.DataFrame:
     """Return the work that begins in a window, if its launch was recorded."""
     columns = (*_STREAM, "api_call_id", "start_ns")

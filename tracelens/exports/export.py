@@ -32,7 +32,12 @@ class Selection(Struct, frozen=True, dict=True):
     steps: Sequence[int] | None = None
 
     @classmethod
-    def of(cls, trace: Trace, ranks: Sequence[int] = (), steps: Sequence[int] = ()) -> Selection:
+    def of(
+        cls,
+        trace: Trace,
+        ranks: Sequence[int] = (),
+        steps: Sequence[int] = (),
+    ) -> Selection:
         """Return the selection of the given ranks and steps, by default of all.
 
         Raises UsageError for ranks or steps that the trace does not have.
@@ -84,7 +89,11 @@ class Selection(Struct, frozen=True, dict=True):
         return list_idle(self.trace.uncached())
 
     def rows(
-        self, table: str, rank: int, *columns: str, where: pl.Expr | None = None
+        self,
+        table: str,
+        rank: int,
+        *columns: str,
+        where: pl.Expr | None = None,
     ) -> pl.DataFrame:
         """Return columns of a rank's chosen rows of a table with steps; strings are Categorical.
 
@@ -96,7 +105,10 @@ class Selection(Struct, frozen=True, dict=True):
         return self.trace.uncached().select(table, *columns, where=where, rank=rank)
 
     def windows_of_rows(
-        self, rank: int, *tables: str, where: pl.Expr | None = None
+        self,
+        rank: int,
+        *tables: str,
+        where: pl.Expr | None = None,
     ) -> Iterator[pl.Expr]:
         """Yield conditions on start_ns that cut a rank's time into windows, in order.
 
@@ -115,7 +127,12 @@ class Selection(Struct, frozen=True, dict=True):
             is_before = pl.lit(value=True) if high is None else start < high
             yield is_after & is_before
 
-    def _bounds(self, rank: int, table: str, where: pl.Expr | None) -> list[int]:
+    def _bounds(
+        self,
+        rank: int,
+        table: str,
+        where: pl.Expr | None,
+    ) -> list[int]:
         """Return the moments between windows of a table's rows, in order."""
         trace = self.trace.uncached()
         starts = trace.select(table, "start_ns", rank=rank, where=where)["start_ns"]
@@ -123,7 +140,12 @@ class Selection(Struct, frozen=True, dict=True):
         first_of_windows = by_time.gather_every(ROWS_AT_ONCE).to_list()
         return sorted(set(first_of_windows[1:]))
 
-    def in_time(self, frame: pl.DataFrame, rank: int, at: str = "start_ns") -> pl.DataFrame:
+    def in_time(
+        self,
+        frame: pl.DataFrame,
+        rank: int,
+        at: str = "start_ns",
+    ) -> pl.DataFrame:
         """Return the rank's rows whose moment `at` lies in a chosen step.
 
         Use it for frames without a column of steps.

@@ -56,7 +56,11 @@ def _write(
         stacks = stacks_of(selection, rank)
         sums = _summed(pl.concat([_summed(part) for part in stacks.parts()]))
         for place, path, name, weight in sums.iter_rows():
-            around = [f"rank {rank}", *([] if place is None else [place]), *stacks.frames(path)]
+            around = [
+                f"rank {rank}",
+                *([] if place is None else [place]),
+                *stacks.frames(path),
+            ]
             line = ";".join(frame.replace(";", ":") for frame in (*around, printable(name)))
             stream.write(f"{line} {weight}\n".encode())
         n_stacks = n_stacks + sums.height

@@ -30,7 +30,12 @@ class Identities(Struct):
         process_number = self.process(rank, process)
         return self._number((rank, process, number), process_number, number)
 
-    def _number(self, key: tuple[int, ...], among: int, recorded: int) -> int:
+    def _number(
+        self,
+        key: tuple[int, ...],
+        among: int,
+        recorded: int,
+    ) -> int:
         if key not in self.given:
             is_free = 0 < recorded <= _LAST and (among, recorded) not in self.taken
             number = recorded if is_free else _FIRST_MADE_UP + len(self.given)

@@ -30,7 +30,14 @@ class Lanes(Struct):
         first = self.n_rows
         self.n_rows += len(starts)
         numbers = range(first, self.n_rows)
-        rows = [*zip(numbers, starts.to_list(), ends.to_list(), strict=True)]
+        rows = [
+            *zip(
+                numbers,
+                starts.to_list(),
+                ends.to_list(),
+                strict=True,
+            )
+        ]
         lane = 0
         while rows:
             if lane == len(self.opened):
@@ -57,7 +64,9 @@ class Lanes(Struct):
             still_open.clear()
 
     def _placed(
-        self, lane: int, rows: list[tuple[int, int, int]]
+        self,
+        lane: int,
+        rows: list[tuple[int, int, int]],
     ) -> tuple[list[int], list[int], list[tuple[int, int, int]]]:
         """Return the events and times of a lane, and the slices that do not fit into it."""
         open_now = self.opened[lane]

@@ -92,7 +92,13 @@ class PacketWriter(Struct):
             self._describe(path, None, about, has_name=False)
             self.processes[process] = path
 
-    def track(self, path: tuple[str, ...], about: bytes = b"", *, has_name: bool = True) -> int:
+    def track(
+        self,
+        path: tuple[str, ...],
+        about: bytes = b"",
+        *,
+        has_name: bool = True,
+    ) -> int:
         """Return the number of a track.
 
         A new track is described first, and so are the tracks around it. `about` gives the kind of
@@ -104,7 +110,12 @@ class PacketWriter(Struct):
         return self.tracks[path]
 
     def _describe(
-        self, path: tuple[str, ...], parent: int | None, about: bytes, *, has_name: bool
+        self,
+        path: tuple[str, ...],
+        parent: int | None,
+        about: bytes,
+        *,
+        has_name: bool,
     ) -> None:
         number = len(self.tracks) + 1
         descriptor = [
@@ -166,7 +177,10 @@ class PacketWriter(Struct):
         self._seen(frame["start_ns"])
         flows = self._flows(frame, rank, is_host=is_host)
         begins = wire.joined([*self._heads(frame), *flows])
-        kept, lanes = self.open_tracks.setdefault((rank, track.path), (track, Lanes(is_host)))
+        kept, lanes = self.open_tracks.setdefault(
+            (rank, track.path),
+            (track, Lanes(is_host)),
+        )
         first = lanes.n_rows
         for lane, events, times in lanes.add(frame["start_ns"], frame["end_ns"]):
             number = self._lane(rank, kept, lane)
@@ -183,7 +197,12 @@ class PacketWriter(Struct):
         self.open_tracks.clear()
 
     def _write(
-        self, track: int, begins: pa.Array, rows: pl.Series, is_begin: pl.Series, times: pl.Series
+        self,
+        track: int,
+        begins: pa.Array,
+        rows: pl.Series,
+        is_begin: pl.Series,
+        times: pl.Series,
     ) -> None:
         """Write events of a lane.
 
@@ -229,7 +248,10 @@ class PacketWriter(Struct):
         return wire.texts(heads).take(numbers.to_arrow())
 
     def _shared_head(
-        self, row: Mapping[str, Any], shared: Sequence[str], arguments: Sequence[str]
+        self,
+        row: Mapping[str, Any],
+        shared: Sequence[str],
+        arguments: Sequence[str],
     ) -> bytes:
         """Return the bytes of one slice before its own arguments, with the packet's length."""
         present = [name for name in arguments if row[f"has {name}"]]
@@ -253,7 +275,13 @@ class PacketWriter(Struct):
         length = wire.varint(len(about) + wire.WIDE_BYTES)
         return wire.varint(4 << 3 | 2) + length + about
 
-    def _flows(self, frame: pl.DataFrame, rank: int, *, is_host: bool) -> list[pa.Array]:
+    def _flows(
+        self,
+        frame: pl.DataFrame,
+        rank: int,
+        *,
+        is_host: bool,
+    ) -> list[pa.Array]:
         """Return each row's flow ids as bytes; none if no row has any."""
         if "n_flows" not in frame.columns or not frame["n_flows"].fill_null(0).sum():
             return []
@@ -272,7 +300,13 @@ class PacketWriter(Struct):
         records = wire.joined([tags, wire.eight_bytes(ids)])
         return [wire.cut(records, counts * wire.FLOW_BYTES)]
 
-    def counter(self, rank: int, path: tuple[str, ...], unit: str, values: pl.DataFrame) -> None:
+    def counter(
+        self,
+        rank: int,
+        path: tuple[str, ...],
+        unit: str,
+        values: pl.DataFrame,
+    ) -> None:
         """Write a counter's values (time_ns, value)."""
         if values.is_empty():
             return
@@ -289,7 +323,13 @@ class PacketWriter(Struct):
             self.stream.write(wire.memory(packets))
         self.n_values += values.height
 
-    def instant(self, rank: int, path: tuple[str, ...], name: str, about: dict[str, Any]) -> None:
+    def instant(
+        self,
+        rank: int,
+        path: tuple[str, ...],
+        name: str,
+        about: dict[str, Any],
+    ) -> None:
         """Write a moment without duration, at the earliest time written so far."""
         number = self.track((f"rank {rank}", *path))
         event = self.event(_INSTANT, {"name": name} | about)

@@ -42,7 +42,10 @@ def write(selection: Selection, stream: BinaryIO) -> str:
         writer.close_slices()
         for counter in _counters(selection, rank):
             writer.counter(
-                rank, (_place(counter.device), counter.name), counter.unit, counter.values
+                rank,
+                (_place(counter.device), counter.name),
+                counter.unit,
+                counter.values,
             )
         _losses(writer, selection, rank)
     if not writer.n_slices:
@@ -97,7 +100,12 @@ def _sampled(selection: Selection, rank: int) -> Iterator[_Counter]:
     by_counter = samples.partition_by("device_id", "name", "unit", as_dict=True)
     for (device, name, unit), samples_of_one in by_counter.items():
         values = samples_of_one.select("time_ns", "value")
-        yield _Counter(device, printable(str(name)), str(unit or ""), values)
+        yield _Counter(
+            device,
+            printable(str(name)),
+            str(unit or ""),
+            values,
+        )
 
 
 def _place(device: object) -> str:

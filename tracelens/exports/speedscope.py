@@ -90,7 +90,12 @@ def _sample_texts(stacks: Stacks, frames: dict[str, int]) -> Iterator[str]:
         yield _comma_joined(rows, pl.col("sample"))
 
 
-def _around_text(stacks: Stacks, place: str | None, path: int, frames: dict[str, int]) -> str:
+def _around_text(
+    stacks: Stacks,
+    place: str | None,
+    path: int,
+    frames: dict[str, int],
+) -> str:
     """Return the numbers of the frames of a place and a path, each with a comma behind it."""
     places = [] if place is None else [place]
     names = [*places, *stacks.frames(path)]
@@ -178,7 +183,11 @@ def _frame_numbers(names: pl.Series, frames: dict[str, int]) -> pl.Series:
     return with_frames["frame"]
 
 
-def _with_frames(events: pl.Series, at: pl.Series, known: pl.DataFrame) -> pl.DataFrame:
+def _with_frames(
+    events: pl.Series,
+    at: pl.Series,
+    known: pl.DataFrame,
+) -> pl.DataFrame:
     """Return events (row where it begins, ~row where it ends) with the frames of their rows."""
     begins = events >= 0
     ended_row = -1 - events
@@ -200,7 +209,12 @@ def _evented(head: str, parts: Iterator[pl.DataFrame]) -> Iterator[str]:
     yield "]}"
 
 
-def _head(kind: str, name: str, end: int, unit: str = "nanoseconds") -> str:
+def _head(
+    kind: str,
+    name: str,
+    end: int,
+    unit: str = "nanoseconds",
+) -> str:
     named = f'{{"type":"{kind}","name":{json.dumps(printable(name))},"unit":"{unit}"'
     return f'{named},"startValue":0,"endValue":{end}'
 

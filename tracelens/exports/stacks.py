@@ -84,7 +84,12 @@ _STACK = ("thread_id", "name", "path")
 def host_stacks(selection: Selection, rank: int) -> Stacks:
     """Return the distinct stacks of a rank's spans and API calls, with their self time."""
     path, parents, names = _paths(selection, rank)
-    in_calls = pl.repeat(0, len(path), dtype=pl.Int64, eager=True)
+    in_calls = pl.repeat(
+        0,
+        len(path),
+        dtype=pl.Int64,
+        eager=True,
+    )
     sums = []
     for calls in _calls_with_own_time(selection, rank):
         around = _gathered(path, calls["span_id"])

@@ -34,15 +34,24 @@ def threads_of(selection: Selection, rank: int) -> Iterator[Thread]:
     """
     for group in _groups(_extents(selection, rank)):
         if group.height == 1:
-            yield _thread(group.row(0), _parts(selection, rank, group))
+            yield _thread(
+                group.row(0),
+                _parts(selection, rank, group),
+            )
             continue
         events = _merged(selection, rank, _is_of(group))
         by_thread = events.partition_by(_THREAD, as_dict=True, include_key=False)
         for row in group.iter_rows():
-            yield _thread(row, iter([by_thread[row[:2]]]))
+            yield _thread(
+                row,
+                iter([by_thread[row[:2]]]),
+            )
 
 
-def _thread(row: tuple[int, ...], parts: Iterator[pl.DataFrame]) -> Thread:
+def _thread(
+    row: tuple[int, ...],
+    parts: Iterator[pl.DataFrame],
+) -> Thread:
     process, number, start_ns, end_ns, *_ = row
     return Thread(process, number, start_ns, end_ns, parts)
 
@@ -59,11 +68,19 @@ def _extents(selection: Selection, rank: int) -> pl.DataFrame:
         for window in selection.windows_of_rows(rank, table):
             events = selection.rows(table, rank, *_THREAD, *_TIMES, where=window)
             by_thread = events.group_by(_THREAD)
-            extent = by_thread.agg(pl.col("start_ns").min(), _END.max(), **counts)
+            extent = by_thread.agg(
+                pl.col("start_ns").min(),
+                _END.max(),
+                **counts,
+            )
             extents.append(extent)
     by_thread = pl.concat(extents).group_by(_THREAD)
     totals = pl.col(*_NAMES).sum()
-    merged = by_thread.agg(pl.col("start_ns").min(), pl.col("end_ns").max(), totals)
+    merged = by_thread.agg(
+        pl.col("start_ns").min(),
+        pl.col("end_ns").max(),
+        totals,
+    )
     return merged.sort(_THREAD)
 
 
@@ -105,4 +122,9 @@ def _merged(selection: Selection, rank: int, where: pl.Expr) -> pl.DataFrame:
         events = selection.rows(table, rank, *_THREAD, *_TIMES, name, where=where)
         tables.append(events.select(*_THREAD, "start_ns", _END, name=name))
     both = pl.concat(tables)
-    return both.sort("start_ns", "end_ns", descending=[False, True], maintain_order=True)
+    return both.sort(
+        "start_ns",
+        "end_ns",
+        descending=[False, True],
+        maintain_order=True,
+    )

@@ -50,7 +50,10 @@ def tracks_of(selection: Selection, rank: int) -> Iterator[Track]:
     arrows = Arrows.of(selection, rank)
     all_steps = steps_of(selection.trace)
     steps = selection.in_time(all_steps, rank).select("name", *_TIMES)
-    yield from _track(("steps",), steps.with_columns(category=pl.lit("step")))
+    yield from _track(
+        ("steps",),
+        steps.with_columns(category=pl.lit("step")),
+    )
     yield from _idle_tracks(selection, rank)
     yield from _wait_tracks(selection, rank)
     for window in selection.windows_of_rows(rank):
@@ -64,7 +67,12 @@ def _wait_tracks(selection: Selection, rank: int) -> Iterator[Track]:
     """Yield the waits on each device and stream."""
     synchronizations = selection.trace.frame("synchronizations")
     waits = selection.in_time(synchronizations, rank)
-    slices = waits.select(*_STREAM, *_TIMES, name="kind", category=pl.lit("sync"))
+    slices = waits.select(
+        *_STREAM,
+        *_TIMES,
+        name="kind",
+        category=pl.lit("sync"),
+    )
     for (device, stream), part in _by(slices, *_STREAM):
         gpu = "GPU" if device is None else f"GPU {device}"
         place = "waits" if stream is None else f"waits of stream {stream}"
@@ -89,7 +97,10 @@ def _idle_tracks(selection: Selection, rank: int) -> Iterator[Track]:
 
 
 def _host_tracks(
-    selection: Selection, rank: int, window: pl.Expr, arrows: Arrows
+    selection: Selection,
+    rank: int,
+    window: pl.Expr,
+    arrows: Arrows,
 ) -> Iterator[Track]:
     """Yield a track for each thread with the rank's spans and API calls in a window."""
     place = (*_THREAD, *_TIMES)
@@ -106,17 +117,28 @@ def _host_tracks(
     both = pl.concat(tracks, how="diagonal")
     for (process, thread), part in _by(both, *_THREAD):
         path = (f"process {process}", f"thread {thread}")
-        yield from _track(path, part, (int(str(process)), int(str(thread))))
+        yield from _track(
+            path,
+            part,
+            (int(str(process)), int(str(thread))),
+        )
 
 
 def _track(
-    path: tuple[str, ...], slices: pl.DataFrame, thread: tuple[int, int] | None = None
+    path: tuple[str, ...],
+    slices: pl.DataFrame,
+    thread: tuple[int, int] | None = None,
 ) -> Iterator[Track]:
     if slices.height:
         ordered = (
             slices.with_columns(_END)
             .drop("duration_ns")
-            .sort("start_ns", "end_ns", descending=[False, True], maintain_order=True)
+            .sort(
+                "start_ns",
+                "end_ns",
+                descending=[False, True],
+                maintain_order=True,
+            )
         )
         yield Track(path, ordered, thread)
 
@@ -134,7 +156,10 @@ def _none_first(values: tuple[object, ...]) -> tuple[object, ...]:
 
 
 def _device_work(
-    selection: Selection, rank: int, window: pl.Expr | None, arrows: Arrows
+    selection: Selection,
+    rank: int,
+    window: pl.Expr | None,
+    arrows: Arrows,
 ) -> pl.DataFrame:
     """Return the rank's kernels, copies and fills in a window, with their recorded details."""
 

@@ -111,7 +111,11 @@ def eight_bytes(values: pl.Series) -> pa.Array:
     values_buffer = array.buffers()[1]
     n_bytes = len(array) * 8
     buffer = values_buffer.slice(array.offset * 8, n_bytes)
-    fixed = pa.Array.from_buffers(pa.binary(8), len(array), [None, buffer])
+    fixed = pa.Array.from_buffers(
+        pa.binary(8),
+        len(array),
+        [None, buffer],
+    )
     return pc.cast(fixed, _BYTES)
 
 
@@ -133,4 +137,8 @@ def cut(records: pa.Array, lengths: pl.Series) -> pa.Array:
     ends = ends.rechunk().to_arrow()
     offsets = ends.buffers()[1]
     content = records.buffers()[2]
-    return pa.Array.from_buffers(_BYTES, len(ends) - 1, [None, offsets, content])
+    return pa.Array.from_buffers(
+        _BYTES,
+        len(ends) - 1,
+        [None, offsets, content],
+    )

@@ -70,7 +70,11 @@ def analysis_of(trace: Trace, *, include_last_profiler_step: bool) -> Any:
     base_ns = _BASE_NS * (first // _BASE_NS) if isinstance(first, int) else 0
     counters = trace.counters.filter(pl.col("kernel").is_not_null())
     for rank in ranks:
-        events = _events(trace, rank, counters.filter(pl.col("rank") == rank))
+        events = _events(
+            trace,
+            rank,
+            counters.filter(pl.col("rank") == rank),
+        )
         hta_trace.symbol_table.add_symbols(
             pl.concat([events["name"].unique(), events["cat"].unique()])
         )
@@ -107,7 +111,14 @@ def _trace_class(reader: Any) -> Any:
             """Return a rank's events as in a Chrome trace, each at the position of its index."""
             frame = self.get_trace(rank)
             symbols = self.symbol_table.get_sym_table()
-            events: list[dict[str, Any]] = [dict(_PROFILER, ts=self.min_ts, dur=0, args={})]
+            events: list[dict[str, Any]] = [
+                dict(
+                    _PROFILER,
+                    ts=self.min_ts,
+                    dur=0,
+                    args={},
+                )
+            ]
             events += [
                 {"ph": "M", "name": "left_out", "args": {}}
                 for _ in range(int(frame["index"].max()))
@@ -124,7 +135,10 @@ def _trace_class(reader: Any) -> Any:
                     "pid": event["pid"],
                     "tid": event["tid"],
                 }
-                names = {"name": symbols[event["name"]], "cat": symbols[event["cat"]]}
+                names = {
+                    "name": symbols[event["name"]],
+                    "cat": symbols[event["cat"]],
+                }
                 events[event["index"]] = {"ph": "X", **names, **times, "args": args}
             return {"schemaVersion": 1, **self.meta_data[rank], "traceEvents": events}
 
@@ -138,7 +152,10 @@ def _events(trace: Trace, rank: int, counters: pl.DataFrame) -> pl.DataFrame:
     """
     is_of_rank = pl.col("rank") == rank
     all_spans = trace.frame("spans")
-    spans = next(span_trees(all_spans.filter(is_of_rank)), all_spans.clear())
+    spans = next(
+        span_trees(all_spans.filter(is_of_rank)),
+        all_spans.clear(),
+    )
     work = {
         name: trace.frame(name).filter(is_of_rank) for name in ("kernels", "memcpys", "memsets")
     }
@@ -151,7 +168,10 @@ def _events(trace: Trace, rank: int, counters: pl.DataFrame) -> pl.DataFrame:
         _profiler_ranges(counters),
         _annotations(spans, places),
     ]
-    events = pl.concat([part for part in parts if part.height], how="diagonal_relaxed")
+    events = pl.concat(
+        [part for part in parts if part.height],
+        how="diagonal_relaxed",
+    )
     missing = [value.alias(name) for name, value in _COLUMNS.items() if name not in events.columns]
     return events.with_columns(missing).with_columns(
         pl.col(name).fill_null(value) for name, value in _COLUMNS.items()
@@ -161,7 +181,10 @@ def _events(trace: Trace, rank: int, counters: pl.DataFrame) -> pl.DataFrame:
 def _device_work(work: Mapping[str, pl.DataFrame], collectives: pl.DataFrame) -> pl.DataFrame:
     """Return the kernels, copies and fills of a rank, by start."""
     groups = collectives.select(
-        "kernel_id", "group_size", collective_name="name", msg_dtype=pl.col("dtype").fill_null("")
+        "kernel_id",
+        "group_size",
+        collective_name="name",
+        msg_dtype=pl.col("dtype").fill_null(""),
     )
     kernels = work["kernels"].join(groups, on="kernel_id", how="left", maintain_order="left")
     memories = [pl.col(f"{end}_memory").str.to_titlecase() for end in ("source", "destination")]
@@ -188,7 +211,9 @@ def _spans(spans: pl.DataFrame) -> pl.DataFrame:
         "duration_ns",
         "external_id",
         cat=pl.coalesce(
-            pl.col("kind").replace_strict(_CATEGORIES, default=None), "category", pl.lit("other")
+            pl.col("kind").replace_strict(_CATEGORIES, default=None),
+            "category",
+            pl.lit("other"),
         ),
         pid="process_id",
         tid="thread_id",
@@ -214,7 +239,11 @@ def _calls(calls: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _on_device(work: pl.DataFrame, category: str, name: str | pl.Expr) -> pl.DataFrame:
+def _on_device(
+    work: pl.DataFrame,
+    category: str,
+    name: str | pl.Expr,
+) -> pl.DataFrame:
     is_sized = "size_bytes" in work.columns
     duration_ns = pl.col("duration_ns")
     size_bytes = pl.col("size_bytes")
@@ -261,7 +290,10 @@ def _profiler_ranges(counters: pl.DataFrame) -> pl.DataFrame:
     return (
         counters.pivot("name", index=keys, values="value", maintain_order=True)
         .rename({"time_ns": "start_ns", "kernel": "name", "device_id": "pid"})
-        .with_columns(cat=pl.lit("cuda_profiler_range"), tid=pl.lit(0))
+        .with_columns(
+            cat=pl.lit("cuda_profiler_range"),
+            tid=pl.lit(0),
+        )
     )
 
 
@@ -281,7 +313,8 @@ def _annotations(spans: pl.DataFrame, work: pl.DataFrame) -> pl.DataFrame:
         end=pl.col("start_ns") + pl.col("duration_ns")
     )
     ranges = of_mark.group_by("mark", "device_id", "stream_id", maintain_order=True).agg(
-        pl.min("start_ns") - 1, duration_ns=pl.max("end") - pl.min("start_ns") + 2
+        pl.min("start_ns") - 1,
+        duration_ns=pl.max("end") - pl.min("start_ns") + 2,
     )
     return ranges.sort("start_ns").select(
         "start_ns",
@@ -303,7 +336,10 @@ def _timed(events: pl.DataFrame, base_ns: int) -> pl.DataFrame:
         (events[name] - base).to_numpy() / 1000
         for name, base in (("start_ns", base_ns), ("duration_ns", 0))
     )
-    events = events.with_columns(ts=pl.Series(ts), dur=pl.Series(dur))
+    events = events.with_columns(
+        ts=pl.Series(ts),
+        dur=pl.Series(dur),
+    )
     has_fractions = (events["start_ns"] % 1000 != 0).any() or (
         events["duration_ns"] % 1000 != 0
     ).any()
@@ -324,7 +360,11 @@ def _frame(module: Any, symbols: Any, events: pl.DataFrame) -> Any:
         pl.col(name).replace_strict(known, return_dtype=pl.Int64) for name in ("cat", "name")
     ]
     counted = pl.exclude(*_COLUMNS, "index", "ts", "dur", "cat", "name").fill_null(-1)
-    frame = events.with_columns(pl.col("index").cast(pl.Int64), *numbers, counted).to_pandas()
+    frame = events.with_columns(
+        pl.col("index").cast(pl.Int64),
+        *numbers,
+        counted,
+    ).to_pandas()
     frame.index = frame["index"]
     frame = module.transform_correlation_to_index(frame, symbols)
     frame["iteration"] = _iterations(frame, symbols.get_sym_table())
@@ -349,10 +389,19 @@ def _iterations(frame: Any, symbols: list[str]) -> np.ndarray[Any, Any]:
     step_of_row = np.full(len(frame), -1)
     for row in np.flatnonzero(np.isin(names, list(steps))):
         low, high = np.searchsorted(
-            starts, [starts[row], starts[row] + frame["dur"].iat[row]], sorter=order
+            starts,
+            [
+                starts[row],
+                starts[row] + frame["dur"].iat[row],
+            ],
+            sorter=order,
         )
         step_of_row[order[low:high]] = steps[names[row]]
     linked = frame["index_correlation"].to_numpy()
     is_work = frame["stream"].to_numpy() >= 0
     # An event's index is its row number, counted from 1.
-    return np.where(is_work, np.where(linked > 0, step_of_row[linked - 1], -1), step_of_row)
+    return np.where(
+        is_work,
+        np.where(linked > 0, step_of_row[linked - 1], -1),
+        step_of_row,
+    )

@@ -32,7 +32,9 @@ _GET_RAY = "--engine ray needs Ray, which is not installed: pip install ray obst
 
 
 def engine_of(
-    name: str | None, address: str | None = None, limit_bytes: int | None = None
+    name: str | None,
+    address: str | None = None,
+    limit_bytes: int | None = None,
 ) -> Engine:
     """Return the engine with this name; by default, processes of this machine.
 
@@ -58,7 +60,9 @@ def _needs(task: Task) -> int:
 
 
 def _in_processes(
-    tasks: Sequence[Task], work: Work, limit_bytes: int | None = None
+    tasks: Sequence[Task],
+    work: Work,
+    limit_bytes: int | None = None,
 ) -> Iterator[Result]:
     """Run tasks in processes, as many at a time as memory and cores allow.
 
@@ -89,7 +93,12 @@ def _in_processes(
         yield task, result
 
 
-def _on_ray(tasks: Sequence[Task], work: Work, ray: Any, address: str | None) -> Iterator[Result]:
+def _on_ray(
+    tasks: Sequence[Task],
+    work: Work,
+    ray: Any,
+    address: str | None,
+) -> Iterator[Result]:
     """Run tasks on a Ray cluster, each with a core and memory.
 
     A task gets the memory that it needs, or all of the largest node. A task whose process or node
@@ -102,12 +111,14 @@ def _on_ray(tasks: Sequence[Task], work: Work, ray: Any, address: str | None) ->
             sys.modules[__name__]
         )  # so that `_on_node` can say what a node lacks
         most = max(
-            (node["Resources"].get("memory", 0) for node in ray.nodes() if node["Alive"]), default=0
+            (node["Resources"].get("memory", 0) for node in ray.nodes() if node["Alive"]),
+            default=0,
         )
         run = ray.remote(max_retries=_RETRIES, num_cpus=1, scheduling_strategy="SPREAD")(_on_node)
         begun = {
             run.options(memory=min(_needs(task), most)).remote(
-                _versions(), pickle.dumps(partial(attempted, task, work))
+                _versions(),
+                pickle.dumps(partial(attempted, task, work)),
             ): task
             for task in tasks
         }
@@ -219,7 +230,10 @@ def _check_address(address: str) -> None:
             f"--address {address}: expected HOST:PORT of a running cluster's head, or auto"
         )
     try:
-        socket.create_connection((host.strip("[]"), int(port)), _CONNECT_S).close()
+        socket.create_connection(
+            (host.strip("[]"), int(port)),
+            _CONNECT_S,
+        ).close()
     except (OSError, OverflowError) as error:
         raise ToolError(
             f"--address {address}: no Ray cluster answers there ({first_line(error)}); start one"

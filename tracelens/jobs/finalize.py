@@ -30,7 +30,11 @@ They are written again after the tasks, in new files beside the tasks' own.
 
 
 def settled(
-    target: str, records: Sequence[RankRecord], manifest: Manifest, *, force_mix: bool
+    target: str,
+    records: Sequence[RankRecord],
+    manifest: Manifest,
+    *,
+    force_mix: bool,
 ) -> Manifest:
     """Return the manifest of a job's ranks, with their clocks.
 
@@ -71,13 +75,22 @@ def settled(
     return _written_again(target, trace, before)
 
 
-def _written_again(target: str, trace: Trace, before: Mapping[str, pl.DataFrame]) -> Manifest:
+def _written_again(
+    target: str,
+    trace: Trace,
+    before: Mapping[str, pl.DataFrame],
+) -> Manifest:
     """Upload the tables' rows that differ from those before; return the manifest of all files."""
     attempt = secrets.token_hex(8)
     manifest = copy.deepcopy(trace.manifest)
     with OwnFolder(PREFIX) as folder:
         for name, old_rows in before.items():
-            n_rows = _write_changed(Path(folder), old_rows, trace.frame(name), name)
+            n_rows = _write_changed(
+                Path(folder),
+                old_rows,
+                trace.frame(name),
+                name,
+            )
             if n_rows:
                 manifest.n_rows[name] = manifest.n_rows.get(name, {}) | n_rows
                 manifest.empty_tables.pop(name, None)
@@ -86,13 +99,25 @@ def _written_again(target: str, trace: Trace, before: Mapping[str, pl.DataFrame]
     return manifest
 
 
-def _with_ranks(name: str, parts: Sequence[tuple[int, pl.DataFrame]]) -> pl.DataFrame:
-    frames = [frame.select(pl.lit(rank, pl.Int32).alias("rank"), pl.all()) for rank, frame in parts]
+def _with_ranks(
+    name: str,
+    parts: Sequence[tuple[int, pl.DataFrame]],
+) -> pl.DataFrame:
+    frames = [
+        frame.select(
+            pl.lit(rank, pl.Int32).alias("rank"),
+            pl.all(),
+        )
+        for rank, frame in parts
+    ]
     return TABLES[name].conform(pl.concat(frames))
 
 
 def _write_changed(
-    folder: Path, before: pl.DataFrame, after: pl.DataFrame, name: str
+    folder: Path,
+    before: pl.DataFrame,
+    after: pl.DataFrame,
+    name: str,
 ) -> dict[str, int]:
     """Write the ranks whose rows changed; return how many rows each has, by rank."""
     old, n_rows = before.partition_by("rank", as_dict=True), {}
@@ -121,7 +146,10 @@ def _facts_of(record: RankRecord, collectives: pl.DataFrame | None) -> RankFacts
 
 
 def _place_of(
-    record: RankRecord, facts: RankFacts, rank_rows: pl.DataFrame | None, n_devices: int
+    record: RankRecord,
+    facts: RankFacts,
+    rank_rows: pl.DataFrame | None,
+    n_devices: int,
 ) -> RankPlace:
     """Return where a rank ran, from its record and its row of the table `ranks`.
 
@@ -129,7 +157,17 @@ def _place_of(
     """
     if rank_rows is None:
         return RankPlace(
-            record.rank, record.host, None, n_devices, {"world_size": facts.world_size}
+            record.rank,
+            record.host,
+            None,
+            n_devices,
+            {"world_size": facts.world_size},
         )
     row = rank_rows.row(0, named=True) | {"node": record.node}
-    return RankPlace(record.rank, record.host, row["device_id"], n_devices, row)
+    return RankPlace(
+        record.rank,
+        record.host,
+        row["device_id"],
+        n_devices,
+        row,
+    )

@@ -37,7 +37,10 @@ def captures_of(path: str | os.PathLike[str], trace: Trace) -> list[Path]:
     if not by_size:
         return [folder]
     fitting = [
-        next((file for size, file in by_size if size >= wanted), None)
+        next(
+            (file for size, file in by_size if size >= wanted),
+            None,
+        )
         for wanted in _batch_sizes_of_steps(trace)
     ]
     chosen = [*dict.fromkeys(file for file in fitting if file is not None)]
@@ -47,7 +50,10 @@ def captures_of(path: str | os.PathLike[str], trace: Trace) -> list[Path]:
 def open_captures(path: str | os.PathLike[str], trace: Trace) -> Trace:
     """Return the captures of a trace's graphs as one trace, with one rank per file."""
     files = captures_of(path, trace)
-    return collect(files, ranks=range(len(files)) if len(files) > 1 else ())
+    return collect(
+        files,
+        ranks=range(len(files)) if len(files) > 1 else (),
+    )
 
 
 def _files_of_rank(folder: Path, rank: int) -> list[Path]:

@@ -145,7 +145,10 @@ def _by_rank(job: Job, engine: Engine, tell: Tell) -> tuple[Trace, dict[str, str
             " left to read"
         )
     failed: dict[str, str] = {}
-    for task, result in engine(left, partial(collect_rank, target=job.target, options=job.options)):
+    for task, result in engine(
+        left,
+        partial(collect_rank, target=job.target, options=job.options),
+    ):
         if isinstance(result, SourceError):
             failed[task.name] = str(result)
         else:

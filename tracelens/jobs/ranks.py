@@ -100,7 +100,10 @@ def source_facts(sources: Sequence[Listed]) -> list[tuple[str, int, str]]:
 
 
 def collect_rank(
-    task: Task, target: str, options: Options, attempt: str | None = None
+    task: Task,
+    target: str,
+    options: Options,
+    attempt: str | None = None,
 ) -> list[RankRecord]:
     """Collect the ranks in the sources of a task, usually one, into the target.
 
@@ -141,7 +144,10 @@ def collect_rank(
                 _create(
                     objects,
                     _record(
-                        rank, trace.manifest, sizes, alike | _place(captures, rank, objects.address)
+                        rank,
+                        trace.manifest,
+                        sizes,
+                        alike | _place(captures, rank, objects.address),
                     ),
                 )
                 for rank in trace.manifest.ranks
@@ -151,7 +157,10 @@ def collect_rank(
 
 
 def _read(
-    task: Task, folder: Path, files: dict[Path, str], reading: dict[str, str]
+    task: Task,
+    folder: Path,
+    files: dict[Path, str],
+    reading: dict[str, str],
 ) -> list[Capture]:
     """Return the captures of the sources, with their large tables in the folder.
 
@@ -191,14 +200,20 @@ def _fetched(task: Task, folder: Path) -> dict[Path, str]:
             # Each has a folder of its own, because names may repeat; files that belong to it are
             # put beside it.
             is_alone = task.folder is None and not task.beside
-            file = fetch(source, folder / (str(number) if is_alone else "0") / (task.folder or ""))
+            file = fetch(
+                source,
+                folder / (str(number) if is_alone else "0") / (task.folder or ""),
+            )
         if number < len(task.sources):
             files[file] = source.address
     return files
 
 
 def _record(
-    rank: int, manifest: Manifest, sizes: Mapping[str, Mapping[str, int]], about: dict[str, Any]
+    rank: int,
+    manifest: Manifest,
+    sizes: Mapping[str, Mapping[str, int]],
+    about: dict[str, Any],
 ) -> RankRecord:
     """Return the record of one rank of a manifest.
 
@@ -246,7 +261,10 @@ def _place(captures: Sequence[Capture], rank: int, target: str) -> dict[str, Any
     first = (
         captures[0]
         if len(captures) == 1
-        else next((capture for capture in captures if capture.rank == rank), None)
+        else next(
+            (capture for capture in captures if capture.rank == rank),
+            None,
+        )
     )
     if first is None:
         return {}

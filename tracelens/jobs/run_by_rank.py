@@ -49,7 +49,8 @@ def ask_ranks(trace: Trace, names: Sequence[str], engine: Engine) -> Mapping[str
             raise answer
         answers[task.ranks[0]] = answer
     frames_of_ranks, breakdowns = zip(
-        *(answers[rank] for rank in trace.manifest.ranks), strict=True
+        *(answers[rank] for rank in trace.manifest.ranks),
+        strict=True,
     )
     if of_time:
         merge_models(trace, breakdowns)
@@ -70,7 +71,12 @@ def _tasks(trace: Trace, place: str) -> list[Task]:
 
 
 def _ask_rank(
-    task: Task, place: str, names: Sequence[str], *, of_time: bool, awaited: Mapping[int, int]
+    task: Task,
+    place: str,
+    names: Sequence[str],
+    *,
+    of_time: bool,
+    awaited: Mapping[int, int],
 ) -> tuple[dict[str, pl.DataFrame], Breakdown | None]:
     """Return the frames of the task's rank by analysis, and the breakdown of its time.
 

@@ -51,7 +51,8 @@ def finished_ranks(target: str) -> list[RankRecord]:
     with ThreadPoolExecutor(_REQUESTS) as pool:
         records = list(pool.map(lambda key: read_record(objects, key), keys))
     return sorted(
-        (record for record in records if record is not None), key=lambda record: record.rank
+        (record for record in records if record is not None),
+        key=lambda record: record.rank,
     )
 
 

@@ -93,7 +93,11 @@ def _one(tasks: Sequence[Task]) -> Task:
             " its own"
         )
     sources = tuple(source for task in tasks for source in task.sources)
-    return Task(sources, tuple(source for task in tasks for source in task.beside), tasks[0].kind)
+    return Task(
+        sources,
+        tuple(source for task in tasks for source in task.beside),
+        tasks[0].kind,
+    )
 
 
 def _together(tasks: Sequence[Task]) -> list[Task]:
@@ -145,7 +149,10 @@ def local(path: Path) -> Listed:
     """Return a local file as a source; its ETag is its modification time and its size."""
     about = path.stat()
     return Listed(
-        str(path.absolute()), path.name, about.st_size, f"{about.st_mtime_ns:x}-{about.st_size:x}"
+        str(path.absolute()),
+        path.name,
+        about.st_size,
+        f"{about.st_mtime_ns:x}-{about.st_size:x}",
     )
 
 
@@ -158,7 +165,12 @@ def _remote(url: str, kind: str | None, skipped: list[str]) -> list[tuple[bool, 
     is_itself = members[0].address == url
     name = url.rpartition("/")[2]
     if not is_itself and any(member.name.endswith(_TABLES) for member in members):
-        return [(True, Task(tuple(members), (), kind, (), name))]
+        return [
+            (
+                True,
+                Task(tuple(members), (), kind, (), name),
+            )
+        ]
     with OwnFolder(PREFIX) as scratch:
         folder = Path(scratch, name)
         folder.mkdir()

@@ -24,14 +24,27 @@ def main(role: str, words: list[str]) -> None:
     for name in ("SIGPIPE", "SIGXFSZ"):
         signal.signal(getattr(signal, name), signal.SIG_DFL)
     if role == "child":
-        _become_child(int(words[0]), int(words[1]), int(words[2]), words[3:])
+        _become_child(
+            int(words[0]),
+            int(words[1]),
+            int(words[2]),
+            words[3:],
+        )
     else:
         _become_traced(
-            [int(word) for word in words[:3]], words[3].split(","), int(words[4]), words[5:]
+            [int(word) for word in words[:3]],
+            words[3].split(","),
+            int(words[4]),
+            words[5:],
         )
 
 
-def _become_child(number: int, report: int, parent: int, command: list[str]) -> None:
+def _become_child(
+    number: int,
+    report: int,
+    parent: int,
+    command: list[str],
+) -> None:
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, number)
     if os.getppid() != parent:
         os._exit(1)
@@ -43,7 +56,12 @@ def _become_child(number: int, report: int, parent: int, command: list[str]) -> 
         os._exit(126)
 
 
-def _become_traced(streams: list[int], unset: list[str], parent: int, command: list[str]) -> None:
+def _become_traced(
+    streams: list[int],
+    unset: list[str],
+    parent: int,
+    command: list[str],
+) -> None:
     libc = ctypes.CDLL(None)
     libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     _take_streams(streams, parent)

@@ -73,7 +73,10 @@ class Sampler(Struct):
             self._reason = f"{_NOT}: {error}"
         if self._devices:
             self._thread = threading.Thread(
-                target=self._run, args=(nvml,), name="tracelens-nvml", daemon=True
+                target=self._run,
+                args=(nvml,),
+                name="tracelens-nvml",
+                daemon=True,
             )
             self._thread.start()
 

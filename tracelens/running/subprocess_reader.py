@@ -51,7 +51,14 @@ def plan(needs: Sequence[int], limit_bytes: int | None = None) -> Plan:
     """
     limit = limit_bytes or memory_bytes() // 2
     each = max(needs)
-    n_workers = max(1, min(len(needs), os.cpu_count() or 1, limit // each))
+    n_workers = max(
+        1,
+        min(
+            len(needs),
+            os.cpu_count() or 1,
+            limit // each,
+        ),
+    )
     return Plan(n_workers, each, limit)
 
 
@@ -71,7 +78,10 @@ def needs_bytes(file: Path) -> int:
     with file.open("rb") as stream:
         if stream.read(2) == b"\x1f\x8b" and size > 4:
             stream.seek(-4, os.SEEK_END)
-            size = max(int.from_bytes(stream.read(4), "little"), size * _GZIP_FACTOR)
+            size = max(
+                int.from_bytes(stream.read(4), "little"),
+                size * _GZIP_FACTOR,
+            )
     return needs_of_size(size, "")
 
 
@@ -86,7 +96,10 @@ def chosen_files(files: Sequence[Path]) -> list[Path]:
 
 
 def read_sources(
-    sources: Sequence[tuple[Collector, Path]], folder: Path, limit_bytes: int | None, tell: Tell
+    sources: Sequence[tuple[Collector, Path]],
+    folder: Path,
+    limit_bytes: int | None,
+    tell: Tell,
 ) -> list[Capture]:
     """Return each source's captures; collectors that can store large tables put them in the folder.
 
@@ -101,11 +114,18 @@ def read_sources(
             if collector.read_stored is None
             else iter(
                 _read_stored(
-                    collector.read_stored, files, folder / collector.kind, limit_bytes, tell
+                    collector.read_stored,
+                    files,
+                    folder / collector.kind,
+                    limit_bytes,
+                    tell,
                 )
             )
         )
-    return read_in_turn(sources, lambda collector, _: next(read[collector.kind]))
+    return read_in_turn(
+        sources,
+        lambda collector, _: next(read[collector.kind]),
+    )
 
 
 def _read_stored(
@@ -135,7 +155,10 @@ def _read_stored(
 
 
 def read_apart(
-    read: Read, files: Sequence[Path], folder: Path, n_workers: int
+    read: Read,
+    files: Sequence[Path],
+    folder: Path,
+    n_workers: int,
 ) -> list[list[Capture]]:
     """Return the captures in each of the files, read in processes.
 

@@ -85,7 +85,10 @@ def _lock(folder: Path, *, wait: bool) -> int | None:
     except OSError:
         return None
     try:
-        fcntl.flock(place, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        fcntl.flock(
+            place,
+            fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB),
+        )
     except OSError:
         os.close(place)
         return None

@@ -84,7 +84,11 @@ def may_become(size_bytes: int) -> int:
     harm if they fit into memory. So a file is refused only if it exceeds both limits: a share of
     the memory, and a multiple of its own size.
     """
-    return max(64 << 20, memory_bytes() // SHARE_OF_MEMORY, EXPANSION.value * size_bytes)
+    return max(
+        64 << 20,
+        memory_bytes() // SHARE_OF_MEMORY,
+        EXPANSION.value * size_bytes,
+    )
 
 
 @cache

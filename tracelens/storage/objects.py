@@ -82,7 +82,10 @@ class Objects:
                 LocalStore(prefix=Path(address).absolute(), mkdir=True)
                 if url is None
                 else from_url(
-                    url, client_options=_CLIENT, retry_config=_RETRIES, **_credentials(url)
+                    url,
+                    client_options=_CLIENT,
+                    retry_config=_RETRIES,
+                    **_credentials(url),
                 )  # type: ignore[call-overload]
             )
 
@@ -146,7 +149,12 @@ class Objects:
         with self._plain("written"):
             self._obstore.put(self._store, key, file)
 
-    def download(self, key: str, file: Path, etag: str | None = None) -> None:
+    def download(
+        self,
+        key: str,
+        file: Path,
+        etag: str | None = None,
+    ) -> None:
         """Write an object's content into a file, piece by piece.
 
         Raises SourceError if the object's ETag has changed: it was written again after it was
@@ -183,7 +191,10 @@ def reason(error: BaseException) -> str:
     That message may contain keys and signed addresses.
     """
     text = str(error)
-    code = next((match[1] or match[2] for match in reversed([*_CODE.finditer(text)])), "")
+    code = next(
+        (match[1] or match[2] for match in reversed([*_CODE.finditer(text)])),
+        "",
+    )
     kind = type(error).__name__
     if any(host in text for host in _CREDENTIAL_HOSTS) or "must be specified" in text:
         return "no account and credentials for it were found in the environment"

@@ -16,7 +16,11 @@ Kernel names may be that long.
 """
 
 
-def read_columns(file: Path, columns: Sequence[str], strings: Sequence[str]) -> pl.DataFrame:
+def read_columns(
+    file: Path,
+    columns: Sequence[str],
+    strings: Sequence[str],
+) -> pl.DataFrame:
     """Return these columns of a file as a frame, the columns named in `strings` as Categorical.
 
     Arrow's reader keeps the file's own dictionaries. A column of strings of 5 million spans then
@@ -26,7 +30,10 @@ def read_columns(file: Path, columns: Sequence[str], strings: Sequence[str]) -> 
     import pyarrow.parquet as pq  # noqa: PLC0415 - takes 0.02 s, which only files need
 
     with pq.ParquetFile(file, read_dictionary=[*strings], pre_buffer=False) as opened:
-        rows = pl.from_arrow(_valid(file, opened.read(columns=[*columns])), rechunk=False)
+        rows = pl.from_arrow(
+            _valid(file, opened.read(columns=[*columns])),
+            rechunk=False,
+        )
     assert isinstance(rows, pl.DataFrame)
     if (
         strings and rows.height > _MANY
@@ -45,7 +52,8 @@ def read_groups(file: Path, columns: Sequence[str], *, use_threads: bool) -> Ite
     with pq.ParquetFile(file, read_dictionary=[*columns], pre_buffer=False) as opened:
         for group in range(opened.num_row_groups):
             yield _valid(
-                file, opened.read_row_group(group, columns=[*columns], use_threads=use_threads)
+                file,
+                opened.read_row_group(group, columns=[*columns], use_threads=use_threads),
             )
 
 

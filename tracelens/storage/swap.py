@@ -34,7 +34,18 @@ def exchange(first: Path, second: Path) -> bool:
         if sys.platform == "darwin":
             return int(library.renamex_np(*paths, ctypes.c_uint(_EXCHANGE))) == 0
         here, flags = ctypes.c_int(_CURRENT_FOLDER), ctypes.c_uint(_EXCHANGE)
-        return int(library.renameat2(here, paths[0], here, paths[1], flags)) == 0
+        return (
+            int(
+                library.renameat2(
+                    here,
+                    paths[0],
+                    here,
+                    paths[1],
+                    flags,
+                )
+            )
+            == 0
+        )
     return False
 
 
@@ -49,7 +60,11 @@ def replace_folder(new: Path, target: Path) -> None:
         _remove(new)
         return
     old = Path(
-        tempfile.mkdtemp(prefix=_prefix(target, os.getpid()), suffix=".old", dir=target.parent)
+        tempfile.mkdtemp(
+            prefix=_prefix(target, os.getpid()),
+            suffix=".old",
+            dir=target.parent,
+        )
     )
     with signals_deferred():
         target.rename(old / "trace")
@@ -124,7 +139,11 @@ def _moved_aside(target: Path) -> list[Path]:
         for folder in target.parent.glob(f".{glob.escape(target.name)}.*.old")
         if (folder / "trace").is_dir() and not _is_replacing(folder, target)
     ]
-    return sorted(folders, key=lambda folder: folder.parent.stat().st_mtime, reverse=True)
+    return sorted(
+        folders,
+        key=lambda folder: folder.parent.stat().st_mtime,
+        reverse=True,
+    )
 
 
 def _is_replacing(folder: Path, target: Path) -> bool:

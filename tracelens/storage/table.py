@@ -43,7 +43,8 @@ class Column(Struct, frozen=True):
     def __post_init__(self) -> None:
         if self.unit is None:
             unit = next(
-                (unit for ending, unit in _UNITS.items() if self.name.endswith(ending)), None
+                (unit for ending, unit in _UNITS.items() if self.name.endswith(ending)),
+                None,
             )
             force_setattr(self, "unit", unit)
 
@@ -91,7 +92,8 @@ class Table(Struct, frozen=True):
     def without(self, *names: str) -> Table:
         """Return the table without some of its columns."""
         return replace(
-            self, columns=tuple(column for column in self.columns if column.name not in names)
+            self,
+            columns=tuple(column for column in self.columns if column.name not in names),
         )
 
     def conform(self, frame: pl.DataFrame, *, keep_categories: bool = False) -> pl.DataFrame:
@@ -122,7 +124,10 @@ class Table(Struct, frozen=True):
         )
 
     def _picked(
-        self, schema: Mapping[str, DataType], *, keep_categories: bool = False
+        self,
+        schema: Mapping[str, DataType],
+        *,
+        keep_categories: bool = False,
     ) -> list[pl.Expr]:
         missing = [c.name for c in self.columns if c.name not in schema and not c.nullable]
         if missing:
@@ -182,7 +187,12 @@ class Table(Struct, frozen=True):
                     f"table {self.name}.{column.name}: {sorted(strange)} not in {column.values}"
                 )
 
-    def write(self, frame: pl.DataFrame, path: Path | BinaryIO, n_cells: int = _CELLS) -> None:
+    def write(
+        self,
+        frame: pl.DataFrame,
+        path: Path | BinaryIO,
+        n_cells: int = _CELLS,
+    ) -> None:
         """Write a frame as a zstd Parquet file that carries every column's meaning and unit.
 
         `conform` must accept the frame; it may lack the column rank. It is conformed and checked in
@@ -251,11 +261,18 @@ def _described(table: Table) -> pa.Schema:
     Each column's meaning and unit are the field's metadata.
     """
     fields = []
-    for field, column in zip(_arrow(table.empty()).schema, table, strict=True):
+    for field, column in zip(
+        _arrow(table.empty()).schema,
+        table,
+        strict=True,
+    ):
         about = {"description": column.doc}
         if column.unit:
             about["unit"] = column.unit
         if column.values:
             about["values"] = json.dumps(column.values)
         fields.append(field.with_metadata(about).with_nullable(column.nullable))
-    return pa.schema(fields, metadata={"table": table.name, "description": table.doc})
+    return pa.schema(
+        fields,
+        metadata={"table": table.name, "description": table.doc},
+    )

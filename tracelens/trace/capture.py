@@ -48,7 +48,12 @@ class SourceFile(Struct, frozen=True):
                 while chunk := stream.read(1 << 20):
                     digest.update(chunk)
         name = os.fsencode(path.name).decode(errors="replace")
-        return cls(name, kind, sum(f.stat().st_size for f in files), digest.hexdigest())
+        return cls(
+            name,
+            kind,
+            sum(f.stat().st_size for f in files),
+            digest.hexdigest(),
+        )
 
 
 class Diagnostics(Struct):
@@ -57,7 +62,13 @@ class Diagnostics(Struct):
     texts: dict[tuple[str, str], str] = field(default_factory=dict)
     counts: Counter[tuple[str, str]] = field(default_factory=Counter)
 
-    def add(self, severity: str, code: str, text: str, count: int = 1) -> None:
+    def add(
+        self,
+        severity: str,
+        code: str,
+        text: str,
+        count: int = 1,
+    ) -> None:
         """Count an observation; a count of zero is ignored."""
         if count:
             self.texts.setdefault((severity, code), text)
@@ -71,7 +82,12 @@ class Diagnostics(Struct):
     def frame(self) -> pl.DataFrame:
         """Return one row per (severity, code), without rank."""
         rows = [
-            {"severity": severity, "code": code, "count": count, "text": self.texts[severity, code]}
+            {
+                "severity": severity,
+                "code": code,
+                "count": count,
+                "text": self.texts[severity, code],
+            }
             for (severity, code), count in self.counts.items()
         ]
         schema = TABLES["diagnostics"].without("rank").schema
@@ -89,10 +105,15 @@ class HostFacts(Struct, frozen=True):
     groups: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
     @classmethod
-    def on(cls, host: str | None, groups: Mapping[str, tuple[int, ...]] | None = None) -> HostFacts:
+    def on(
+        cls,
+        host: str | None,
+        groups: Mapping[str, tuple[int, ...]] | None = None,
+    ) -> HostFacts:
         """Return the facts of the host with this name; the name is not kept."""
         return cls(
-            None if host is None else hashlib.sha256(host.encode()).hexdigest(), groups or {}
+            None if host is None else hashlib.sha256(host.encode()).hexdigest(),
+            groups or {},
         )
 
 
@@ -199,7 +220,12 @@ class Manifest(Struct):
     def key_of(self, table: str, rank: int | str) -> str:
         """Return the path of the file with a rank's rows of a table, relative to the trace."""
         return key_of(
-            table, rank, self.attempts.get(f"{table}/{rank}", self.attempts.get(str(rank), "0"))
+            table,
+            rank,
+            self.attempts.get(
+                f"{table}/{rank}",
+                self.attempts.get(str(rank), "0"),
+            ),
         )
 
     def of_rank(self, rank: int) -> Manifest:
@@ -247,7 +273,10 @@ class Manifest(Struct):
         return manifest
 
 
-def _of_key(by_table: dict[str, dict[str, int]], key: str) -> dict[str, dict[str, int]]:
+def _of_key(
+    by_table: dict[str, dict[str, int]],
+    key: str,
+) -> dict[str, dict[str, int]]:
     """Return the counts of one rank; tables without a count for this rank are left out."""
     return {table: {key: counts[key]} for table, counts in by_table.items() if key in counts}
 

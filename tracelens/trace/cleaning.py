@@ -146,7 +146,10 @@ def _count(counts: Mapping[str, int], diagnostics: Diagnostics) -> None:
 
 
 def _clean_frame(
-    name: str, frame: pl.DataFrame, owners: Collection[str], counts: dict[str, int]
+    name: str,
+    frame: pl.DataFrame,
+    owners: Collection[str],
+    counts: dict[str, int],
 ) -> pl.DataFrame:
     """Mask the columns of free text, each distinct word once.
 
@@ -175,7 +178,11 @@ def _clean_frame(
     return frame
 
 
-def _clean_value(value: Any, owners: Collection[str], counts: dict[str, int]) -> Any:
+def _clean_value(
+    value: Any,
+    owners: Collection[str],
+    counts: dict[str, int],
+) -> Any:
     """Mask every text of parsed JSON, at any depth."""
     texts: set[str] = set()
 
@@ -184,7 +191,10 @@ def _clean_value(value: Any, owners: Collection[str], counts: dict[str, int]) ->
         return text
 
     value = _map_texts(whole_text(value), note)
-    masked = _masked(pl.Series("text", sorted(texts), pl.String), owners)
+    masked = _masked(
+        pl.Series("text", sorted(texts), pl.String),
+        owners,
+    )
     for kind in _COUNTED:
         counts[kind] += int(masked[kind].sum())
     new = dict(masked.select("text", "new").iter_rows())
@@ -211,5 +221,8 @@ def _masked(texts: pl.Series, owners: Collection[str]) -> pl.DataFrame:
         for pattern, masked in of_kind:
             cleaned = cleaned.str.replace_all(pattern, masked)
         new = frame.select(cleaned).to_series()
-        frame = frame.with_columns((new != frame["new"]).alias(kind), new)
+        frame = frame.with_columns(
+            (new != frame["new"]).alias(kind),
+            new,
+        )
     return frame.filter(pl.col("text") != pl.col("new"))

@@ -19,13 +19,20 @@ class Collected(Trace):
     Until then, a table may take half the memory.
     """
 
-    def __init__(self, manifest: Manifest, parts: Mapping[str, Sequence[RankPart]]) -> None:
+    def __init__(
+        self,
+        manifest: Manifest,
+        parts: Mapping[str, Sequence[RankPart]],
+    ) -> None:
         """Wrap the parts of each table: frames that `Table.conform` accepts, or files."""
         tables = {}
         for name, table in TABLES.items():
             bare = table.without("rank")
             frames = [
-                bare.conform_lazily(frame).select(pl.lit(rank, pl.Int32).alias("rank"), pl.all())
+                bare.conform_lazily(frame).select(
+                    pl.lit(rank, pl.Int32).alias("rank"),
+                    pl.all(),
+                )
                 for rank, frame in parts.get(name, ())
             ]
             tables[name] = pl.concat(frames) if frames else table.empty().lazy()

@@ -47,7 +47,11 @@ def combine(
     settled = _settle(profiled or others, ranks)
     if profiled:
         settled += [
-            (ranks[0] if len(ranks) == 1 else capture.rank or 0, capture) for capture in others
+            (
+                ranks[0] if len(ranks) == 1 else capture.rank or 0,
+                capture,
+            )
+            for capture in others
         ]
     chosen = _one_profiler_a_rank(settled, events)
     for rank, capture in settled:
@@ -140,7 +144,8 @@ def _check_requested(ranks: Sequence[int], captures: Sequence[Capture]) -> None:
 
 
 def _one_profiler_a_rank(
-    settled: Iterable[tuple[int, Capture]], events: str | None
+    settled: Iterable[tuple[int, Capture]],
+    events: str | None,
 ) -> dict[int, Capture]:
     """Return, by rank, the capture whose events are kept.
 
@@ -236,7 +241,8 @@ def _provenance_once(parts: list[_Part]) -> list[_Part]:
 
 
 def _manifest(
-    settled: Sequence[tuple[int, Capture]], parts: Mapping[str, Sequence[RankPart]]
+    settled: Sequence[tuple[int, Capture]],
+    parts: Mapping[str, Sequence[RankPart]],
 ) -> Manifest:
     captures = [capture for _, capture in settled]
     profiled = [capture for capture in captures if _is_profile(capture)]
@@ -321,7 +327,10 @@ def add_timings(trace: Trace, measured: Trace) -> Trace:
             if not tables[name].height
         },
     )
-    return Trace(manifest, {name: frame.lazy() for name, frame in tables.items()})
+    return Trace(
+        manifest,
+        {name: frame.lazy() for name, frame in tables.items()},
+    )
 
 
 def installed_version() -> str:

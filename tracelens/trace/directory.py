@@ -91,7 +91,10 @@ def check_target(target: Path, *, force: bool) -> None:
             f"{target}: cannot be written: the name is not UTF-8; give another --out"
         ) from error
     restore(target)
-    within = next((f for f in Path(os.path.realpath(target)).parents if is_stored_trace(f)), None)
+    within = next(
+        (f for f in Path(os.path.realpath(target)).parents if is_stored_trace(f)),
+        None,
+    )
     if within is not None:
         raise SourceError(f"{target}: lies in the trace {within.name}; give another --out")
     if os.path.lexists(target):
@@ -176,7 +179,10 @@ def scanned(parts: Sequence[Part], table: Table) -> pl.LazyFrame:
         include_file_paths=_FILE,
     )
     several = pl.col(_FILE).str.extract(r"rank=(\d+)[/\\][^/\\]*$").cast(pl.Int32).alias("rank")
-    return rows.select(_rank(parts[0].rank) if len(parts) == 1 else several, *columns_of_file.names)
+    return rows.select(
+        _rank(parts[0].rank) if len(parts) == 1 else several,
+        *columns_of_file.names,
+    )
 
 
 def _rank(rank: int) -> pl.Expr:
@@ -195,13 +201,19 @@ def read_parts(
     """
     if change is not None:
         groups = (_changed_groups(part, columns, change) for part in parts)
-        return pl.concat([rows for part in groups for rows in part], rechunk=True)
+        return pl.concat(
+            [rows for part in groups for rows in part],
+            rechunk=True,
+        )
     frames = []
     for batch in gathered(parts):
         if len(batch) > 1:
             frame = scanned(batch, table).select(columns).collect()
             size = sum(part.file.stat().st_size for part in batch)
-            check_texts(sum(map(long_bytes, frame.select(pl.selectors.string()))), size)
+            check_texts(
+                sum(map(long_bytes, frame.select(pl.selectors.string()))),
+                size,
+            )
             frames.append(frame.with_columns(pl.col(pl.String).cast(pl.Categorical)))
         else:
             frames.append(_read_part(batch[0], table, columns))
@@ -209,13 +221,18 @@ def read_parts(
 
 
 def _changed_groups(
-    part: Part, columns: Sequence[str], change: Callable[[pa.Table], pa.Table]
+    part: Part,
+    columns: Sequence[str],
+    change: Callable[[pa.Table], pa.Table],
 ) -> Iterator[pl.DataFrame]:
     """Yield columns of the part, changed, one row group at a time."""
     columns_of_file = [column for column in columns if column != "rank"]
     for rows in read_groups(part.file, columns_of_file, use_threads=True):
         changed = pl.DataFrame(pl.from_arrow(change(rows)))
-        yield changed.select(pl.lit(part.rank, pl.Int32).alias("rank"), pl.all()).select(columns)
+        yield changed.select(
+            pl.lit(part.rank, pl.Int32).alias("rank"),
+            pl.all(),
+        ).select(columns)
 
 
 def gathered(parts: Sequence[Part]) -> Iterator[list[Part]]:
@@ -237,7 +254,11 @@ def gathered(parts: Sequence[Part]) -> Iterator[list[Part]]:
 def _read_part(part: Part, table: Table, columns: Sequence[str]) -> pl.DataFrame:
     """Return these columns of the part, strings as Categorical."""
     strings = [column for column in columns if table.schema[column] == pl.String]
-    frame = read_columns(part.file, [column for column in columns if column != "rank"], strings)
+    frame = read_columns(
+        part.file,
+        [column for column in columns if column != "rank"],
+        strings,
+    )
     ranks = pl.Series([part.rank], dtype=pl.Int32).new_from_index(0, part.n_rows)
     return pl.DataFrame(
         [ranks.alias("rank") if column == "rank" else frame[column] for column in columns]
@@ -261,7 +282,12 @@ def parts_of(folder: Path, table: Table, manifest: Manifest) -> list[Part]:
             raise SourceError(
                 f"{file}: expected a folder rank=N, found {file.parent.name}; {_ANEW}"
             )
-        if any(map(Path.is_symlink, (file, file.parent, file.parent.parent))):
+        if any(
+            map(
+                Path.is_symlink,
+                (file, file.parent, file.parent.parent),
+            )
+        ):
             raise SourceError(f"{file}: is a link, or in a linked folder; {_ANEW}")
         if not file.is_file():
             raise SourceError(f"{file}: is {'no file' if file.exists() else 'missing'}; {_ANEW}")

@@ -82,14 +82,26 @@ def fetched(paths: Sequence[Path]) -> Iterator[list[Path]]:
         for at, url in urls.items():
             sources, more = listed(url)
             is_itself = sources[0].address == url
-            local_paths[at] = Path(temporary, str(at), url.rpartition("/")[2])
+            local_paths[at] = Path(
+                temporary,
+                str(at),
+                url.rpartition("/")[2],
+            )
             folder = local_paths[at].parent if is_itself else local_paths[at]
-            list(pool.map(lambda one, folder=folder: fetch(one, folder), [*sources, *more]))
+            list(
+                pool.map(
+                    lambda one, folder=folder: fetch(one, folder),
+                    [*sources, *more],
+                )
+            )
         try:
             yield local_paths
         except TracelensError as error:
             raise type(error)(
-                addressed(str(error), {local_paths[at]: url for at, url in urls.items()})
+                addressed(
+                    str(error),
+                    {local_paths[at]: url for at, url in urls.items()},
+                )
             ) from None
 
 

@@ -15,7 +15,11 @@ from msgspec import Struct
 
 from tracelens.storage.limits import NAMES
 
-_NAMED = {"kernels": ("kernels", "name"), "spans": ("spans", "name"), "sites": ("spans", "op")}
+_NAMED = {
+    "kernels": ("kernels", "name"),
+    "spans": ("spans", "name"),
+    "sites": ("spans", "op"),
+}
 """Tables with many names; for each, the table with the time of its names, and its name column."""
 _KERNELS, _OPS, _FUNCTIONS, _RANGES, _MODULES = "kernels", "ops", "Python functions", "ranges", ""
 _WHAT = pl.Enum([_KERNELS, _OPS, _RANGES, _FUNCTIONS, _MODULES])

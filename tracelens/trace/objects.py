@@ -63,7 +63,10 @@ def _scanned(url: str, table: Table, manifest: Manifest) -> pl.LazyFrame:
     Columns that were declared after it was written are None. Polars checks the types of the others
     when it reads them.
     """
-    ranks = sorted(manifest.n_rows.get(table.name, {}), key=int)
+    ranks = sorted(
+        manifest.n_rows.get(table.name, {}),
+        key=int,
+    )
     if not ranks:
         return table.empty().lazy()
     files = [f"{url}/{manifest.key_of(table.name, rank)}" for rank in ranks]
@@ -76,9 +79,11 @@ def _scanned(url: str, table: Table, manifest: Manifest) -> pl.LazyFrame:
         storage_options=_POLARS_OPTIONS,
     )
     if "=" not in url:
-        return scan(files, hive_partitioning=True, hive_schema={"rank": pl.Int32}).select(
-            table.names
-        )
+        return scan(
+            files,
+            hive_partitioning=True,
+            hive_schema={"rank": pl.Int32},
+        ).select(table.names)
     # Otherwise Polars would read folder names such as step=3 as columns.
     each = zip(ranks, files, strict=True)
     by_rank = [
@@ -128,7 +133,12 @@ def upload(objects: Objects, folder: Path, attempt: str) -> dict[str, dict[str, 
     return sizes
 
 
-def commit(objects: Objects, manifest: dict[str, object], *, force: bool = False) -> None:
+def commit(
+    objects: Objects,
+    manifest: dict[str, object],
+    *,
+    force: bool = False,
+) -> None:
     """Write the manifest, which makes the files a trace.
 
     Raises SourceError if there is one already; `force` removes it.

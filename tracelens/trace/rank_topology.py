@@ -37,7 +37,13 @@ class RankPlace(Struct, frozen=True):
             facts |= _TABLE.conform(rows.lazy().collect()).row(0, named=True)
         devices = capture.table("devices")
         n_devices = 0 if devices is None else devices.lazy().select(pl.len()).collect().item()
-        return cls(rank, capture.host_facts.host, _device(capture), n_devices, facts)
+        return cls(
+            rank,
+            capture.host_facts.host,
+            _device(capture),
+            n_devices,
+            facts,
+        )
 
 
 def rank_rows(known: Sequence[RankPlace]) -> list[tuple[int, pl.DataFrame]]:
@@ -51,14 +57,21 @@ def rank_rows(known: Sequence[RankPlace]) -> list[tuple[int, pl.DataFrame]]:
         places.setdefault(place.rank, place)
     places = dict(sorted(places.items()))
     rows = {
-        rank: {**dict.fromkeys(_TABLE.names), **place.facts, "device_id": place.device_id}
+        rank: {
+            **dict.fromkeys(_TABLE.names),
+            **place.facts,
+            "device_id": place.device_id,
+        }
         for rank, place in places.items()
     }
     if all(row["node"] is None for row in rows.values()):
         for rank, node in _nodes(places).items():
             rows[rank]["node"] = node
     return [
-        (rank, _TABLE.conform(pl.DataFrame([row], schema=_TABLE.schema)))
+        (
+            rank,
+            _TABLE.conform(pl.DataFrame([row], schema=_TABLE.schema)),
+        )
         for rank, row in rows.items()
     ]
 

@@ -184,7 +184,10 @@ def _far(ranks: Sequence[RankFacts]) -> Iterator[tuple[RankFacts, RankFacts, str
     are_told = all(rank.world_size is not None for rank in ranks)
     is_refused = False
     for at, (other, (begins, _)) in enumerate(extents[1:], 1):
-        one, ended = max(((rank, end) for rank, (_, end) in extents[:at]), key=lambda pair: pair[1])
+        one, ended = max(
+            ((rank, end) for rank, (_, end) in extents[:at]),
+            key=lambda pair: pair[1],
+        )
         gap_ns = begins - ended
         is_one_file = one.source.sha256 == other.source.sha256
         if gap_ns >= FAR_NS and not (
@@ -228,9 +231,19 @@ def extent_of(capture: Capture) -> tuple[int, int] | None:
         if rows is not None:
             extents = (
                 rows.lazy()
-                .select(first=pl.col("start_ns").min().cast(pl.Int64), last=ends.max())
+                .select(
+                    first=pl.col("start_ns").min().cast(pl.Int64),
+                    last=ends.max(),
+                )
                 .collect()
                 .row(0)
             )
             bounds += [] if extents[0] is None else [extents]
-    return (min(first for first, _ in bounds), max(last for _, last in bounds)) if bounds else None
+    return (
+        (
+            min(first for first, _ in bounds),
+            max(last for _, last in bounds),
+        )
+        if bounds
+        else None
+    )

@@ -43,7 +43,8 @@ def read_captures(paths: Paths, kind: str | None = None) -> list[Capture]:
 
 
 def read_in_turn(
-    sources: Sequence[tuple[Collector, Path]], read: Callable[[Collector, Path], list[Capture]]
+    sources: Sequence[tuple[Collector, Path]],
+    read: Callable[[Collector, Path], list[Capture]],
 ) -> list[Capture]:
     """Read the sources one after another; log how many of the bytes were read."""
     sizes = [path.stat().st_size if path.is_file() else 0 for _, path in sources]
@@ -51,7 +52,15 @@ def read_in_turn(
     for at, (collector, path) in enumerate(sources):
         if len(sources) > 1:
             text = f"{at + 1:,} of {len(sources):,} sources"
-            log_share(_LOG, Share(sum(sizes[:at]), sum(sizes), is_bytes=True), text)
+            log_share(
+                _LOG,
+                Share(
+                    sum(sizes[:at]),
+                    sum(sizes),
+                    is_bytes=True,
+                ),
+                text,
+            )
         captures += read(collector, path)
     return captures
 
@@ -75,7 +84,9 @@ def note_skipped(captures: Sequence[Capture], skipped: Sequence[Path]) -> list[P
 
 
 def sources_of(
-    paths: Paths, kind: str | None = None, skipped: list[Path] | None = None
+    paths: Paths,
+    kind: str | None = None,
+    skipped: list[Path] | None = None,
 ) -> list[tuple[Collector, Path]]:
     """Return the files that the paths stand for, each with its collector.
 
@@ -236,7 +247,10 @@ def _head(path: Path) -> bytes:
 
 def _expected() -> str:
     """List what can be read, and how to get it: profilers first, by how much they record."""
-    by_use = sorted(COLLECTORS.values(), key=lambda one: (not one.is_profiler, -len(one.fills)))
+    by_use = sorted(
+        COLLECTORS.values(),
+        key=lambda one: (not one.is_profiler, -len(one.fills)),
+    )
     listed = "; ".join(collector.expects for collector in by_use)
     return f"{listed}. No trace yet? tracelens run python PROGRAM.py takes one"
 

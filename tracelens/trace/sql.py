@@ -190,7 +190,8 @@ def _scans(plan: str) -> Iterator[str]:
 
 @contextmanager
 def _explaining(
-    tables: Mapping[str, pl.LazyFrame], named: Mapping[str, pl.LazyFrame]
+    tables: Mapping[str, pl.LazyFrame],
+    named: Mapping[str, pl.LazyFrame],
 ) -> Iterator[None]:
     """Turn an error of a query into UsageError.
 

@@ -44,7 +44,10 @@ class Tables:
     """The tables of a trace, in memory or in Parquet files; files are read when asked for."""
 
     def __init__(
-        self, manifest: Manifest, tables: Mapping[str, pl.LazyFrame], path: Path | None = None
+        self,
+        manifest: Manifest,
+        tables: Mapping[str, pl.LazyFrame],
+        path: Path | None = None,
     ) -> None:
         """Wrap tables that already have the declared columns."""
         self.manifest = manifest
@@ -74,7 +77,10 @@ class Tables:
             if self._files.get(name):
                 with self._reading(name):
                     size = sum(part.file.stat().st_size for part in self._files[name])
-                    check_texts(sum(map(long_bytes, frame.select(pl.selectors.string()))), size)
+                    check_texts(
+                        sum(map(long_bytes, frame.select(pl.selectors.string()))),
+                        size,
+                    )
             self._frames[name] = frame
         return self._frames[name]
 
@@ -110,7 +116,10 @@ class Tables:
                 True if where is None else where,
                 True if ranks is None else pl.col("rank").is_in([*ranks]),
             )
-            return self._collect(name, self._as_codes(name, rows.select(columns)))
+            return self._collect(
+                name,
+                self._as_codes(name, rows.select(columns)),
+            )
         cached = self._columns.setdefault(name, {})
         with _READING:
             missing = [column for column in columns if column not in cached]
@@ -144,7 +153,12 @@ class Tables:
         for (rank,), frame in parts.items():
             yield rank, frame.rechunk().to_arrow(compat_level=pl.CompatLevel.oldest()).to_batches()
 
-    def chunks(self, name: str, *columns: str, rank: int | None = None) -> Iterator[pl.DataFrame]:
+    def chunks(
+        self,
+        name: str,
+        *columns: str,
+        rank: int | None = None,
+    ) -> Iterator[pl.DataFrame]:
         """Yield these columns in batches of rows, rank by rank, in the form of `select`.
 
         Nothing is cached. Small files of several ranks make one frame; a large file makes one per
@@ -162,11 +176,14 @@ class Tables:
                 continue
             with self._reading(name):
                 for rows in read_groups(
-                    parts[0].file, [one for one in columns if one != "rank"], use_threads=True
+                    parts[0].file,
+                    [one for one in columns if one != "rank"],
+                    use_threads=True,
                 ):
                     chunk = pl.DataFrame(pl.from_arrow(self._shared(name, rows), rechunk=False))
                     yield chunk.select(
-                        pl.lit(parts[0].rank, pl.Int32).alias("rank"), pl.all()
+                        pl.lit(parts[0].rank, pl.Int32).alias("rank"),
+                        pl.all(),
                     ).select(columns)
 
     def has(self, name: str) -> bool:
@@ -227,9 +244,17 @@ class Tables:
         files = self._files.get(name, [])
         if _have(files, columns):
             return self._read_parts(name, files, columns)
-        return self._collect(name, self._as_codes(name, self.scan(name).select(columns)))
+        return self._collect(
+            name,
+            self._as_codes(name, self.scan(name).select(columns)),
+        )
 
-    def _read_parts(self, name: str, parts: Sequence[Part], columns: Sequence[str]) -> pl.DataFrame:
+    def _read_parts(
+        self,
+        name: str,
+        parts: Sequence[Part],
+        columns: Sequence[str],
+    ) -> pl.DataFrame:
         """Return columns of files that all have them."""
         listed = self._listed.get(name)
         share = listed.share if listed and listed.column in columns else None

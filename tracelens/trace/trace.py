@@ -55,7 +55,10 @@ class Trace(Tables):
     """
 
     def __init__(
-        self, manifest: Manifest, tables: Mapping[str, pl.LazyFrame], path: Path | None = None
+        self,
+        manifest: Manifest,
+        tables: Mapping[str, pl.LazyFrame],
+        path: Path | None = None,
     ) -> None:
         """Wrap tables that already have the declared columns; use `open` or `collect` instead."""
         super().__init__(manifest, tables, path)
@@ -63,7 +66,11 @@ class Trace(Tables):
         self._derived_locks: dict[tuple[object, ...], RLock] = {}
 
     @classmethod
-    def open(cls, path: str | os.PathLike[str], rank: int | None = None) -> Trace:
+    def open(
+        cls,
+        path: str | os.PathLike[str],
+        rank: int | None = None,
+    ) -> Trace:
         """Open a trace directory, or a trace in an object store by its URL.
 
         Tables stay in their files until they are read. With `rank`, the trace has only that rank,
@@ -71,11 +78,18 @@ class Trace(Tables):
         such rank. Raises SchemaError if a newer version wrote the trace.
         """
         if url_of(path) is None:
-            return _opened_whole(Path(path), lambda: cls._open(path, rank))
+            return _opened_whole(
+                Path(path),
+                lambda: cls._open(path, rank),
+            )
         return cls._open(path, rank)
 
     @classmethod
-    def _open(cls, path: str | os.PathLike[str], rank: int | None) -> Trace:
+    def _open(
+        cls,
+        path: str | os.PathLike[str],
+        rank: int | None,
+    ) -> Trace:
         url = url_of(path)
         manifest = read_manifest(Path(path)) if url is None else manifest_at(url)
         if rank is not None and rank not in manifest.ranks:
@@ -95,10 +109,16 @@ class Trace(Tables):
             return remote
         files = {name: parts_of(folder, table, manifest) for name, table in TABLES.items()}
         tables = {name: scanned(files[name], table) for name, table in TABLES.items()}
-        refuse_expansion(folder, [part for table_parts in files.values() for part in table_parts])
+        refuse_expansion(
+            folder,
+            [part for table_parts in files.values() for part in table_parts],
+        )
         trace = cls(manifest, tables, folder)
         trace._files = files
-        first = next((part.file for table_parts in files.values() for part in table_parts), None)
+        first = next(
+            (part.file for table_parts in files.values() for part in table_parts),
+            None,
+        )
         trace._witness = None if first is None else (first, version_of(first))
         return trace
 
@@ -142,7 +162,10 @@ class Trace(Tables):
         return {name: listed.others for name, listed in self._listed.items()}
 
     def derived(
-        self, function: Callable[Concatenate[Trace, _P], _T], *args: _P.args, **more: _P.kwargs
+        self,
+        function: Callable[Concatenate[Trace, _P], _T],
+        *args: _P.args,
+        **more: _P.kwargs,
     ) -> _T:
         """Return `function(self, …)`, computed once, for results that several analyses need.
 
@@ -195,7 +218,12 @@ class Trace(Tables):
         """
         return HOOKS.report_view(self, sections, against)
 
-    def write(self, path: str | os.PathLike[str], *, force: bool = False) -> Trace:
+    def write(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        force: bool = False,
+    ) -> Trace:
         """Write the trace as a directory and open it.
 
         It is built beside the target, then renamed, so it is whole or absent. Raises SourceError if
@@ -227,7 +255,10 @@ class Trace(Tables):
         """Return the table with that name: `trace.kernels` is `trace.frame("kernels")`."""
         if name in TABLES:
             return self.frame(name)
-        public = [*TABLES, *(known for known in vars(type(self)) if not known.startswith("_"))]
+        public = [
+            *TABLES,
+            *(known for known in vars(type(self)) if not known.startswith("_")),
+        ]
         raise AttributeError(
             f"a Trace has no attribute {name!r}; {near(name, public)}"
             f" (its tables are {', '.join(TABLES)})"
@@ -241,7 +272,13 @@ class Trace(Tables):
         """Return one row per table: n_rows, meaning, and for an empty one the reason."""
         why = self.manifest.empty_tables
         rows = [
-            (name, self.height(name), table.doc, why.get(name)) for name, table in TABLES.items()
+            (
+                name,
+                self.height(name),
+                table.doc,
+                why.get(name),
+            )
+            for name, table in TABLES.items()
         ]
         return pl.DataFrame(rows, _SUMMARY, orient="row")
 

@@ -53,7 +53,11 @@ def write_trace(
         ) from error
 
 
-def _fill(folder: Path, manifest: Manifest, parts_of: Callable[[str], Iterable[RankPart]]) -> None:
+def _fill(
+    folder: Path,
+    manifest: Manifest,
+    parts_of: Callable[[str], Iterable[RankPart]],
+) -> None:
     n_rows: dict[str, dict[str, int]] = {}
     names: dict[str, dict[str, int]] = {}
     with ThreadPoolExecutor(_WRITERS) as pool:

@@ -34,7 +34,12 @@ _GLYPHS = {WORK: "█▓▆▂", WAIT: "░▒▚▖", REST: "·"}
 """Characters that draw a bar, by kind of part; each part of a kind takes the next one."""
 
 
-def answer_text(answer: Answer, *, color: bool = False, width: int = WIDTH) -> str:
+def answer_text(
+    answer: Answer,
+    *,
+    color: bool = False,
+    width: int = WIDTH,
+) -> str:
     """Draw the answer; `color` is True for a terminal that shows colours, `width` is its width."""
     width = max(min(width, WIDTH), _NARROWEST)
     most = MOST_LINES * WIDTH // width
@@ -82,11 +87,22 @@ def _lines(answer: Answer, width: int) -> Iterator[Text]:
         yield from _wrapped(fact, "fact", width, "  ", style="dim")
 
 
-def _wrapped(text: str, kind: str, width: int, indent: str = "", *, style: str = "") -> list[Text]:
+def _wrapped(
+    text: str,
+    kind: str,
+    width: int,
+    indent: str = "",
+    *,
+    style: str = "",
+) -> list[Text]:
     """Wrap the text into as many lines as its kind may take; a longer text is cut."""
     return [
         Text(indent + line, style=style)
-        for line in _cut(printable(text), width - len(indent), _most_of(kind, width))
+        for line in _cut(
+            printable(text),
+            width - len(indent),
+            _most_of(kind, width),
+        )
     ]
 
 
@@ -103,7 +119,13 @@ def _cut(text: str, width: int, most: int) -> list[str]:
     """
     text = " ".join(_fitted(word, width) for word in text.split())
     text = _BEFORE_UNIT.sub("\N{NO-BREAK SPACE}", text)
-    lines = wrap(text, width, break_on_hyphens=False, max_lines=most, placeholder=f" {ELLIPSIS}")
+    lines = wrap(
+        text,
+        width,
+        break_on_hyphens=False,
+        max_lines=most,
+        placeholder=f" {ELLIPSIS}",
+    )
     lines = [line.replace("\N{NO-BREAK SPACE}", " ") for line in lines] or [""]
     return [line if cell_len(line) <= width else set_cell_size(line, width) for line in lines]
 
@@ -119,7 +141,10 @@ def _drawn_bars(bars: Sequence[Bar], columns: int) -> Iterator[Text]:
 
     Below the last bar, the characters are explained.
     """
-    margin = max(4, *(cell_len(bar.label) for bar in bars))
+    margin = max(
+        4,
+        *(cell_len(bar.label) for bar in bars),
+    )
     looks = _looks(part for bar in bars for part in bar.parts)
     room = columns - margin - 6 - max(cell_len(bar.text) for bar in bars)
     full = min(_BAR, room)
@@ -166,7 +191,11 @@ def _cells_of(parts: Sequence[Part], width: int) -> list[int]:
 
 
 def _legend(
-    bar: Bar, looks: dict[str, tuple[str, str]], margin: int, columns: int, label: str = ""
+    bar: Bar,
+    looks: dict[str, tuple[str, str]],
+    margin: int,
+    columns: int,
+    label: str = "",
 ) -> Iterator[Text]:
     """Explain the characters of the parts by labels and percents, as many per line as fit.
 
@@ -206,11 +235,19 @@ def _drawn_changes(answer: Answer, columns: int) -> Iterator[Text]:
         yield Text(f"  {answer.changes_head}", "bold")
     for number, (change, after) in enumerate(zip(answer.changes, afters, strict=True), 1):
         room = width - 3 if is_beside else columns - 5
-        first, *more = _cut(printable(change.text), room, _most_of("change", columns))
+        first, *more = _cut(
+            printable(change.text),
+            room,
+            _most_of("change", columns),
+        )
         beside = f"  {after:>{column}}" if is_beside else ""
         yield Text(f"  {number}  {set_cell_size(first, room)}{beside}")
         if change.place is not None:
-            more += _cut(printable(change.place), columns - 5, _most_of("place", columns))
+            more += _cut(
+                printable(change.place),
+                columns - 5,
+                _most_of("place", columns),
+            )
         if not is_beside:
             more += _cut(f"{head} {after}", columns - 5, _most_of("fact", columns))
         for line in more:

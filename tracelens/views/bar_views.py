@@ -67,7 +67,10 @@ def _shown_bars(timeline: Timeline, path: pl.DataFrame) -> pl.DataFrame:
     """Return the bars of a timeline as the page has them, those of the critical `path` first."""
     bars = pl.concat([timeline.bars, timeline.calls]).drop(_INTERNAL)
     if len(timeline.ranks) == 1:
-        bars = pl.concat([_path_bars(path, timeline.drawn_step), bars], how="diagonal")
+        bars = pl.concat(
+            [_path_bars(path, timeline.drawn_step), bars],
+            how="diagonal",
+        )
     return _with_cause_words(bars.select(*_SHOWN))
 
 
@@ -86,7 +89,8 @@ def _with_cause_words(bars: pl.DataFrame) -> pl.DataFrame:
 def _path_bars(path: pl.DataFrame, drawn_step: DrawnStep) -> pl.DataFrame:
     """Return the critical path's intervals as bars of one lane; none if it is of another step."""
     rows = path.filter(
-        pl.col("rank") == drawn_step.rank, pl.col("step").eq_missing(drawn_step.step)
+        pl.col("rank") == drawn_step.rank,
+        pl.col("step").eq_missing(drawn_step.step),
     )
     begin = pl.col("start_ns") - drawn_step.start_ns
     bars = rows.select(
@@ -180,7 +184,9 @@ def overviews(report: Report, model: TimeModel, drawn: list[Timeline]) -> dict[s
 
 
 def _overview(
-    steps: pl.DataFrame, working: dict[int, float], choices: dict[int | None, str]
+    steps: pl.DataFrame,
+    working: dict[int, float],
+    choices: dict[int | None, str],
 ) -> dict[str, Any]:
     """Return number, duration and share of work of the first steps, and how each is chosen."""
     head = steps.head(MOST_COLUMNS)
@@ -201,7 +207,10 @@ def _working(report: Report, rank: int) -> dict[int, float]:
     frame = report.frames.get("time_breakdown")
     if frame is None or "idle_frac" not in frame.columns:
         return {}
-    rank_rows = frame.filter(pl.col("rank") == rank, pl.col("step").is_not_null())
+    rank_rows = frame.filter(
+        pl.col("rank") == rank,
+        pl.col("step").is_not_null(),
+    )
     waiting = pl.lit(0.0)
     if "collective_wait_ns" in frame.columns:
         waiting = (pl.col("collective_wait_ns") / pl.col("window_ns")).fill_null(0)

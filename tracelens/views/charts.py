@@ -64,7 +64,11 @@ def _bars(asked: Bars, result: Table) -> Drawing | None:
     if longest.is_empty():
         return None
     axis, scale = _axis(result, asked.frame, [measure])
-    value = pl.Series("value", [_scaled(v, scale) for v in longest[measure]], pl.Float64)
+    value = pl.Series(
+        "value",
+        [_scaled(v, scale) for v in longest[measure]],
+        pl.Float64,
+    )
     label = pl.Series("label", labels(longest, asked.names), pl.String)
     colored_by = [] if color is None else [color]
     rows = longest.select(value, label, *colored_by).to_dicts()
@@ -77,7 +81,10 @@ def _bars(asked: Bars, result: Table) -> Drawing | None:
     if is_ratio:
         encoding["x2"] = alt.X2Datum(1)
     if color is not None:
-        encoding["color"] = _color(color, longest[color].unique(maintain_order=True).to_list())
+        encoding["color"] = _color(
+            color,
+            longest[color].unique(maintain_order=True).to_list(),
+        )
     chart = _base(rows, longest.height * _BAR).mark_bar(color=COOL[0]).encode(**encoding)
     return Drawing(_title(asked.title, drawn.height), chart)
 
@@ -99,13 +106,27 @@ def _split_bars(asked: SplitBars, result: Table) -> Drawing | None:
     first = in_order.head(TOP)
     axis, scale = _axis(result, asked.frame, list(parts))
     rows = [
-        {"label": label, "part": word, "order": i, "value": _scaled(row[column], scale)}
-        for label, row in zip(labels(first, names), first.iter_rows(named=True), strict=True)
+        {
+            "label": label,
+            "part": word,
+            "order": i,
+            "value": _scaled(row[column], scale),
+        }
+        for label, row in zip(
+            labels(first, names),
+            first.iter_rows(named=True),
+            strict=True,
+        )
         for i, (column, word) in enumerate(parts.items())
     ]
     words = list(parts.values())
     encoding: dict[str, Any] = {
-        "x": alt.X("value:Q", title=axis, stack="zero" if stacked else None, axis=_NUMBERS),
+        "x": alt.X(
+            "value:Q",
+            title=axis,
+            stack="zero" if stacked else None,
+            axis=_NUMBERS,
+        ),
         "y": _row_axis(),
         "color": _color("part", words),
         "tooltip": _tooltips(axis, "part"),
@@ -135,19 +156,35 @@ def _points(asked: Points, result: Table) -> Drawing | None:
     rows = [
         {"label": label, asked.color: row[asked.color]}
         | {channel: _scaled(row[column], scales[channel]) for channel, column in columns.items()}
-        for label, row in zip(labels(frame, asked.names), frame.iter_rows(named=True), strict=True)
+        for label, row in zip(
+            labels(frame, asked.names),
+            frame.iter_rows(named=True),
+            strict=True,
+        )
     ]
     place = {
-        "x": alt.X("x:Q", title=titles["x"], scale=alt.Scale(type="log"), axis=_NUMBERS),
+        "x": alt.X(
+            "x:Q",
+            title=titles["x"],
+            scale=alt.Scale(type="log"),
+            axis=_NUMBERS,
+        ),
         "y": alt.Y(
             "y:Q",
             title=titles["y"],
             scale=alt.Scale(type="log" if asked.roofs else "linear"),
             axis=_NUMBERS,
         ),
-        "color": _color(asked.color, frame[asked.color].unique(maintain_order=True).to_list()),
+        "color": _color(
+            asked.color,
+            frame[asked.color].unique(maintain_order=True).to_list(),
+        ),
     }
-    size = alt.Size("size:Q", legend=None, scale=alt.Scale(range=[30, 900]))
+    size = alt.Size(
+        "size:Q",
+        legend=None,
+        scale=alt.Scale(range=[30, 900]),
+    )
     values = [
         alt.Tooltip(f"{channel}:Q", title=title, format=",.4~g")
         for channel, title in titles.items()
@@ -160,11 +197,16 @@ def _points(asked: Points, result: Table) -> Drawing | None:
         layers.append(lines.encode(**place))
     chart = alt.LayerChart(data=alt.InlineData(values=rows), layer=layers)
     return Drawing(
-        asked.title, chart.properties(width="container", height=280, background="transparent")
+        asked.title,
+        chart.properties(width="container", height=280, background="transparent"),
     )
 
 
-def _roofs(asked: Points, rows: list[dict[str, Any]], scale: Scale) -> list[dict[str, Any]]:
+def _roofs(
+    asked: Points,
+    rows: list[dict[str, Any]],
+    scale: Scale,
+) -> list[dict[str, Any]]:
     """Return the corners of each roof's line, which rises up to its ridge and is level after it."""
     xs = [row["x"] for row in rows if row["x"] is not None]
     drawn = {row[asked.color] for row in rows}
@@ -176,7 +218,11 @@ def _roofs(asked: Points, rows: list[dict[str, Any]], scale: Scale) -> list[dict
         begin = min(*xs, ridge) / 2
         end = max(*xs, ridge) * 2
         corners += [
-            {asked.color: word, "x": x, "y": min(most, slope * x) / scale.divisor}
+            {
+                asked.color: word,
+                "x": x,
+                "y": min(most, slope * x) / scale.divisor,
+            }
             for x in sorted({begin, ridge, end})
         ]
     return corners
@@ -192,7 +238,11 @@ def _lines(asked: Lines, result: Table) -> Drawing | None:
         _axis(result, asked.frame, names) for names in ([asked.x], list(parts))
     )
     rows = [
-        {"x": _scaled(row[asked.x], x_scale), "value": _scaled(row[column], y_scale), "part": word}
+        {
+            "x": _scaled(row[asked.x], x_scale),
+            "value": _scaled(row[column], y_scale),
+            "part": word,
+        }
         for column, word in parts.items()
         for row in asked.frame.drop_nulls(column).select(asked.x, column).iter_rows(named=True)
     ]
@@ -228,7 +278,11 @@ def _density(asked: Density, result: Table) -> Drawing | None:
     if frame.is_empty():
         return None
     rows = [
-        {"log2": math.log2(ratio), "group": printable(str(name)), "value": ratio}
+        {
+            "log2": math.log2(ratio),
+            "group": printable(str(name)),
+            "value": ratio,
+        }
         for ratio, name in frame.select(asked.measure, asked.group).iter_rows()
     ]
     lowest = min(row["log2"] for row in rows)
@@ -238,19 +292,34 @@ def _density(asked: Density, result: Table) -> Drawing | None:
     groups = list(dict.fromkeys(row["group"] for row in rows))
     axis, _ = _axis(result, asked.frame, [asked.measure])
     density = alt.Chart().transform_density(
-        "log2", groupby=["group"], as_=["log2", "density"], extent=extent
+        "log2",
+        groupby=["group"],
+        as_=["log2", "density"],
+        extent=extent,
     )
     with_ratio = density.transform_calculate(ratio="pow(2, datum.log2)")
     curves = with_ratio.mark_area(opacity=0.45, line=True).encode(
-        x=alt.X("ratio:Q", title=axis, scale=alt.Scale(type="log", nice=False), axis=_NUMBERS),
+        x=alt.X(
+            "ratio:Q",
+            title=axis,
+            scale=alt.Scale(type="log", nice=False),
+            axis=_NUMBERS,
+        ),
         y=alt.Y("density:Q", title="density", stack=None, axis=_NUMBERS),
         color=_color("group", groups),
-        tooltip=[alt.Tooltip("group:N"), alt.Tooltip("ratio:Q", title=axis, format=",.3~g")],
+        tooltip=[
+            alt.Tooltip("group:N"),
+            alt.Tooltip("ratio:Q", title=axis, format=",.3~g"),
+        ],
     )
     even = alt.Chart().mark_rule(strokeDash=[4, 4], color=GREY).encode(x=alt.XDatum(1))
-    chart = alt.LayerChart(data=alt.InlineData(values=rows), layer=[curves, even])
+    chart = alt.LayerChart(
+        data=alt.InlineData(values=rows),
+        layer=[curves, even],
+    )
     return Drawing(
-        asked.title, chart.properties(width="container", height=220, background="transparent")
+        asked.title,
+        chart.properties(width="container", height=220, background="transparent"),
     )
 
 
@@ -273,8 +342,14 @@ def labels(frame: pl.DataFrame, names: Sequence[str | pl.Expr]) -> list[str]:
         ]
         over = sum(map(len, words)) - _LABEL_WIDTH
         if over > 0:
-            longest = max(range(len(words)), key=lambda i: len(words[i]))
-            words[longest] = shorten(words[longest], max(len(words[longest]) - over, _LEAST_NAME))
+            longest = max(
+                range(len(words)),
+                key=lambda i: len(words[i]),
+            )
+            words[longest] = shorten(
+                words[longest],
+                max(len(words[longest]) - over, _LEAST_NAME),
+            )
         label = " · ".join(words) or "(none)"
         used[label] = used.get(label, 0) + 1
         out.append(label if used[label] == 1 else f"{label} #{used[label]}")
@@ -288,7 +363,10 @@ def _title(title: str, n_rows: int) -> str:
 def _axis(result: Table, frame: pl.DataFrame, measures: Sequence[str]) -> tuple[str, Scale]:
     """Return the axis title of the measures, and their common scale."""
     column = columns_of(result, frame)[measures[0]]
-    scale = scale_of(column, max(largest_of(frame[name]) for name in measures))
+    scale = scale_of(
+        column,
+        max(largest_of(frame[name]) for name in measures),
+    )
     words = [label_of(column)] if len(measures) == 1 else []
     return (
         " ".join(
@@ -340,4 +418,7 @@ def _tooltips(axis: str, *names: str) -> list[alt.Tooltip]:
         alt.Tooltip(f"{name}:N", title="name" if name == "label" else name)
         for name in ("label", *names)
     ]
-    return [*words, alt.Tooltip("value:Q", title=axis or "value", format=",.4~g")]
+    return [
+        *words,
+        alt.Tooltip("value:Q", title=axis or "value", format=",.4~g"),
+    ]

@@ -42,7 +42,10 @@ _IF_ANY = (
 def ordered(section: Section) -> list[str]:
     """Return the section's informative columns, beginning with those that people need first."""
     first = useful(section)
-    return [*first, *(name for name in _informative(section) if name not in first)]
+    return [
+        *first,
+        *(name for name in _informative(section) if name not in first),
+    ]
 
 
 def useful(section: Section) -> list[str]:

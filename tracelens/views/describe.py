@@ -36,9 +36,17 @@ def describe(table: Table) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=_COLUMNS)
 
 
-def listing(entries: Iterable[tuple[str, str]], name: str, meaning: str) -> pl.DataFrame:
+def listing(
+    entries: Iterable[tuple[str, str]],
+    name: str,
+    meaning: str,
+) -> pl.DataFrame:
     """Make a frame with two columns, called `name` and `meaning`."""
-    return pl.DataFrame(list(entries), schema={name: pl.String, meaning: pl.String}, orient="row")
+    return pl.DataFrame(
+        list(entries),
+        schema={name: pl.String, meaning: pl.String},
+        orient="row",
+    )
 
 
 def schema_document(name: str | None = None) -> dict[str, Any]:
@@ -51,7 +59,10 @@ def schema_document(name: str | None = None) -> dict[str, Any]:
         }
     if name in TABLES:
         table = TABLES[name]
-        return {"rule": RULE, name: _table(table) | {"columns": describe(table).to_dicts()}}
+        return {
+            "rule": RULE,
+            name: _table(table) | {"columns": describe(table).to_dicts()},
+        }
     analysis = ANALYSES[name]
     return {
         name: {
@@ -65,7 +76,10 @@ def schema_document(name: str | None = None) -> dict[str, Any]:
 
 def _table(table: Table) -> dict[str, Any]:
     joins = [
-        {"table": join.table, "on": {"rank": "rank", join.column: join.key}}
+        {
+            "table": join.table,
+            "on": {"rank": "rank", join.column: join.key},
+        }
         for join in joins_of(table.name)
     ]
     return {

@@ -123,12 +123,21 @@ def kernel_paths(trace: Trace, rank: int, most: int = MOST_PATHS) -> pl.DataFram
     totals = [pl.col("n", "duration_ns").sum()]
     with_layers = name_layers(located, trace)
     named = with_layers.rename({"name": "kernel"}).group_by(key).agg(totals)
-    named = named.sort("duration_ns", *key, descending=[True] + [False] * len(key))
+    named = named.sort(
+        "duration_ns",
+        *key,
+        descending=[True] + [False] * len(key),
+    )
     small = named.slice(most).with_columns(
-        op=pl.lit("(small)"), kernel=pl.lit("(small)"), primitive=pl.lit("unknown")
+        op=pl.lit("(small)"),
+        kernel=pl.lit("(small)"),
+        primitive=pl.lit("unknown"),
     )
     return pl.concat(
-        [named.head(most), small.group_by(key, maintain_order=True).agg(totals)]
+        [
+            named.head(most),
+            small.group_by(key, maintain_order=True).agg(totals),
+        ]
     ).select(*PATHS)
 
 
@@ -171,7 +180,8 @@ def list_stacks(report: Report) -> list[dict[str, Any]]:
     if report.base is not None and report.base.has("frames"):
         stacks = [
             _beside(
-                f"{one['symbol']} and {two['symbol']}", [(report.base, one), (report.trace, two)]
+                f"{one['symbol']} and {two['symbol']}",
+                [(report.base, one), (report.trace, two)],
             )
             for one, two in pair_stacks(report.base, report.trace)
         ]
@@ -187,7 +197,10 @@ def list_stacks(report: Report) -> list[dict[str, Any]]:
     ]
 
 
-def _beside(title: str, stacks: list[tuple[Trace, dict[str, Any]]]) -> dict[str, Any]:
+def _beside(
+    title: str,
+    stacks: list[tuple[Trace, dict[str, Any]]],
+) -> dict[str, Any]:
     """Put stacks side by side, from the innermost frame.
 
     A frame is None if only the other stack has one there. `shared` frames have the same function in

@@ -59,7 +59,8 @@ def clip(text: str) -> str:
 
 
 def embed(
-    drawings: Iterable[Drawing], tables: Sequence[tuple[Section, Sequence[Shown]]]
+    drawings: Iterable[Drawing],
+    tables: Sequence[tuple[Section, Sequence[Shown]]],
 ) -> tuple[list[dict[str, Any]], dict[str, tuple[str, int]]]:
     """Pack the drawings, and each section's columns, which are given with their heads.
 
@@ -75,7 +76,10 @@ def embed(
     for (section, heads), first_try in zip(tables, first_tries, strict=True):
         n_rows, part = min(section.frame.height, MOST_ROWS), first_try
         while len(part) > limit and n_rows > 1:
-            n_rows = max(int(n_rows * min(0.95 * limit / len(part), 0.9)), 1)
+            n_rows = max(
+                int(n_rows * min(0.95 * limit / len(part), 0.9)),
+                1,
+            )
             part = packed(_table_data(section, heads, n_rows))
         tables_by_name[section.analysis.name] = part, n_rows
     return packed_drawings, tables_by_name
@@ -83,7 +87,11 @@ def embed(
 
 def _packed_drawing(drawing: Drawing) -> dict[str, Any]:
     views = [
-        {"rank": view.rank, "step": view.step, "data": packed(_picture_data(view.picture))}
+        {
+            "rank": view.rank,
+            "step": view.step,
+            "data": packed(_picture_data(view.picture)),
+        }
         for view in drawing.views
     ]
     return {
@@ -151,7 +159,15 @@ def _table_data(section: Section, heads: Sequence[Shown], n_rows: int) -> dict[s
     frame, result = section.frame, section.analysis.result
     part = frame.head(n_rows)
     written = section.words
-    columns = [_column(head, part, result, written.get(head.name, {})) for head in heads]
+    columns = [
+        _column(
+            head,
+            part,
+            result,
+            written.get(head.name, {}),
+        )
+        for head in heads
+    ]
     for at, column in enumerate(columns):
         before = [
             i
@@ -176,7 +192,10 @@ def _table_data(section: Section, heads: Sequence[Shown], n_rows: int) -> dict[s
 
 
 def _column(
-    head: Shown, frame: pl.DataFrame, table: Table, written: Mapping[str, str]
+    head: Shown,
+    frame: pl.DataFrame,
+    table: Table,
+    written: Mapping[str, str],
 ) -> dict[str, Any]:
     """Return a column: its head, how its numbers are written, and its values.
 
@@ -213,7 +232,10 @@ def _column(
 
 
 def _distinct_words(
-    frame: pl.DataFrame, table: Table, shown_of: Sequence[str], units: Sequence[str]
+    frame: pl.DataFrame,
+    table: Table,
+    shown_of: Sequence[str],
+    units: Sequence[str],
 ) -> tuple[list[str], list[int]]:
     """Write each distinct value of a shown column as text; return the texts and each row's index.
 

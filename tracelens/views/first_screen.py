@@ -61,10 +61,18 @@ def answer_block(report: Report) -> AnswerBlock:
     """Draw a report's answer."""
     answer = report.answer
     changes = tuple(
-        (change.text[:1].upper() + change.text[1:], change.after_text, change.place)
+        (
+            change.text[:1].upper() + change.text[1:],
+            change.after_text,
+            change.place,
+        )
         for change in answer.changes
     )
-    return AnswerBlock(answer, tuple(map(_drawn, answer.bars)), changes)
+    return AnswerBlock(
+        answer,
+        tuple(map(_drawn, answer.bars)),
+        changes,
+    )
 
 
 def _drawn(bar: Bar) -> DrawnBar:
@@ -149,10 +157,18 @@ def _unprofiled(report: Report) -> dict[str, int] | None:
         return None
     frame = report.frames.get("unprofiled_step")
     rows = frame.sort("rank").iter_rows(named=True) if frame is not None else ()
-    return next((row for row in rows if row["recorded_ns"] > 0), None)
+    return next(
+        (row for row in rows if row["recorded_ns"] > 0),
+        None,
+    )
 
 
-def _lane(label: str, text: str, edges: Sequence[float | None], longest: float) -> Lane:
+def _lane(
+    label: str,
+    text: str,
+    edges: Sequence[float | None],
+    longest: float,
+) -> Lane:
     """Draw one lane from three times: the end of its work, and its least and its longest duration.
 
     The end of its work is None if it is not known.
@@ -165,10 +181,18 @@ def _lane(label: str, text: str, edges: Sequence[float | None], longest: float) 
     begin = working or 0.0
     parts = [
         LanePart(0, begin, _WORKS),
-        LanePart(begin, round(low - begin, 3), _AFTER if working is None else _WAITS),
+        LanePart(
+            begin,
+            round(low - begin, 3),
+            _AFTER if working is None else _WAITS,
+        ),
         LanePart(low, round(high - low, 3), _RANGE),
     ]
-    return Lane(label, text, tuple(part for part in parts if part.width > 0))
+    return Lane(
+        label,
+        text,
+        tuple(part for part in parts if part.width > 0),
+    )
 
 
 def card(model: TimeModel) -> list[tuple[str, str]]:
@@ -210,11 +234,26 @@ def _steps(model: TimeModel) -> list[tuple[str, str]]:
     trace = model.trace
     times = step_times(model)
     if times.is_empty():
-        return [("steps", "none marked" if trace.has("spans") or trace.has("kernels") else "")]
+        return [
+            (
+                "steps",
+                "none marked" if trace.has("spans") or trace.has("kernels") else "",
+            )
+        ]
     numbers = sorted({int(n) for n in times["n_steps"]})
-    steps = ("steps", " to ".join(map(str, dict.fromkeys((numbers[0], numbers[-1])))))
+    steps = (
+        "steps",
+        " to ".join(
+            map(
+                str,
+                dict.fromkeys((numbers[0], numbers[-1])),
+            )
+        ),
+    )
     middle, low, high = times.select(
-        pl.col("median_ns").median(), pl.col("low_ns").min(), pl.col("high_ns").max()
+        pl.col("median_ns").median(),
+        pl.col("low_ns").min(),
+        pl.col("high_ns").max(),
     ).row(0)
     text = f"{duration(middle)} in the median; {span_text(low, high)}"
     plain = trace.manifest.unprofiled_steps_ns()
@@ -231,7 +270,12 @@ def _steps(model: TimeModel) -> list[tuple[str, str]]:
         cost = f"{slowest:.0%} of a step: {duration(without_ns)} without it"
     marks = sorted(mark_times(times).values())
     mark = f"{duration(marks[len(marks) // 2])} on the host, which a viewer shows" if marks else ""
-    return [steps, ("step time", text), ("a step's mark", mark), ("profiler's cost", cost)]
+    return [
+        steps,
+        ("step time", text),
+        ("a step's mark", mark),
+        ("profiler's cost", cost),
+    ]
 
 
 def _numbers(ranks: Sequence[int]) -> str:

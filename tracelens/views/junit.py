@@ -18,9 +18,17 @@ def to_junit(verdicts: Sequence[Verdict]) -> str:
     n_failed = sum(verdict.verdict == FAILED for verdict in verdicts)
     n_unclear = sum(verdict.verdict == UNCLEAR for verdict in verdicts)
     counts = {"tests": len(verdicts), "failures": n_failed, "errors": 0, "skipped": n_unclear}
-    suite = ET.Element("testsuite", {"name": _SUITE} | {key: str(n) for key, n in counts.items()})
+    suite = ET.Element(
+        "testsuite",
+        {"name": _SUITE} | {key: str(n) for key, n in counts.items()},
+    )
     for verdict in verdicts:
-        case = ET.SubElement(suite, "testcase", classname="gate", name=printable(verdict.expr))
+        case = ET.SubElement(
+            suite,
+            "testcase",
+            classname="gate",
+            name=printable(verdict.expr),
+        )
         if verdict.verdict == FAILED:
             ET.SubElement(case, "failure", message=_message(verdict))
         elif verdict.verdict == UNCLEAR:

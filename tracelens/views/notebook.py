@@ -30,7 +30,12 @@ class ReportView:
     report: Report
 
     @classmethod
-    def of(cls, trace: Trace, sections: Sequence[str], against: Trace | None) -> ReportView:
+    def of(
+        cls,
+        trace: Trace,
+        sections: Sequence[str],
+        against: Trace | None,
+    ) -> ReportView:
         """Return the report on a trace.
 
         Raises UsageError for unknown sections, and comparisons without `against`.

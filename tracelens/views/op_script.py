@@ -125,13 +125,24 @@ def op_script(trace: Trace, op: str) -> str:
     ns = pl.col("duration_ns")
     most = (
         calls.group_by(recorded)
-        .agg(total=ns.sum(), median=ns.median(), n=pl.len())
-        .sort("total", *recorded, descending=[True, False, False, False, False])
+        .agg(
+            total=ns.sum(),
+            median=ns.median(),
+            n=pl.len(),
+        )
+        .sort(
+            "total",
+            *recorded,
+            descending=[True, False, False, False, False],
+        )
         .row(0, named=True)
     )
     inputs = ",\n    ".join(map(repr, _inputs(op, most)))
     return _SCRIPT.format(
-        op=op, n_calls=most["n"], ns=round(most["median"]), inputs=f"[\n    {inputs},\n]"
+        op=op,
+        n_calls=most["n"],
+        ns=round(most["median"]),
+        inputs=f"[\n    {inputs},\n]",
     )
 
 

@@ -67,7 +67,13 @@ def to_html(report: Report, rows: int | None = 12) -> str:
         heads = [
             (
                 section,
-                show(section.analysis.result, section.frame, ordered(section), 0, section.words),
+                show(
+                    section.analysis.result,
+                    section.frame,
+                    ordered(section),
+                    0,
+                    section.words,
+                ),
             )
             for section in sections
             if section.frame.height > (section.analysis.name in _IN_CARDS)
@@ -237,7 +243,10 @@ def _parts(
             "notes": [note for note in one.notes if first[note] == one.analysis.name],
             "cards": verdicts.get(one.analysis.name, []),
             "charts": [
-                (made.title, made.chart.properties(description=made.title).to_dict(validate=False))
+                (
+                    made.title,
+                    made.chart.properties(description=made.title).to_dict(validate=False),
+                )
                 for made in charts[one.analysis.name]
             ],
             "table": tables.get(one.analysis.name),

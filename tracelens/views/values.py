@@ -23,9 +23,23 @@ ELLIPSIS = "…"
 NO_WORDS: Mapping[str, Mapping[str, str]] = MappingProxyType({})
 
 SCALES: dict[str, tuple[tuple[float, float, str], ...]] = {
-    "ns": ((1e9, 1e9, "s"), (1e6, 1e6, "ms"), (1e3, 1e3, "µs"), (0, 1, "ns")),
-    "bytes": ((1e9, 1e9, "GB"), (1e6, 1e6, "MB"), (1e3, 1e3, "kB"), (0, 1, "B")),
-    "bytes/s": ((1e9, 1e9, "GB/s"), (1e6, 1e6, "MB/s"), (0, 1, "B/s")),
+    "ns": (
+        (1e9, 1e9, "s"),
+        (1e6, 1e6, "ms"),
+        (1e3, 1e3, "µs"),
+        (0, 1, "ns"),
+    ),
+    "bytes": (
+        (1e9, 1e9, "GB"),
+        (1e6, 1e6, "MB"),
+        (1e3, 1e3, "kB"),
+        (0, 1, "B"),
+    ),
+    "bytes/s": (
+        (1e9, 1e9, "GB/s"),
+        (1e6, 1e6, "MB/s"),
+        (0, 1, "B/s"),
+    ),
     "FLOP": ((1e12, 1e12, "TFLOP"), (0, 1e9, "GFLOP")),
     "FLOP/s": ((0, 1e12, "TFLOP/s"),),
     "frac": ((0, 0.01, "%"),),
@@ -152,7 +166,10 @@ def unit_of(column: Column) -> str | None:
     return column.unit if column.unit in SCALES else None
 
 
-def label_of(column: Column, part_words: Mapping[str, str] = MappingProxyType({})) -> str:
+def label_of(
+    column: Column,
+    part_words: Mapping[str, str] = MappingProxyType({}),
+) -> str:
     """Return the column's name in words, without its unit: `n_calls` is "calls".
 
     For example, `duration_total_ns` is "duration total". In comparisons, `other_ns` is "new". Time
@@ -170,7 +187,10 @@ def label_of(column: Column, part_words: Mapping[str, str] = MappingProxyType({}
         )
     if name.startswith(_OF_ONE_PART) and name in part_words:
         return part_words[name]
-    return _SIDE.sub("new", name.removeprefix("n_").replace("_", " "))
+    return _SIDE.sub(
+        "new",
+        name.removeprefix("n_").replace("_", " "),
+    )
 
 
 def scale_of(column: Column, largest: float | None) -> Scale:
@@ -188,7 +208,12 @@ def largest_of(values: pl.Series) -> float:
         return 0.0
     finite = values.filter(values.is_finite()) if values.dtype.is_float() else values
     ends: list[Any] = [finite.min(), finite.max()]
-    return float(max((abs(end) for end in ends if end is not None), default=0))
+    return float(
+        max(
+            (abs(end) for end in ends if end is not None),
+            default=0,
+        )
+    )
 
 
 def number(value: float | None, decimals: int = 3) -> str:
@@ -210,7 +235,10 @@ def quantity(value: float | None, unit: str | None) -> str:
     whole = scale.divisor == 1 and scaled == int(scaled)
     decimals = decimals_for(scale, abs(scaled))
     if unit == "ns":  # three digits, as durations have
-        decimals = min(decimals, 0 if abs(scaled) >= 100 else 1 if abs(scaled) >= 10 else 2)
+        decimals = min(
+            decimals,
+            0 if abs(scaled) >= 100 else 1 if abs(scaled) >= 10 else 2,
+        )
     text = number(int(scaled) if whole else scaled, decimals)
     return f"{text} {scale.symbol or printable(unit or '')}".strip()
 
@@ -279,7 +307,15 @@ def show(
         elif not (name == "unit" and "value" in columns):
             cells = _in_words(head[name], words.get(name, {}))
             label = label_of(column, words.get("part", {}))
-            shown.append(_one(column, label, frame[name], cells, largest[_quantity_of(name)]))
+            shown.append(
+                _one(
+                    column,
+                    label,
+                    frame[name],
+                    cells,
+                    largest[_quantity_of(name)],
+                )
+            )
     return shown
 
 
@@ -289,9 +325,19 @@ def _in_words(cells: pl.Series, words: Mapping[str, str]) -> pl.Series:
 
 
 def _folded(stem: str, column: Column, head: pl.DataFrame) -> Shown:
-    sizes = zip(*(head[f"{stem}_{axis}"] for axis in _AXES), strict=True)
+    sizes = zip(
+        *(head[f"{stem}_{axis}"] for axis in _AXES),
+        strict=True,
+    )
     cells = [NOTHING if None in size else "x".join(map(str, size)) for size in sizes]
-    return Shown(stem, stem.replace("_", " "), "", column.doc, cells, is_number=True)
+    return Shown(
+        stem,
+        stem.replace("_", " "),
+        "",
+        column.doc,
+        cells,
+        is_number=True,
+    )
 
 
 def _largest_by_quantity(frame: pl.DataFrame, names: Sequence[str]) -> dict[str, float]:
@@ -299,7 +345,10 @@ def _largest_by_quantity(frame: pl.DataFrame, names: Sequence[str]) -> dict[str,
     largest: dict[str, float] = {}
     for name in names:
         quantity_name = _quantity_of(name)
-        largest[quantity_name] = max(largest.get(quantity_name, 0), largest_of(frame[name]))
+        largest[quantity_name] = max(
+            largest.get(quantity_name, 0),
+            largest_of(frame[name]),
+        )
     return largest
 
 
@@ -308,15 +357,33 @@ def _quantity_of(name: str) -> str:
     return "_".join(word for word in name.split("_") if word not in _SIDES_AND_ENDS)
 
 
-def _one(column: Column, label: str, whole: pl.Series, head: pl.Series, largest: float) -> Shown:
+def _one(
+    column: Column,
+    label: str,
+    whole: pl.Series,
+    head: pl.Series,
+    largest: float,
+) -> Shown:
     """Write a column; `largest` is the largest magnitude of the columns in its unit."""
     if not head.dtype.is_numeric() or column.name in _IDS or column.name.endswith("_id"):
         return Shown(
-            column.name, label, "", column.doc, [_text(v) for v in head], head.dtype.is_numeric()
+            column.name,
+            label,
+            "",
+            column.doc,
+            [_text(v) for v in head],
+            head.dtype.is_numeric(),
         )
     is_moment = column.name in MOMENTS
     if is_moment and largest >= _SINCE_EPOCH_NS:
-        return Shown(column.name, label, "ns", column.doc, [_text(v) for v in head], is_number=True)
+        return Shown(
+            column.name,
+            label,
+            "ns",
+            column.doc,
+            [_text(v) for v in head],
+            is_number=True,
+        )
     scale = Scale(1e6, "ms") if is_moment else scale_of(column, largest)
     decimals = (
         0
@@ -324,7 +391,11 @@ def _one(column: Column, label: str, whole: pl.Series, head: pl.Series, largest:
         else decimals_for(scale, largest / scale.divisor)
     )
     cells = [
-        number(v if v is None or scale.divisor == 1 else v / scale.divisor, decimals) for v in head
+        number(
+            v if v is None or scale.divisor == 1 else v / scale.divisor,
+            decimals,
+        )
+        for v in head
     ]
     return Shown(column.name, label, scale.symbol, column.doc, cells, True, scale.divisor, decimals)
 

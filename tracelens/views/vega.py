@@ -73,7 +73,10 @@ def _bundle() -> str:
     )
     with suppress(OSError, TypeError, subprocess.SubprocessError):
         done = subprocess.run(  # noqa: S603 - Python, with the words above
-            [sys.executable, "-c", code], stdin=subprocess.DEVNULL, capture_output=True, check=True
+            [sys.executable, "-c", code],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            check=True,
         )
         return done.stdout.decode()
     import vl_convert  # noqa: PLC0415 - 84 MB that a kept script does without

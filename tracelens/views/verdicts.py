@@ -33,7 +33,12 @@ def list_cards(verdict: Section, processes: Collection[int] = ()) -> list[dict[s
     rows = {row["rank"]: row for row in frame.iter_rows(named=True)}
     texts = []
     for rank, row in rows.items():
-        evidence = "; ".join(filter(None, (row["evidence"], row.get("caveat"))))
+        evidence = "; ".join(
+            filter(
+                None,
+                (row["evidence"], row.get("caveat")),
+            )
+        )
         words = _words(row, is_process=rank in processes)
         texts.append((rank, f"{row['bound']}\n{words}\n{evidence}"))
     cards = []
@@ -58,6 +63,9 @@ def _words(row: dict[str, Any], *, is_process: bool) -> str:
 
     A row of `job` has its bound's share in `value`.
     """
-    share = row.get("bound_frac", row["value"] if row["unit"] == "1" else None)
+    share = row.get(
+        "bound_frac",
+        row["value"] if row["unit"] == "1" else None,
+    )
     parts = row["bound"], share, row.get("second"), row.get("second_frac")
     return bound_words(*parts, is_process=is_process)

@@ -29,7 +29,10 @@ def is_main_thread() -> bool:
     return threading.current_thread() is threading.main_thread()
 
 
-def at_end(finish: Callable[[], None], in_child: Callable[[], None]) -> Callable[[], None]:
+def at_end(
+    finish: Callable[[], None],
+    in_child: Callable[[], None],
+) -> Callable[[], None]:
     """Call `finish` when this process exits, raises or is terminated.
 
     Interrupts and exceptions lead to an exit by themselves. SIGTERM does not: unless the program
@@ -61,7 +64,10 @@ def at_end(finish: Callable[[], None], in_child: Callable[[], None]) -> Callable
     util.Finalize(None, finish_here, exitpriority=0)
     os.register_at_fork(after_in_child=forked)
     if is_main_thread() and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
-        signal.signal(signal.SIGTERM, lambda number, _frame: _terminate(number, finish_here))
+        signal.signal(
+            signal.SIGTERM,
+            lambda number, _frame: _terminate(number, finish_here),
+        )
     return forget
 
 
@@ -89,7 +95,9 @@ def before_fork(call: Callable[[], None]) -> Callable[[], None]:
 
 
 def later(
-    seconds: float, call: Callable[[], None], is_busy: Callable[[], bool]
+    seconds: float,
+    call: Callable[[], None],
+    is_busy: Callable[[], bool],
 ) -> Callable[[], None]:
     """Call the function in the main thread after some time, once that thread is idle.
 
@@ -158,7 +166,10 @@ def held_interrupts() -> Iterator[None]:
     if old is None or old is signal.SIG_IGN:
         yield
         return
-    signal.signal(signal.SIGINT, lambda number, frame: held.append((number, frame)))
+    signal.signal(
+        signal.SIGINT,
+        lambda number, frame: held.append((number, frame)),
+    )
     try:
         yield
     finally:

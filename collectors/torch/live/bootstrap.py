@@ -53,7 +53,10 @@ def begin() -> None:
         return
     status = StatusFile(settings.folder)
     status.write()
-    sys.meta_path.insert(0, AfterImport("torch", lambda: _torch_is_here(settings, status)))
+    sys.meta_path.insert(
+        0,
+        AfterImport("torch", lambda: _torch_is_here(settings, status)),
+    )
 
 
 def is_helper(words: Sequence[str]) -> bool:
@@ -126,7 +129,10 @@ class AfterImport(importlib.abc.MetaPathFinder):
             sys.meta_path.remove(self)
 
     def find_spec(
-        self, fullname: str, _path: Sequence[str] | None, _target: ModuleType | None = None
+        self,
+        fullname: str,
+        _path: Sequence[str] | None,
+        _target: ModuleType | None = None,
     ) -> importlib.machinery.ModuleSpec | None:
         """Return the module's own spec; its loader calls the function after running the module."""
         if fullname != self.name:

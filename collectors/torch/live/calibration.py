@@ -19,9 +19,21 @@ def main() -> None:
     device = "cuda" if torch.cuda.is_available() else "cpu"
     torch.set_num_threads(1)  # with several threads, work of one would hide the delay of another
     torch.manual_seed(0)
-    blocks = [(nn.Linear(_WIDTH, _WIDTH), nn.LayerNorm(_WIDTH), nn.GELU()) for _ in range(_LAYERS)]
+    blocks = [
+        (
+            nn.Linear(_WIDTH, _WIDTH),
+            nn.LayerNorm(_WIDTH),
+            nn.GELU(),
+        )
+        for _ in range(_LAYERS)
+    ]
     model = nn.Sequential(*(part for block in blocks for part in block)).to(device)
-    optimizer = torch.optim.SGD(model.parameters(), lr=1e-3, momentum=0.9, foreach=False)
+    optimizer = torch.optim.SGD(
+        model.parameters(),
+        lr=1e-3,
+        momentum=0.9,
+        foreach=False,
+    )
     x = torch.randn(_BATCH, _WIDTH, device=device)
     for _ in range(STEPS):
         optimizer.zero_grad()

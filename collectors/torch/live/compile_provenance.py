@@ -74,7 +74,8 @@ class Recorder:
         torch before 2.8 has no hook for this; then only a note is recorded.
         """
         original = next(
-            (hook_function for home in HOMES if (hook_function := _attribute(home, HOOK))), None
+            (hook_function for home in HOMES if (hook_function := _attribute(home, HOOK))),
+            None,
         )
         if original is None:
             self.notes.append(
@@ -108,7 +109,12 @@ class Recorder:
             for name in ASKING:
                 module = importlib.import_module(name)
                 self._set(
-                    module, "config", _Over(module.config, trace=_Over(config.trace, enabled=True))
+                    module,
+                    "config",
+                    _Over(
+                        module.config,
+                        trace=_Over(config.trace, enabled=True),
+                    ),
                 )
         graph = output.CompiledFxGraph
         self._set(graph, "__init__", self._compiled(graph.__init__))
@@ -170,7 +176,11 @@ class Recorder:
 
     def _hook(self, original: Any, hears_all: bool) -> Any:
         def hook(
-            node_schedule: Any, kernel_name: str, is_extern: bool = False, *more: Any, **named: Any
+            node_schedule: Any,
+            kernel_name: str,
+            is_extern: bool = False,
+            *more: Any,
+            **named: Any,
         ) -> Any:
             if hears_all or not is_extern:
                 self._note(node_schedule, kernel_name, is_extern)
@@ -326,7 +336,8 @@ def clean_path(source: str) -> str:
     """
     path = _ROOT.sub("", source)
     path = _ITEM.sub(
-        lambda match: "." + (match[1] if match[1] is not None else match[2]), "." + path
+        lambda match: "." + (match[1] if match[1] is not None else match[2]),
+        "." + path,
     )
     return ".".join(
         part for part in path.split(".") if part and part not in {"_orig_mod", "_modules"}

@@ -105,7 +105,13 @@ class Recorder:
             ):
                 self._size, self._model = size, module
                 self._inputs = tuple(
-                    (tuple(i.shape), i.stride(), i.dtype, i.device) for i in inputs
+                    (
+                        tuple(i.shape),
+                        i.stride(),
+                        i.dtype,
+                        i.device,
+                    )
+                    for i in inputs
                 )
                 self._observe()
         self._depth += 1
@@ -136,7 +142,10 @@ def graph_of(model: Any, inputs: Any, observer: Observer | None = None) -> dict[
         ("fx", "torch.fx", lambda: _traced(model)),
     ]
     if observer is not None and not model.training:
-        ways.insert(1, ("observer", "ExecutionTraceObserver", lambda: observer.read(inputs)))
+        ways.insert(
+            1,
+            ("observer", "ExecutionTraceObserver", lambda: observer.read(inputs)),
+        )
     rows: list[dict[str, Any]] = []
     notes = []
     source = ""
@@ -212,7 +221,10 @@ def _is_first_result(node: Any) -> bool:
     return (
         _target(node) == "getitem"
         and node.args[1] == 0
-        and isinstance(node.args[0].meta.get("val"), (tuple, list))
+        and isinstance(
+            node.args[0].meta.get("val"),
+            (tuple, list),
+        )
     )
 
 
@@ -241,7 +253,8 @@ def _arguments(node: Any, same: dict[str, str]) -> tuple[list[str | None], list[
     if schema is not None:
         values += [
             node.kwargs.get(
-                parameter.name, parameter.default_value if parameter.has_default_value() else None
+                parameter.name,
+                parameter.default_value if parameter.has_default_value() else None,
             )
             for parameter in schema.arguments[len(values) :]
         ]
@@ -274,7 +287,12 @@ def _traced(model: Any) -> list[dict[str, Any]]:
         else:
             op = _called(getattr(node.target, "__name__", str(node.target)))
         rows.append(
-            graph_row(node.name, op, [i.name for i in node.all_input_nodes], [])
+            graph_row(
+                node.name,
+                op,
+                [i.name for i in node.all_input_nodes],
+                [],
+            )
             | {
                 "is_output": any(user.op == "output" for user in node.users),
                 "module_path": path,

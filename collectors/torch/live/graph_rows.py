@@ -14,7 +14,12 @@ _WORDS = ("none", "tanh")
 """The approximations of GELU. No other text is kept, because it may be a secret."""
 
 
-def graph_row(node: str, op: str, inputs: list[str | None], arguments: list[Any]) -> dict[str, Any]:
+def graph_row(
+    node: str,
+    op: str,
+    inputs: list[str | None],
+    arguments: list[Any],
+) -> dict[str, Any]:
     """Return a row of the graph. Columns that depend on the node's result are None."""
     return {
         "node": node,

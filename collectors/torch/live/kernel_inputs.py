@@ -100,9 +100,17 @@ def _of_kernel(node_schedule: list[Any]) -> Inputs:
         for out in written
         if any(not user.is_weak and user.get_name() not in own_names for user in out.users)
     ]
-    buffers = [*of_templates, *(_buffer(graph, name) for name in (*read, *results))]
+    buffers = [
+        *of_templates,
+        *(_buffer(graph, name) for name in (*read, *results)),
+    ]
     tensors = [
-        (_sizes(buffer.get_size()), _word(buffer.get_dtype()), _sizes(buffer.get_stride()), None)
+        (
+            _sizes(buffer.get_size()),
+            _word(buffer.get_dtype()),
+            _sizes(buffer.get_stride()),
+            None,
+        )
         for buffer in buffers
     ]
     if not tensors:

@@ -70,7 +70,10 @@ class LineSampler:
         sampled = threading.get_ident()
         self._ask_for_lock(is_alone=_is_alone(sampled, sys._current_frames()))
         threading.Thread(
-            target=self._run, name=f"{_OWN_THREADS}lines", args=(sampled,), daemon=True
+            target=self._run,
+            name=f"{_OWN_THREADS}lines",
+            args=(sampled,),
+            daemon=True,
         ).start()
 
     def stop(self) -> None:
@@ -136,12 +139,19 @@ class LineSampler:
 
     def _frames(self, stack: list[tuple[CodeType, int]]) -> list[tuple[int, int]]:
         return [
-            (self._name(code.co_filename, code.co_name), _line(code, offset))
+            (
+                self._name(code.co_filename, code.co_name),
+                _line(code, offset),
+            )
             for code, offset in stack
         ]
 
     def _name(self, path: str, function: str) -> int:
-        name = (path.replace("\\", "/").rpartition("/")[2], function, _is_own(_whole(path)))
+        name = (
+            path.replace("\\", "/").rpartition("/")[2],
+            function,
+            _is_own(_whole(path)),
+        )
         return self._names.setdefault(name, len(self._names))
 
 
@@ -234,7 +244,10 @@ def _place(frame: Any) -> _Place:
 def _whole(path: str) -> str:
     """Put the folder from which Python imports before a file's path; the profiler drops it."""
     whole = (Path(folder, path) for folder in sys.path)
-    return next((str(file) for file in whole if file.is_file()), path)
+    return next(
+        (str(file) for file in whole if file.is_file()),
+        path,
+    )
 
 
 @functools.cache

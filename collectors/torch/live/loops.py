@@ -38,7 +38,13 @@ class _Mark:
 
     __slots__ = ("at", "began", "depth", "owner")
 
-    def __init__(self, owner: Loops, depth: int, at: int, began: int | None = None) -> None:
+    def __init__(
+        self,
+        owner: Loops,
+        depth: int,
+        at: int,
+        began: int | None = None,
+    ) -> None:
         self.owner, self.depth, self.at, self.began = owner, depth, at, began
 
     def __call__(self, *_: object) -> None:

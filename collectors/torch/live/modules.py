@@ -34,7 +34,11 @@ def describe_modules(seen: dict[str, int], main: Any = None) -> dict[str, Any]:
     layers = {
         paths[pointer]: _facts(alive[pointer]) for pointer in seen.values() if pointer in paths
     }
-    return {"module_paths": named, "layers": layers, "n_modules_unnamed": len(seen) - len(named)}
+    return {
+        "module_paths": named,
+        "layers": layers,
+        "n_modules_unnamed": len(seen) - len(named),
+    }
 
 
 def numbered_modules(profiler: Any, trace: Path) -> Iterator[tuple[str, int]]:
@@ -99,7 +103,11 @@ def _kinds(kind: type) -> Iterator[type]:
         yield from _kinds(subclass)
 
 
-def _paths(alive: dict[int, Any], main: Any, called: set[int]) -> dict[int, str]:
+def _paths(
+    alive: dict[int, Any],
+    main: Any,
+    called: set[int],
+) -> dict[int, str]:
     """Return the path of every module below a root.
 
     The main root is the given one, else the one with most modules that ran.
@@ -113,7 +121,13 @@ def _paths(alive: dict[int, Any], main: Any, called: set[int]) -> dict[int, str]
     roots = [module for address, module in alive.items() if address not in inner]
     trees = [(root, dict(_walk(root))) for root in roots]
     trees = [(root, tree) for root, tree in trees if called & set(tree)]
-    trees.sort(key=lambda pair: (id(main) in pair[1], len(called & set(pair[1]))), reverse=True)
+    trees.sort(
+        key=lambda pair: (
+            id(main) in pair[1],
+            len(called & set(pair[1])),
+        ),
+        reverse=True,
+    )
     paths: dict[int, str] = {}
     taken: set[str] = set()
     for place, (root, tree) in enumerate(trees):

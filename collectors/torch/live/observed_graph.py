@@ -54,11 +54,17 @@ class Observer:
             nodes = json.loads(self._file.read_text(encoding="utf-8"))["nodes"]
         finally:
             self._folder.cleanup()
-        rows = _observed(nodes, [list(shape) for shape, *_ in inputs])
+        rows = _observed(
+            nodes,
+            [list(shape) for shape, *_ in inputs],
+        )
         return [row | {"op": NAMES.get(row["op"], row["op"])} for row in rows]
 
 
-def _observed(nodes: list[dict[str, Any]], shapes: list[list[int]]) -> list[dict[str, Any]]:
+def _observed(
+    nodes: list[dict[str, Any]],
+    shapes: list[list[int]],
+) -> list[dict[str, Any]]:
     """Return rows of the graph from an observer's nodes: outermost operators in order.
 
     The observer reuses the id of a freed tensor, so an id means the tensor last written under it. A
@@ -109,13 +115,23 @@ class _ObservedGraph:
             return
         self.read.update(name for name in names if name)
         first_result, *facts = results[0]
-        name = _add(self.rows, bare_name(node["name"]), names, arguments, facts)
+        name = _add(
+            self.rows,
+            bare_name(node["name"]),
+            names,
+            arguments,
+            facts,
+        )
         tensors = [value for value, _, kind, _ in inputs if kind.startswith(_TENSOR)]
         if tensors and _is_view(first_result, tensors[0]):
             self.rows[-1]["alias_of"] = names[0]
         self._writers.update((value[0], name) for value, *_ in results)
 
-    def _name_of(self, value: list[Any], facts: tuple[Any, ...]) -> str | None:
+    def _name_of(
+        self,
+        value: list[Any],
+        facts: tuple[Any, ...],
+    ) -> str | None:
         """Return the row that wrote a tensor; an input or a parameter gets its row here."""
         tensor_id, shape = value[0], facts[0]
         if tensor_id not in self._writers and value[-1]:
@@ -148,7 +164,10 @@ def _values(described: dict[str, Any]) -> list[tuple[Any, Any, str, Any]]:
     return rows
 
 
-def _is_inside(node: dict[str, Any], by_id: dict[int, dict[str, Any]]) -> bool:
+def _is_inside(
+    node: dict[str, Any],
+    by_id: dict[int, dict[str, Any]],
+) -> bool:
     above = by_id.get(node["ctrl_deps"])
     while above is not None and above["id"] != above["ctrl_deps"]:
         if above["name"].startswith("aten::"):
@@ -158,7 +177,11 @@ def _is_inside(node: dict[str, Any], by_id: dict[int, dict[str, Any]]) -> bool:
 
 
 def _add(
-    rows: list[dict[str, Any]], op: str, names: list[Any], arguments: list[Any], about: Any
+    rows: list[dict[str, Any]],
+    op: str,
+    names: list[Any],
+    arguments: list[Any],
+    about: Any,
 ) -> str:
     """Add a row; return its name."""
     shape, kind, strides = about

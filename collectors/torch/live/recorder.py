@@ -91,7 +91,11 @@ class Recorder:
         if self.settings.window_s is not None and not is_child:
             start, length = self.settings.window_s
             self._undo.append(
-                later(start, lambda: self._begin(length), self._own_calls.are_to_wait)
+                later(
+                    start,
+                    lambda: self._begin(length),
+                    self._own_calls.are_to_wait,
+                )
             )
         elif self.settings.opening and not is_child and is_main_thread():
             self._undo += self._opening.begin()
@@ -342,7 +346,12 @@ class Recorder:
         self.finder.remove()
         if self.times.began_ns is not None and self.finder.source in BEGIN_STEPS:
             # The last step ends with the program. It counts, but its time says nothing.
-            self.times.end(self.n, self._state(), is_after=self._is_done, note=", to the end")
+            self.times.end(
+                self.n,
+                self._state(),
+                is_after=self._is_done,
+                note=", to the end",
+            )
             self.n += 1
         self._end()
         self._light.drop()

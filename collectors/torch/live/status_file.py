@@ -79,4 +79,7 @@ class StatusFile:
         """Write the facts; a reader sees either the old file or the new one."""
         self.facts |= {"rank": own_rank(), "node": own_node()}
         with suppress(OSError):
-            write_whole(Path(f"{self.stem}{SUFFIX}"), json.dumps(self.facts).encode())
+            write_whole(
+                Path(f"{self.stem}{SUFFIX}"),
+                json.dumps(self.facts).encode(),
+            )

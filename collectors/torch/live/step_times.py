@@ -88,7 +88,14 @@ class StepTimes:
         self._began = Moment.now() if state == PLAIN else None
         self.began_ns = time.perf_counter_ns()
 
-    def end(self, step: int, state: str, *, is_after: bool, note: str = "") -> None:
+    def end(
+        self,
+        step: int,
+        state: str,
+        *,
+        is_after: bool,
+        note: str = "",
+    ) -> None:
         """Note that the step ends. The profiler's state may have changed since it began."""
         now = time.perf_counter_ns()
         if self.began_ns is None:
@@ -242,7 +249,10 @@ def _longer(durations: Sequence[float], usual: Sequence[Sequence[float]]) -> lis
 
     `usual` are lists of steps; each has a median.
     """
-    most_ns = max((median(part) for part in usual if part), default=0)
+    most_ns = max(
+        (median(part) for part in usual if part),
+        default=0,
+    )
     return [ns for ns in durations if ns > _LONG * most_ns]
 
 

@@ -86,7 +86,10 @@ class Turns:
         if loop is None:
             return [0]
         turned = enumerate(self._turned)
-        return [0, *(i for i, turn in turned if turn and turn.is_around(loop))]
+        return [
+            0,
+            *(i for i, turn in turned if turn and turn.is_around(loop)),
+        ]
 
     def is_once(self, module: Any, main: Any) -> bool:
         """Return whether the last call, of `module`, begins a turn that calls `main` several times.
@@ -97,7 +100,10 @@ class Turns:
         places = [n for n, called in enumerate(before) if called is module]
         turn = before[places[-1] + 1 :] if places else []
         n = sum(called is main for called in turn)
-        is_again = n > 1 and _are_same(turn, before[: places[-1]][-len(turn) :])
+        is_again = n > 1 and _are_same(
+            turn,
+            before[: places[-1]][-len(turn) :],
+        )
         if is_again:
             self._n_in_turn = max(Counter(map(id, turn)).values())
         return is_again

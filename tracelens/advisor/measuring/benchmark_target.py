@@ -41,14 +41,22 @@ class Subject(Struct, frozen=True):
 
     @classmethod
     def of(
-        cls, torch: Any, model: Any, inputs: Any, configuration: str, mode: str | None
+        cls,
+        torch: Any,
+        model: Any,
+        inputs: Any,
+        configuration: str,
+        mode: str | None,
     ) -> "Subject":
         """Return the model on its device; one run finds its layers.
 
         Modules to be compiled are compiled in their first run.
         """
         if configuration == "custom":
-            device = next((p.device for p in model.parameters()), torch.device("cpu"))
+            device = next(
+                (p.device for p in model.parameters()),
+                torch.device("cpu"),
+            )
         else:
             device = torch.device("cuda" if DEVICES[configuration] == "gpu" else "cpu")
 
@@ -92,7 +100,10 @@ class Subject(Struct, frozen=True):
 
     def compile(self, module: Any) -> None:
         """Compile the module as one region, in the subject's mode."""
-        compile_module(module, **({} if self.mode in {None, "default"} else {"mode": self.mode}))
+        compile_module(
+            module,
+            **({} if self.mode in {None, "default"} else {"mode": self.mode}),
+        )
 
     def run(self, *, by_layer: bool = False) -> None:
         """Run one forward pass."""
@@ -124,7 +135,10 @@ class Subject(Struct, frozen=True):
             }
             for number, (path, module) in enumerate(self.modules.items())
         ]
-        return pl.DataFrame(rows, schema=TABLES["layers"].without("rank").schema)
+        return pl.DataFrame(
+            rows,
+            schema=TABLES["layers"].without("rank").schema,
+        )
 
 
 def is_timed(module: Any) -> bool:
@@ -135,7 +149,10 @@ def is_timed(module: Any) -> bool:
     return next(module.children(), None) is None or type(module).__name__ == "MultiheadAttention"
 
 
-def clocked(run: Callable[[], Any], wait: Callable[[], None]) -> int:
+def clocked(
+    run: Callable[[], Any],
+    wait: Callable[[], None],
+) -> int:
     """Return the nanoseconds that `run` takes, from an idle device until it is idle again.
 
     `wait` waits for the device.
@@ -149,7 +166,9 @@ def clocked(run: Callable[[], Any], wait: Callable[[], None]) -> int:
 
 @contextmanager
 def around(
-    modules: Mapping[str, Any], begin: Callable[[str], Any], end: Callable[[str], Any] | None = None
+    modules: Mapping[str, Any],
+    begin: Callable[[str], Any],
+    end: Callable[[str], Any] | None = None,
 ) -> Iterator[None]:
     """Call `begin(path)` before and `end(path)` after every forward pass of the modules.
 

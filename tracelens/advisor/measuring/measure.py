@@ -80,7 +80,10 @@ def measure(
         kind=KIND,
         source=SourceFile(name, KIND, 0, ""),
         tables={
-            "timings": pl.DataFrame(rows, schema=TABLES["timings"].without("rank").schema),
+            "timings": pl.DataFrame(
+                rows,
+                schema=TABLES["timings"].without("rank").schema,
+            ),
             "layers": layers,
         },
         producer="tracelens.measure",
@@ -112,7 +115,11 @@ def _chosen(torch: Any, wanted: Sequence[str] | None) -> tuple[str, ...]:
     return tuple(dict.fromkeys(wanted))
 
 
-def _check(wanted: Sequence[str], known: Sequence[str], what: str) -> None:
+def _check(
+    wanted: Sequence[str],
+    known: Sequence[str],
+    what: str,
+) -> None:
     strange = [name for name in wanted if name not in known]
     if strange or not wanted or isinstance(wanted, str):
         named = wanted if isinstance(wanted, str) else ", ".join(strange) or "none"
@@ -132,7 +139,10 @@ class _Turns(Struct):
 
 
 def _rounds(
-    subject: Subject, chosen: Sequence[Variant], protocol: Protocol, turns: _Turns
+    subject: Subject,
+    chosen: Sequence[Variant],
+    protocol: Protocol,
+    turns: _Turns,
 ) -> Iterator[dict[str, Any]]:
     """Yield rows of every round.
 

@@ -38,7 +38,11 @@ def eager_prefixes(
 
 
 def _stopped(
-    module: Any, nth: int, before: bool, run: Callable[[], Any], wait: Callable[[], None]
+    module: Any,
+    nth: int,
+    before: bool,
+    run: Callable[[], Any],
+    wait: Callable[[], None],
 ) -> int:
     """Return nanoseconds of a run that ends before, or after, the nth call of the module."""
     left = nth
@@ -61,7 +65,9 @@ def _stopped(
 
 
 def compiled_prefixes(
-    torch: Any, model: Any, compile_region: Callable[[Any], None]
+    torch: Any,
+    model: Any,
+    compile_region: Callable[[Any], None],
 ) -> tuple[list[Any], list[str]]:
     """Return modules that compute only the first n layers, and the path of each nth layer.
 

@@ -70,7 +70,10 @@ class Variant(Struct, frozen=True):
 
 
 def variants(
-    subject: Subject, methods: Sequence[str], protocol: Protocol, diagnostics: Diagnostics
+    subject: Subject,
+    methods: Sequence[str],
+    protocol: Protocol,
+    diagnostics: Diagnostics,
 ) -> list[Variant]:
     """Return the variants of the methods that the configuration allows.
 
@@ -129,7 +132,11 @@ def variants(
 
 
 def _round(
-    subject: Subject, execute: Execute, synchronized: bool, profiled: bool, n: int
+    subject: Subject,
+    execute: Execute,
+    synchronized: bool,
+    profiled: bool,
+    n: int,
 ) -> list[Found]:
     with _profiler(subject.torch) if profiled else nullcontext():
         return list(execute(subject, synchronized, n))
@@ -153,7 +160,11 @@ def _plain(subject: Subject, synchronized: bool, n: int) -> Iterator[Found]:
     """
     waits: AbstractContextManager[None] = nullcontext()
     if synchronized:
-        waits = around(subject.timed, lambda _: subject.wait(), lambda _: subject.wait())
+        waits = around(
+            subject.timed,
+            lambda _: subject.wait(),
+            lambda _: subject.wait(),
+        )
     with waits:
         for _ in range(n):
             yield {(None, None): clocked(partial(subject.run, by_layer=synchronized), subject.wait)}
@@ -180,7 +191,10 @@ def _timed(subject: Subject, synchronized: bool, n: int) -> Iterator[Found]:
     with around(subject.timed, begin, end):
         for _ in range(n):
             durations.clear()
-            yield _with_sum(clocked(partial(subject.run, by_layer=True), subject.wait), durations)
+            yield _with_sum(
+                clocked(partial(subject.run, by_layer=True), subject.wait),
+                durations,
+            )
 
 
 class EventTimers:
@@ -204,7 +218,15 @@ class EventTimers:
         self._torch.cuda.synchronize()
         times = {
             path: round(
-                sum(a.elapsed_time(b) for a, b in zip(events[::2], events[1::2], strict=True)) * 1e6
+                sum(
+                    a.elapsed_time(b)
+                    for a, b in zip(
+                        events[::2],
+                        events[1::2],
+                        strict=True,
+                    )
+                )
+                * 1e6
             )
             for path, events in self._events.items()
         }
@@ -228,7 +250,10 @@ def _events(subject: Subject, n: int) -> list[Found]:
 
 def _with_sum(total: int, durations: Mapping[str, int]) -> Found:
     each: Found = {(path, None): duration for path, duration in durations.items()}
-    return {(None, None): total, (None, "arr_sum"): sum(durations.values())} | each
+    return {
+        (None, None): total,
+        (None, "arr_sum"): sum(durations.values()),
+    } | each
 
 
 def _profiled_sums(subject: Subject, n: int) -> list[Found]:
@@ -241,7 +266,11 @@ def _profiled_sums(subject: Subject, n: int) -> list[Found]:
 
     with (
         _profiler(subject.torch) as profile,
-        around(subject.timed, begin, lambda path: entered.pop(path).__exit__(None, None, None)),
+        around(
+            subject.timed,
+            begin,
+            lambda path: entered.pop(path).__exit__(None, None, None),
+        ),
     ):
         for _ in range(n):
             with mark(_EXECUTION):
@@ -266,7 +295,8 @@ def sums_of_executions(events: Iterable[Any]) -> list[dict[str | None, dict[str,
     CUDA_total sums the outermost ops and annotations.
     """
     executions = sorted(
-        (e for e in events if e.name == _EXECUTION), key=lambda e: e.time_range.start
+        (e for e in events if e.name == _EXECUTION),
+        key=lambda e: e.time_range.start,
     )
     sums_by_execution = []
     for execution in executions:
@@ -313,7 +343,12 @@ def _subtraction(subject: Subject) -> Callable[[int], list[Found]]:
         cut, calls = compiled_prefixes(subject.torch, subject.plain(), subject.compile)
         arguments, keywords = subject.inputs
         prefixes = [
-            partial(clocked, partial(one, *arguments, **keywords), subject.wait) for one in cut
+            partial(
+                clocked,
+                partial(one, *arguments, **keywords),
+                subject.wait,
+            )
+            for one in cut
         ]
     else:
         prefixes = eager_prefixes(subject.modules, calls, subject.run, subject.wait)

@@ -27,7 +27,11 @@ _SUMMARIES = {
     "timings": "Measure how long a model's layers take, by several methods.",
 }
 """Lines of `collect --help` for commands whose own first line is too long for it."""
-_NAMES = [*_OWN, *(name for name in NAMES if name not in _OWN), *_OTHERS]
+_NAMES = [
+    *_OWN,
+    *(name for name in NAMES if name not in _OWN),
+    *_OTHERS,
+]
 
 
 @cache

@@ -100,10 +100,19 @@ def collect_gdb(  # noqa: PLR0913 - one parameter an option
         limits = collector.Limits(hits, skip, where_frame, timeout)
         return {"breaks": _symbols(break_, preset), "limits": limits, "gdb": gdb}
 
-    read_or_run(context, files, Request(out, force, rank), _OF_A_COMMAND, options)
+    read_or_run(
+        context,
+        files,
+        Request(out, force, rank),
+        _OF_A_COMMAND,
+        options,
+    )
 
 
-def _symbols(breaks: list[str] | None, presets: list[str] | None) -> list[str]:
+def _symbols(
+    breaks: list[str] | None,
+    presets: list[str] | None,
+) -> list[str]:
     """Return the functions to stop at. Raises UsageError for an unknown preset."""
     unknown = [name for name in presets or [] if name not in collector.PRESETS]
     if unknown:

@@ -251,7 +251,15 @@ def write_files(paths: list[Path], kind: str | None, request: Request) -> None:
     limit = None if request.max_memory is None else bytes_of(request.max_memory)
     options = Options(request.events, request.step)
     enough = request.force, request.min_ranks, request.force_mix
-    job = Job(paths, shown(target), kind, request.ranks or (), options, *enough, limit)
+    job = Job(
+        paths,
+        shown(target),
+        kind,
+        request.ranks or (),
+        options,
+        *enough,
+        limit,
+    )
     engine = _engine(target, request, limit)
     with progress(f"reading {', '.join(path.name for path in paths)}"):
         trace, failed = collect_job(job, engine, tell)

@@ -88,7 +88,12 @@ def collect_timings(  # noqa: PLR0913 - one parameter an option
         model, inputs = _made(make, subject)
         planned = apply_plan(model, chosen_plan, **mode), inputs
     with progress(f"measuring {subject}"), _users_code(f"{subject}: fails while it is measured"):
-        trace = measure(*_made(make, subject), method or METHODS, configuration, protocol)
+        trace = measure(
+            *_made(make, subject),
+            method or METHODS,
+            configuration,
+            protocol,
+        )
         if planned is not None and chosen_plan is not None:
             custom = measure(*planned, ("e2e",), (PLANNED,), protocol)
             custom.manifest.sources[0]["settings"]["plan"] = dict(chosen_plan.made_from)
@@ -174,7 +179,10 @@ def _users_code(what: str) -> Iterator[None]:
 
 
 def _leave(
-    ended: SystemExit, subject: str, processes: set[int], threads: set[threading.Thread]
+    ended: SystemExit,
+    subject: str,
+    processes: set[int],
+    threads: set[threading.Thread],
 ) -> None:
     """End processes and threads that the user's code left running.
 

@@ -76,12 +76,20 @@ def judgeable_ranks(trace: Trace) -> list[int]:
     inferred = {*phases["rank"]} - {*trained}
     if not inferred:
         return []
-    shaped = trace.select("spans", "rank", where=pl.col("input_shapes").is_not_null())
+    shaped = trace.select(
+        "spans",
+        "rank",
+        where=pl.col("input_shapes").is_not_null(),
+    )
     return sorted(inferred.intersection(shaped["rank"].unique()))
 
 
 def advise_rank(
-    trace: Trace, rank: int, others: Sequence[Trace] = (), *, z3: bool | None = None
+    trace: Trace,
+    rank: int,
+    others: Sequence[Trace] = (),
+    *,
+    z3: bool | None = None,
 ) -> Advice:
     """Return the cheapest legal calls for the graph that a rank ran.
 
@@ -100,14 +108,28 @@ def advise_rank(
         # A sequence takes as long as its launches or its kernels, whichever takes longer. This is
         # no sum over calls, so the search gives a bound: no sequence takes less than half of the
         # least sum of both, nor less than the least kernel time.
-        other = advise_calls(calls, replace(search, launch_ns=each, _found={}))
+        other = advise_calls(
+            calls,
+            replace(search, launch_ns=each, _found={}),
+        )
         search.statistics.is_bound = True
         parts = other if _longest_ns(other, each) < longest else parts
     seconds = time.perf_counter() - began
-    return Advice(calls, parts, search, "z3" if uses_z3 else "enumeration", seconds, each)
+    return Advice(
+        calls,
+        parts,
+        search,
+        "z3" if uses_z3 else "enumeration",
+        seconds,
+        each,
+    )
 
 
-def advise_greedily(trace: Trace, rank: int, others: Sequence[Trace] = ()) -> Advice:
+def advise_greedily(
+    trace: Trace,
+    rank: int,
+    others: Sequence[Trace] = (),
+) -> Advice:
     """Return a sequence as written by hand: the largest match first, in channels-last.
 
     It shows what the search gains over such a sequence.
@@ -117,7 +139,14 @@ def advise_greedily(trace: Trace, rank: int, others: Sequence[Trace] = ()) -> Ad
     began = time.perf_counter()
     parts = advise_calls(calls, greedy)
     seconds = time.perf_counter() - began
-    return Advice(calls, parts, greedy, GREEDY, seconds, launch_ns(trace, rank))
+    return Advice(
+        calls,
+        parts,
+        greedy,
+        GREEDY,
+        seconds,
+        launch_ns(trace, rank),
+    )
 
 
 def _calls_and_costs(trace: Trace, rank: int, others: Sequence[Trace]) -> tuple[Calls, Costs]:
@@ -159,7 +188,10 @@ def _host_ns(parts: Sequence[Advised], each: float) -> float:
 
 def _longest_ns(parts: Sequence[Advised], each: float) -> float:
     """Return the larger of the calls' total launch time and their total kernel time."""
-    return max(_host_ns(parts, each), sum(call.cost.ns for part in parts for call in part.calls))
+    return max(
+        _host_ns(parts, each),
+        sum(call.cost.ns for part in parts for call in part.calls),
+    )
 
 
 def candidates_of(advice: Advice) -> list[dict[str, str]]:
@@ -178,11 +210,18 @@ def candidates_of(advice: Advice) -> list[dict[str, str]]:
             if match.function is OTHER or match.nodes[0].op in VIEWS or not read:
                 continue
             for layout in LAYOUTS if len(read[0].shape) == 4 else LAYOUTS[:1]:
-                places = places_of(match.nodes, read, (layout,) * len(read))
+                places = places_of(
+                    match.nodes,
+                    read,
+                    (layout,) * len(read),
+                )
                 row = costs.candidate(match.function, match.nodes, layout)
                 if row is None or repr(row) in candidates:
                     continue
-                if enumerate_layouts(match.function.constraints, places | {"view": places["in0"]}):
+                if enumerate_layouts(
+                    match.function.constraints,
+                    places | {"view": places["in0"]},
+                ):
                     candidates[repr(row)] = row
     for node in (n for part in parts for n in part.part.given if len(n.shape) == 4):
         for layout in LAYOUTS:
@@ -208,7 +247,11 @@ def plan_of(advice: Advice, about: dict[str, Any]) -> dict[str, Any]:
         "source": calls.source,
         "solver": advice.solver,
         "inputs": [
-            {"name": n.name, "shape": list(n.shape), "dtype": n.dtype}
+            {
+                "name": n.name,
+                "shape": list(n.shape),
+                "dtype": n.dtype,
+            }
             for n in calls.given.values()
             if n.op == "input"
         ],
@@ -285,6 +328,11 @@ def _size(pair: tuple[Call, Have]) -> tuple[int, int, bool]:
     return len(call.nodes), call.layouts.count(NHWC), call.layout == NHWC
 
 
-def _has(have: Have, name: str, layout: str, nodes: dict[str, Node]) -> bool:
+def _has(
+    have: Have,
+    name: str,
+    layout: str,
+    nodes: dict[str, Node],
+) -> bool:
     layouts = {of for tensor, of in have if tensor == name}
     return layout in layouts or (len(nodes[name].shape) != 4 and bool(layouts))

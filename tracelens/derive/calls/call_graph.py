@@ -95,12 +95,16 @@ def read_calls(trace: Trace, rank: int) -> Calls:
         steps = steps.head(MOST_STEPS)
         chosen = pl.col("step").is_in(steps.implode())
         kernels = kernels.filter(chosen)
-    n_steps = max(len(steps), _n_active(trace) if kernels["step"].null_count() else 1)
+    n_steps = max(
+        len(steps),
+        _n_active(trace) if kernels["step"].null_count() else 1,
+    )
     is_marked = kernels.height <= MOST_KERNELS * n_steps
     rows = one_step(measured_calls(trace, rank, kernels, chosen), n_steps) if is_marked else []
     moves = kernels.filter(pl.col("primitive") == "layout")
     graph = trace.frame("graph").filter(
-        pl.col("rank") == rank, pl.col("source").is_in([EXPORT, OBSERVER])
+        pl.col("rank") == rank,
+        pl.col("source").is_in([EXPORT, OBSERVER]),
     )
     calls = _of_graph(graph, rows) if graph.height else _guessed(rows)
     judged = sum(node.device_ns or 0.0 for node in calls.nodes)
@@ -117,7 +121,10 @@ def read_calls(trace: Trace, rank: int) -> Calls:
 
 def _n_active(trace: Trace) -> int:
     recorded = [source.get("settings", {}).get("n_active") for source in trace.manifest.sources]
-    return next((int(n) for n in recorded if isinstance(n, int) and n > 0), 1)
+    return next(
+        (int(n) for n in recorded if isinstance(n, int) and n > 0),
+        1,
+    )
 
 
 def _guessed(rows: Sequence[dict[str, Any]]) -> Calls:
@@ -138,13 +145,21 @@ def _guessed(rows: Sequence[dict[str, Any]]) -> Calls:
     # A row's shape is that of its input; its result is the input of the next row.
     shapes = {n.inputs[0]: n.shape for n in nodes}
     nodes = [
-        replace(n, shape=shapes.get(n.name, _result_shape(n)), is_output=n.name not in read)
+        replace(
+            n,
+            shape=shapes.get(n.name, _result_shape(n)),
+            is_output=n.name not in read,
+        )
         for n in nodes
     ]
     return Calls(tuple(nodes), given, ADJACENCY)
 
 
-def _reads(node: Node, before: dict[str, Any], row: dict[str, Any]) -> bool:
+def _reads(
+    node: Node,
+    before: dict[str, Any],
+    row: dict[str, Any],
+) -> bool:
     """Return whether a call may read the result of the one before.
 
     It may if both belong to the same or adjoining modules, and their channels agree.
@@ -169,11 +184,18 @@ def _result_shape(node: Node) -> tuple[int, ...]:
     shape.
     """
     if node.weight and len(node.shape) > 1:
-        return (node.shape[0], node.weight[0], *node.shape[2:])
+        return (
+            node.shape[0],
+            node.weight[0],
+            *node.shape[2:],
+        )
     return node.shape
 
 
-def _of_graph(graph: pl.DataFrame, rows: Sequence[dict[str, Any]]) -> Calls:
+def _of_graph(
+    graph: pl.DataFrame,
+    rows: Sequence[dict[str, Any]],
+) -> Calls:
     """Return the graph's nodes in order, each with the measured call of its module and operator.
 
     An observed graph knows no modules: its nodes get the calls of the same operator, shapes and
@@ -191,10 +213,18 @@ def _of_graph(graph: pl.DataFrame, rows: Sequence[dict[str, Any]]) -> Calls:
             given[node.name] = node
         else:
             nodes.append(measured.timed(node))
-    return Calls(tuple(nodes), given, str(graph["source"][0]), str(graph["graph_key"][0]))
+    return Calls(
+        tuple(nodes),
+        given,
+        str(graph["source"][0]),
+        str(graph["graph_key"][0]),
+    )
 
 
-def _node_of(row: dict[str, Any], known: Mapping[str, tuple[int, ...]]) -> Node:
+def _node_of(
+    row: dict[str, Any],
+    known: Mapping[str, tuple[int, ...]],
+) -> Node:
     """Return the node of a row of the graph; `known` has the shapes of earlier nodes by name."""
     shape = tuple(_decoded(row, "shape", list[int]) or ())
     inputs: list[str | None] = _decoded(row, "inputs", list[str | None])
@@ -204,7 +234,11 @@ def _node_of(row: dict[str, Any], known: Mapping[str, tuple[int, ...]]) -> Node:
         op=row["op"],
         inputs=tuple(name for name in inputs if name),
         shape=shape,
-        call=call_key(row["op"], shapes, _decoded(row, "arguments", list[Any])),
+        call=call_key(
+            row["op"],
+            shapes,
+            _decoded(row, "arguments", list[Any]),
+        ),
         dtype=row["dtype"] or "",
         weight=shapes[1] if row["op"] in ("conv2d", "linear") else (),
         module_path=row["module_path"] or "",
@@ -220,7 +254,12 @@ class _MeasuredCalls:
     For an observed graph they are by operator and call.
     """
 
-    def __init__(self, rows: Sequence[dict[str, Any]], *, is_observed: bool) -> None:
+    def __init__(
+        self,
+        rows: Sequence[dict[str, Any]],
+        *,
+        is_observed: bool,
+    ) -> None:
         self.is_observed = is_observed
         self.waiting: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
         for row in rows:
@@ -235,7 +274,11 @@ class _MeasuredCalls:
         if calls:
             first = calls.pop(0)
             times = {name: first[name] for name in ("device_ns", "transform_ns")}
-            return replace(node, **times, module_path=node.module_path or first["module_path"])
+            return replace(
+                node,
+                **times,
+                module_path=node.module_path or first["module_path"],
+            )
         return replace(node, device_ns=0.0) if node.op in VIEWS else node
 
     def _fitting(self, node: Node) -> list[dict[str, Any]]:

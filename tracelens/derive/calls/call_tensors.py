@@ -14,7 +14,9 @@ from tracelens.derive.calls.op_catalog import CONV, LINEAR
 
 
 def places_of(
-    covered: Sequence[Node], inputs: Sequence[Node], layouts: Sequence[str]
+    covered: Sequence[Node],
+    inputs: Sequence[Node],
+    layouts: Sequence[str],
 ) -> dict[str, Facts]:
     """Return the tensors of a call by place; weights have the layout of the input."""
     given = list(zip(inputs, layouts, strict=True))
@@ -31,7 +33,10 @@ def places_of(
             _facts(weight, layouts[0] if layouts else NCHW) if weight else places["in0"]
         )
     if covered[0].op == CONV:
-        places["window"] = Facts(_window(covered[0]), (1, 1, 1, 1))
+        places["window"] = Facts(
+            _window(covered[0]),
+            (1, 1, 1, 1),
+        )
     out = _facts(covered[-1].shape, None)
     if out.shape[1:] == (1, 1, 1):  # a tensor of one dimension has only one layout
         out = _facts(covered[-1].shape, NCHW)
@@ -47,7 +52,11 @@ def _facts(shape: tuple[int, ...], layout: str | None) -> Facts:
     four = shape if len(shape) == 4 else (math.prod(shape), 1, 1, 1)
     inner = shape[1 if len(shape) == 4 else -1] if shape else 1
     align = 16 if inner % 4 == 0 else 4
-    return Facts(four, None if layout is None else strides_of(four, layout), align=align)
+    return Facts(
+        four,
+        None if layout is None else strides_of(four, layout),
+        align=align,
+    )
 
 
 def _window(node: Node) -> tuple[int, ...]:

@@ -124,7 +124,11 @@ def _holds(term: Term, places: Places) -> Any:
         return term
     word, *rest = term
     if word in _PROPERTIES:
-        return _property(places[rest[0]], word, *rest[1:])
+        return _property(
+            places[rest[0]],
+            word,
+            *rest[1:],
+        )
     values = (_holds(part, places) for part in rest)
     return (
         all(values) if word == "and" else any(values) if word == "or" else _OPERATORS[word](*values)
@@ -163,7 +167,11 @@ class Z3Solver:
         whole = self._z3.IntSort()
         truth = self._z3.BoolSort()
         self._functions = {
-            name: self._z3.Function(name, *[whole] * n, truth if name in _TRUTHS else whole)
+            name: self._z3.Function(
+                name,
+                *[whole] * n,
+                truth if name in _TRUTHS else whole,
+            )
             for name, n in _PROPERTIES.items()
         }
         self._operators = _OPERATORS | {"and": self._z3.And, "or": self._z3.Or, "not": self._z3.Not}
@@ -188,7 +196,11 @@ class Z3Solver:
         self._solver.pop()
         return [LAYOUTS[layout] for layout in sorted(layouts)]
 
-    def _add(self, of: tuple[Any, ...], make: Callable[..., Any]) -> None:
+    def _add(
+        self,
+        of: tuple[Any, ...],
+        make: Callable[..., Any],
+    ) -> None:
         """Add the formula that `make` returns for these arguments, unless it was added before.
 
         Z3 takes longer to make a formula than to solve it.

@@ -45,7 +45,10 @@ class Costs:
     """
 
     def __init__(
-        self, calls: Calls, others: Sequence[Calls] = (), bench: pl.DataFrame | None = None
+        self,
+        calls: Calls,
+        others: Sequence[Calls] = (),
+        bench: pl.DataFrame | None = None,
     ) -> None:
         self._known: dict[tuple[str, str, str, str], Cost] = {}
         self._keys: dict[object, tuple[str, str]] = {}
@@ -81,7 +84,13 @@ class Costs:
         if known is not None:
             return known
         least = 2 * math.prod(node.shape) * _BYTES.get(node.dtype, 4) / self._bytes_per_ns
-        return Cost(2 * least, least, 4 * least, BOUND, 2 * least)
+        return Cost(
+            2 * least,
+            least,
+            4 * least,
+            BOUND,
+            2 * least,
+        )
 
     def _take(self, nodes: Iterable[Node], evidence: str) -> None:
         by_call = defaultdict(list)
@@ -109,7 +118,10 @@ class Costs:
         columns = ("function", "call", "dtype", "layout", "median_ns", "q1_ns", "q3_ns")
         for *key, median, low, high in timed.select(columns).iter_rows():
             moved = float(median) if key[0].startswith("to_") else 0.0
-            self._known.setdefault(tuple(key), Cost(median, low, high, BENCH, moved))
+            self._known.setdefault(
+                tuple(key),
+                Cost(median, low, high, BENCH, moved),
+            )
 
     def _in_other_layout(self, node: Node) -> None:
         """Store the cost in NHWC of a convolution that was measured in NCHW.
@@ -133,7 +145,11 @@ class Costs:
         is_padded = any(n % _ALIGNED_CHANNELS for n in node.weight[:2]) and node.weight[1:2] != (1,)
         stays = known.transform_ns if is_padded else 0.0
         self._known[key] = Cost(
-            bare + stays, bare, known.ns if is_padded else bare, MEASURED, stays
+            bare + stays,
+            bare,
+            known.ns if is_padded else bare,
+            MEASURED,
+            stays,
         )
 
     def candidate(
@@ -143,10 +159,21 @@ class Costs:
 
         Return None if it was measured already.
         """
-        key = (_key(function, nodes[0]), bench_call(function, nodes), nodes[0].dtype, layout)
+        key = (
+            _key(function, nodes[0]),
+            bench_call(function, nodes),
+            nodes[0].dtype,
+            layout,
+        )
         if key in self._known and key not in self._derived:
             return None
-        return dict(zip(("function", "call", "dtype", "layout"), key, strict=True))
+        return dict(
+            zip(
+                ("function", "call", "dtype", "layout"),
+                key,
+                strict=True,
+            )
+        )
 
 
 def bench_call(function: Function, nodes: Sequence[Node]) -> str:

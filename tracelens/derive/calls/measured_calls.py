@@ -46,7 +46,9 @@ _DTYPES = {
 
 
 def call_key(
-    op: str, shapes: Sequence[Sequence[int] | None], arguments: Sequence[Any] | None
+    op: str,
+    shapes: Sequence[Sequence[int] | None],
+    arguments: Sequence[Any] | None,
 ) -> str:
     """Return the properties that decide a call's time, as JSON.
 
@@ -70,7 +72,12 @@ def plain_op(name: str) -> str:
     return NAMES.get(bare, bare)
 
 
-def measured_calls(trace: Trace, rank: int, kernels: pl.DataFrame, chosen: pl.Expr) -> pl.DataFrame:
+def measured_calls(
+    trace: Trace,
+    rank: int,
+    kernels: pl.DataFrame,
+    chosen: pl.Expr,
+) -> pl.DataFrame:
     """Return the outermost ops of the rank's chosen steps in order.
 
     There is one row per op that launched kernels or was recorded with shapes. Columns are those of
@@ -89,9 +96,16 @@ def measured_calls(trace: Trace, rank: int, kernels: pl.DataFrame, chosen: pl.Ex
         "input_strides",
         "concrete_inputs",
     )
-    ops = trace.select("spans", *columns, where=chosen & (pl.col("kind") == "op"), rank=rank)
+    ops = trace.select(
+        "spans",
+        *columns,
+        where=chosen & (pl.col("kind") == "op"),
+        rank=rank,
+    )
     parents = ops.select("span_id", "parent_id").join(
-        ops.select(parent_id="span_id"), on="parent_id", how="semi"
+        ops.select(parent_id="span_id"),
+        on="parent_id",
+        how="semi",
     )
     span_id = pl.col("span_id")
     is_wrong = (pl.col("parent_id") >= span_id) | span_id.is_duplicated()
@@ -103,7 +117,10 @@ def measured_calls(trace: Trace, rank: int, kernels: pl.DataFrame, chosen: pl.Ex
     ns = pl.col("duration_ns")
     moves = pl.col("primitive") == "layout"
     launched = _to_outermost(kernels.drop_nulls("span_id"), parents).group_by("span_id")
-    times = launched.agg(device_ns=ns.sum(), transform_ns=ns.filter(moves).sum())
+    times = launched.agg(
+        device_ns=ns.sum(),
+        transform_ns=ns.filter(moves).sum(),
+    )
     outermost = ops.join(parents.select("span_id"), on="span_id", how="anti")
     is_told = pl.col("device_ns").is_not_null() | pl.col("input_shapes").is_not_null()
     measured = outermost.join(times, on="span_id", how="left").filter(is_told)
@@ -143,7 +160,10 @@ def _described(row: dict[str, Any]) -> dict[str, Any]:
         "shape": tuple(first),
         "layout": known or NCHW,
         "weight": tuple(shapes[1]) if op in ("conv2d", "linear") and len(shapes) > 1 else (),
-        "dtype": _DTYPES.get(str(dtypes[0]), str(dtypes[0])),
+        "dtype": _DTYPES.get(
+            str(dtypes[0]),
+            str(dtypes[0]),
+        ),
         "module_path": row["module_path"] or "",
         "device_ns": float(row["device_ns"]),
         "transform_ns": float(row["transform_ns"]),

@@ -71,12 +71,23 @@ def dense(place: str, layout: str) -> Term:
     shape = [("SHAPE", place, d) for d in range(4)]
     order = (0, 1, 2, 3) if layout == NCHW else (0, 2, 3, 1)
     inner = {
-        d: ("*", 1, *(shape[later] for later in order[position + 1 :]))
+        d: (
+            "*",
+            1,
+            *(shape[later] for later in order[position + 1 :]),
+        )
         for position, d in enumerate(order)
     }
     return (
         "and",
-        *(("or", ("==", shape[d], 1), ("==", ("STRIDE", place, d), inner[d])) for d in range(4)),
+        *(
+            (
+                "or",
+                ("==", shape[d], 1),
+                ("==", ("STRIDE", place, d), inner[d]),
+            )
+            for d in range(4)
+        ),
     )
 
 
@@ -93,9 +104,18 @@ SAME_KIND = (
     ("==", ("DTYPE", "in0"), ("DTYPE", "out")),
     ("==", ("DEVICE", "in0"), ("DEVICE", "out")),
 )
-ALIGNED = ("and", *(("<=", 16, ("ALIGN", place)) for place in ("in0", "weight", "out")))
+ALIGNED = (
+    "and",
+    *(("<=", 16, ("ALIGN", place)) for place in ("in0", "weight", "out")),
+)
 """The constraint that addresses and rows are multiples of 16 bytes."""
-OTHER = Function("other", "aten", (), ("and", dense("in0", NCHW), dense("out", NCHW)), "as it is")
+OTHER = Function(
+    "other",
+    "aten",
+    (),
+    ("and", dense("in0", NCHW), dense("out", NCHW)),
+    "as it is",
+)
 """The function for an operator that no library describes.
 
 The operator stays as recorded, in torch's default layout.
@@ -103,7 +123,11 @@ The operator stays as recorded, in torch's default layout.
 
 
 def with_norm(
-    name: str, library: str, ending: tuple[str, ...], constraints: Term, call: str
+    name: str,
+    library: str,
+    ending: tuple[str, ...],
+    constraints: Term,
+    call: str,
 ) -> tuple[Function, ...]:
     """Return a function on a convolution, and a variant that also covers a batch normalisation.
 

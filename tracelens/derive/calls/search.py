@@ -125,7 +125,10 @@ class Search(Struct):
                 matches.append(_Match(OTHER, (node,), node.inputs))
         inside = {node.name for node in (*part.given, *part.nodes)}
         return [
-            replace(match, inputs=tuple(name for name in match.inputs if name in inside))
+            replace(
+                match,
+                inputs=tuple(name for name in match.inputs if name in inside),
+            )
             for match in matches
         ]
 
@@ -167,7 +170,13 @@ class Search(Struct):
         order = itertools.count()
         start: _State = (frozenset(), given)
         queue: list[tuple[float, int, float, _State, tuple[Call, ...]]] = [
-            (sum(least.values()), next(order), 0.0, start, ())
+            (
+                sum(least.values()),
+                next(order),
+                0.0,
+                start,
+                (),
+            )
         ]
         expanded: set[_State] = set()
         while queue:
@@ -239,7 +248,11 @@ class Search(Struct):
             if not all(ways):
                 continue
             for layouts in itertools.product(*ways):
-                cost = self.costs.of(match.function, match.nodes, layouts[0] if layouts else NCHW)
+                cost = self.costs.of(
+                    match.function,
+                    match.nodes,
+                    layouts[0] if layouts else NCHW,
+                )
                 if cost is None:
                     continue
                 function = match.function
@@ -256,7 +269,15 @@ class Search(Struct):
                 which = f"to_{other.lower()}"
                 cost = self.costs.transform(nodes[name], other)
                 yield (
-                    Call(which, (name,), (name,), (layout,), other, "contiguous", cost),
+                    Call(
+                        which,
+                        (name,),
+                        (name,),
+                        (layout,),
+                        other,
+                        "contiguous",
+                        cost,
+                    ),
                     frozenset({(name, other)}),
                 )
 
@@ -281,7 +302,11 @@ class Search(Struct):
         covered_then = covered | {node.name for node in match.nodes}
         given = {node.name for node in part.given if node.op in GIVEN}
         is_view_of_outside = source != "" and source not in nodes
-        places = places_of(match.nodes, [nodes[name] for name in match.inputs], layouts)
+        places = places_of(
+            match.nodes,
+            [nodes[name] for name in match.inputs],
+            layouts,
+        )
         places["in0"] = replace(
             places["in0"],
             live=_is_live(first, part, covered_then),
@@ -289,7 +314,11 @@ class Search(Struct):
             aliases=(_VIEW,) if views else (),
         )
         is_view_live = any(_is_live(view, part, covered_then) for view in views)
-        places[_VIEW] = Facts((1, 1, 1, 1), (1, 1, 1, 1), live=is_view_live)
+        places[_VIEW] = Facts(
+            (1, 1, 1, 1),
+            (1, 1, 1, 1),
+            live=is_view_live,
+        )
         key = (match.function.name, tuple(sorted(places.items())))
         if key not in self._legal:
             self.statistics.n_checks += 1
@@ -297,7 +326,11 @@ class Search(Struct):
         return self._legal[key]
 
 
-def _is_live(name: str, part: Part, covered: frozenset[str] | set[str]) -> bool:
+def _is_live(
+    name: str,
+    part: Part,
+    covered: frozenset[str] | set[str],
+) -> bool:
     return name in part.kept or any(
         name in node.inputs and node.name not in covered for node in part.nodes
     )
@@ -321,7 +354,12 @@ def _without_names(part: Part, given: Have, wanted: str) -> tuple[object, ...]:
     )
 
 
-def _are_there(names: Sequence[str], nodes: dict[str, Node], have: Have, layout: str) -> bool:
+def _are_there(
+    names: Sequence[str],
+    nodes: dict[str, Node],
+    have: Have,
+    layout: str,
+) -> bool:
     """Return whether the tensors exist in a layout.
 
     A flat tensor has no other layout, so it counts in each.
@@ -335,7 +373,10 @@ def _are_there(names: Sequence[str], nodes: dict[str, Node], have: Have, layout:
 
 
 def _fit(
-    function: Function, node: Node, readers: dict[str, list[Node]], wanted: Collection[str]
+    function: Function,
+    node: Node,
+    readers: dict[str, list[Node]],
+    wanted: Collection[str],
 ) -> _Match | None:
     """Match a function with operators that begin at the node; None if it does not fit.
 
@@ -359,4 +400,8 @@ def _fit(
         return None
     names = {n.name for n in nodes}
     inputs = [name for n in nodes for name in n.inputs if name not in names]
-    return _Match(function, tuple(nodes), tuple(dict.fromkeys(inputs)))
+    return _Match(
+        function,
+        tuple(nodes),
+        tuple(dict.fromkeys(inputs)),
+    )

@@ -37,7 +37,10 @@ def advise_calls(calls: Calls, search: Search) -> list[Advised]:
     parts = split(calls, search)
     best: dict[str, tuple[float, list[Advised]]] = {NCHW: (0.0, [])}
     for part in parts:
-        cheapest = min(best.values(), key=lambda sequence: sequence[0])
+        cheapest = min(
+            best.values(),
+            key=lambda sequence: sequence[0],
+        )
         reached: dict[str, tuple[float, list[Advised]]] = {}
         for layout, (cost, done) in best.items():
             for wanted in LAYOUTS:
@@ -47,11 +50,18 @@ def advise_calls(calls: Calls, search: Search) -> list[Advised]:
                 ):
                     reached[wanted] = cost + advised[0], [*done, advised[1]]
         best = reached or {NCHW: (cheapest[0], [*cheapest[1], _as_it_ran(part)])}
-    return min(best.values(), key=lambda sequence: sequence[0])[1]
+    return min(
+        best.values(),
+        key=lambda sequence: sequence[0],
+    )[1]
 
 
 def _searched(
-    calls: Calls, part: Part, search: Search, layout: str, wanted: str
+    calls: Calls,
+    part: Part,
+    search: Search,
+    layout: str,
+    wanted: str,
 ) -> tuple[float, Advised] | None:
     """Return cost and calls of a part between two layouts.
 
@@ -90,7 +100,15 @@ def split(calls: Calls, search: Search) -> list[Part]:
         reach = max(reach, last_read.get(node.name, -1))
         if is_cut or is_full or place == len(nodes) - 1:
             search.statistics.is_bound |= is_full and not is_cut and place < len(nodes) - 1
-            parts.append(_part(calls, nodes[begin : place + 1], alive, last_read, place))
+            parts.append(
+                _part(
+                    calls,
+                    nodes[begin : place + 1],
+                    alive,
+                    last_read,
+                    place,
+                )
+            )
             alive = [
                 node_alive
                 for node_alive in (*alive, *nodes[begin : place + 1])
@@ -108,7 +126,12 @@ def _crossed(calls: Calls, search: Search) -> set[int]:
     """
     place_of = {node.name: place for place, node in enumerate(calls.nodes)}
     outputs = tuple(node.name for node in calls.nodes if node.is_output)
-    whole = Part(calls.nodes, tuple(calls.given.values()), (), outputs)
+    whole = Part(
+        calls.nodes,
+        tuple(calls.given.values()),
+        (),
+        outputs,
+    )
     ranges = [[place_of[node.name] for node in match.nodes] for match in search.matches(whole)]
     readers: dict[str, list[int]] = {}
     for place, node in enumerate(calls.nodes):
@@ -123,7 +146,11 @@ def _crossed(calls: Calls, search: Search) -> set[int]:
 
 
 def _part(
-    calls: Calls, nodes: Sequence[Node], alive: Sequence[Node], last_read: dict[str, int], end: int
+    calls: Calls,
+    nodes: Sequence[Node],
+    alive: Sequence[Node],
+    last_read: dict[str, int],
+    end: int,
 ) -> Part:
     """Return the part that these nodes form.
 
@@ -142,13 +169,25 @@ def _part(
     handed |= ends if calls.source == ADJACENCY else set()
     passed = [node for node in alive if node.name not in read]
     later = [node.name for node in alive if last_read[node.name] > end]
-    wanted = [*later, *(node.name for node in nodes if node.name in handed)]
+    wanted = [
+        *later,
+        *(node.name for node in nodes if node.name in handed),
+    ]
     returned = tuple(node.name for node in nodes if node.name in ends - handed)
-    return Part(tuple(nodes), (*given, *passed), tuple(wanted), returned)
+    return Part(
+        tuple(nodes),
+        (*given, *passed),
+        tuple(wanted),
+        returned,
+    )
 
 
 def _as_it_ran(part: Part) -> Advised:
-    return Advised(part, tuple(_call_that_ran(node, part) for node in part.nodes), is_judged=False)
+    return Advised(
+        part,
+        tuple(_call_that_ran(node, part) for node in part.nodes),
+        is_judged=False,
+    )
 
 
 def _call_that_ran(node: Node, part: Part) -> Call:
@@ -156,4 +195,12 @@ def _call_that_ran(node: Node, part: Part) -> Call:
     inputs = tuple(name for name in node.inputs if name in inside)
     ns = node.device_ns or 0.0
     cost = Cost(ns, ns, ns, MEASURED)
-    return Call("other", (node.name,), inputs, (NCHW,) * len(inputs), NCHW, "as it is", cost)
+    return Call(
+        "other",
+        (node.name,),
+        inputs,
+        (NCHW,) * len(inputs),
+        NCHW,
+        "as it is",
+        cost,
+    )

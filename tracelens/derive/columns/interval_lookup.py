@@ -13,7 +13,10 @@ _AFTER_ALL: _Interval = (2**63 - 1, 2**63 - 1, None)
 
 
 def during(
-    frame: pl.DataFrame, intervals: pl.DataFrame, label: str, dtype: pl.DataType | type[pl.DataType]
+    frame: pl.DataFrame,
+    intervals: pl.DataFrame,
+    label: str,
+    dtype: pl.DataType | type[pl.DataType],
 ) -> pl.DataFrame:
     """Label each row with its process's interval that is open at start_ns.
 
@@ -50,7 +53,10 @@ def _pieces(intervals: pl.DataFrame, label: str) -> pl.DataFrame:
     of_process = intervals.with_columns(as_integer)
     with_length = of_process.filter(end_ns > start_ns)
     outer_first = with_length.sort(
-        "process_id", "start_ns", "end_ns", descending=[False, False, True]
+        "process_id",
+        "start_ns",
+        "end_ns",
+        descending=[False, False, True],
     )
     columns = outer_first.select("process_id", "start_ns", "end_ns", label)
     is_new_process = process_id.diff().ne(0)

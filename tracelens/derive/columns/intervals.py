@@ -9,7 +9,11 @@ from tracelens.derive.columns.lookup import last_before
 END = pl.col("start_ns") + pl.col("duration_ns")
 
 
-def union(intervals: pl.DataFrame, pause: int = 0, by: str | None = None) -> pl.DataFrame:
+def union(
+    intervals: pl.DataFrame,
+    pause: int = 0,
+    by: str | None = None,
+) -> pl.DataFrame:
     """Return the union of the intervals as disjoint pieces, sorted by start.
 
     Intervals and pieces have start_ns and end_ns. Intervals that touch, or are less than `pause`
@@ -27,7 +31,12 @@ def union(intervals: pl.DataFrame, pause: int = 0, by: str | None = None) -> pl.
     end = pl.col("end_ns")
     before = pl.col("before")
     end_of_earlier = end.cum_max().shift(1)
-    reached = intervals.lazy().select(*key, start, before=own(end_of_earlier), last=own(end.max()))
+    reached = intervals.lazy().select(
+        *key,
+        start,
+        before=own(end_of_earlier),
+        last=own(end.max()),
+    )
     furthest = before + max(pause - 1, 0)
     is_apart = (start > furthest).fill_null(value=True)
     begins = reached.filter(is_apart)
@@ -62,7 +71,11 @@ def covered_by(pieces: pl.DataFrame, times: pl.DataFrame) -> pl.Series:
     return until.head(times.height) - until.tail(times.height)
 
 
-def covered_ns(frame: pl.DataFrame, cover: pl.DataFrame, by: Sequence[str]) -> pl.Series:
+def covered_ns(
+    frame: pl.DataFrame,
+    cover: pl.DataFrame,
+    by: Sequence[str],
+) -> pl.Series:
     """Return how much of each row's interval is covered by the rows of `cover` with the same key.
 
     Time in several rows of `cover` counts once.

@@ -18,7 +18,10 @@ def levels(changes: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
     """
     if changes.is_empty():
         return pl.DataFrame()
-    begin, end = changes.select(pl.min("time_ns"), pl.max("time_ns").alias("end")).row(0)
+    begin, end = changes.select(
+        pl.min("time_ns"),
+        pl.max("time_ns").alias("end"),
+    ).row(0)
     n_per_part = -(-(end - begin) // _N_BINS)
     width = max(1, n_per_part)
     borders = pl.DataFrame({"time_ns": range(begin, end + 1, width), "change": 0})

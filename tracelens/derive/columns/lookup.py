@@ -29,7 +29,11 @@ def by_value(frame: pl.DataFrame, column: str) -> Iterator[tuple[int, pl.DataFra
         first += n
 
 
-def rows_of(rank: pl.Series, ids: pl.Series, wanted: pl.DataFrame) -> pl.Series:
+def rows_of(
+    rank: pl.Series,
+    ids: pl.Series,
+    wanted: pl.DataFrame,
+) -> pl.Series:
     """Return the row number of each wanted (rank, id); None if the table has no such row.
 
     `rank` and `ids` are the table's columns. Collected tables number their rows from 0 in each
@@ -61,7 +65,12 @@ def _joined_rows(table: pl.DataFrame, asked: pl.DataFrame) -> pl.Series:
     # The rows of a large table are asked for part by part, mostly in their order.
     is_near = pl.col("id").is_between(lowest, highest)
     rows = table.with_row_index("row").filter(is_near)
-    joined = asked.join(rows, on=["rank", "id"], how="left", maintain_order="left")
+    joined = asked.join(
+        rows,
+        on=["rank", "id"],
+        how="left",
+        maintain_order="left",
+    )
     return joined["row"].cast(pl.Int64)
 
 
@@ -122,7 +131,12 @@ def is_each_once(rows: pl.Series) -> bool:
     highest = rows.max()
     if not isinstance(highest, int):
         return True
-    unmarked = pl.repeat(0, highest + 1, dtype=pl.UInt8, eager=True)
+    unmarked = pl.repeat(
+        0,
+        highest + 1,
+        dtype=pl.UInt8,
+        eager=True,
+    )
     n_different = unmarked.scatter(rows, 1).sum()
     return bool(n_different == len(rows))
 

@@ -47,7 +47,10 @@ def _matches(patterns: tuple[str, ...]) -> Callable[[pl.DataFrame], pl.DataFrame
     return lambda texts: texts.select(has_pattern)
 
 
-def each_once(words: pl.Series, compute: Callable[[pl.Expr], pl.Expr]) -> pl.Series:
+def each_once(
+    words: pl.Series,
+    compute: Callable[[pl.Expr], pl.Expr],
+) -> pl.Series:
     """Evaluate the expression `compute` for each row's text.
 
     It is evaluated once for each distinct text, None included. A result of strings is returned as
@@ -71,7 +74,9 @@ def _on_frames(compute: Callable[[pl.Expr], pl.Expr]) -> Callable[[pl.DataFrame]
 
 
 def each_pair_once(
-    first_words: pl.Series, second_words: pl.Series, compute: Callable[[pl.DataFrame], pl.DataFrame]
+    first_words: pl.Series,
+    second_words: pl.Series,
+    compute: Callable[[pl.DataFrame], pl.DataFrame],
 ) -> pl.DataFrame:
     """Return the columns that `compute` returns for a frame of two text columns.
 
@@ -88,7 +93,8 @@ def each_pair_once(
 
 
 def _of_texts(
-    words: list[pl.Series], compute: Callable[[pl.DataFrame], pl.DataFrame]
+    words: list[pl.Series],
+    compute: Callable[[pl.DataFrame], pl.DataFrame],
 ) -> pl.DataFrame:
     """Call `compute` with frames of texts, _AT_ONCE rows at a time, and join its results.
 
@@ -107,7 +113,8 @@ def _of_texts(
 
 @lru_cache(_REMEMBERED)
 def _of_few(
-    compute: Callable[[pl.DataFrame], pl.DataFrame], *columns: tuple[str | None, ...]
+    compute: Callable[[pl.DataFrame], pl.DataFrame],
+    *columns: tuple[str | None, ...],
 ) -> pl.DataFrame:
     """Call `compute` with a frame of few texts; a column is given as its name and its texts."""
     frame = pl.DataFrame([pl.Series(name, texts, pl.String) for name, *texts in columns])

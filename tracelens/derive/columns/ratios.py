@@ -3,7 +3,11 @@
 import polars as pl
 
 
-def over(part: pl.Expr, whole: pl.Expr, otherwise: float | None = None) -> pl.Expr:
+def over(
+    part: pl.Expr,
+    whole: pl.Expr,
+    otherwise: float | None = None,
+) -> pl.Expr:
     """Return the quotient if the whole is above 0, else `otherwise`."""
     quotient = part / whole
     return pl.when(whole > 0).then(quotient).otherwise(otherwise)
@@ -24,7 +28,9 @@ def percent(part: float, whole: float) -> str:
 
 
 def which_side(
-    base: str, other: str, words: tuple[str, str, str] = ("only_base", "only_other", "both")
+    base: str,
+    other: str,
+    words: tuple[str, str, str] = ("only_base", "only_other", "both"),
 ) -> pl.Expr:
     """Return the word that says which of two runs have a row: both, only base, or only other.
 

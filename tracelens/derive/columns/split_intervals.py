@@ -21,7 +21,10 @@ def cut_at(frame: pl.DataFrame, edges: pl.Series) -> pl.DataFrame:
     is_inside = is_inside_an_interval.fill_null(value=False)
     cuts = pl.DataFrame({"row": row, "start_ns": edges})
     begun_by_cut = cuts.filter(is_inside)
-    begun_before = frame.select(row=pl.int_range(pl.len()), start_ns="start_ns")
+    begun_before = frame.select(
+        row=pl.int_range(pl.len()),
+        start_ns="start_ns",
+    )
     pieces = pl.concat([begun_before, begun_by_cut]).sort("start_ns")
     next_start = pl.col("start_ns").shift(-1)
     until = pl.min_horizontal("end_ns", next_start)

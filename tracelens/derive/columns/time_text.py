@@ -6,7 +6,10 @@ _UNITS = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"))
 def duration(ns: float) -> str:
     """Write a length of time with three digits and its unit."""
     rounded = _rounded(ns)
-    divisor, unit = next((one for one in _UNITS if rounded >= one[0]), _UNITS[-1])
+    divisor, unit = next(
+        (one for one in _UNITS if rounded >= one[0]),
+        _UNITS[-1],
+    )
     return f"{three_digits(ns / divisor)} {unit}"
 
 

@@ -88,9 +88,19 @@ def shares(base: Trace, other: Trace) -> dict[str, float]:
     return shares_by_kind
 
 
-def _weights(trace: Trace, table: str, key: str, weight: str | None) -> pl.DataFrame:
+def _weights(
+    trace: Trace,
+    table: str,
+    key: str,
+    weight: str | None,
+) -> pl.DataFrame:
     where = pl.col("kind") == "op" if table == "spans" else None
-    frame = trace.select(table, key, *([weight] if weight else []), where=where)
+    frame = trace.select(
+        table,
+        key,
+        *([weight] if weight else []),
+        where=where,
+    )
     n = pl.col(weight).sum() if weight else pl.lit(1)
     return (
         frame.group_by(pl.col(key).alias("key"))

@@ -28,11 +28,23 @@ METRICS = {
     "kernels": COUNT,
 }
 """Measures of a whole step that a gate can name, with their units."""
-MEASURES = {"layer": ("duration",), "kernel": ("duration", "count"), "op": ("duration", "count")}
+MEASURES = {
+    "layer": ("duration",),
+    "kernel": ("duration", "count"),
+    "op": ("duration", "count"),
+}
 """Measures of the layers, kernels and ops that a pattern matches."""
 UNITS: dict[str, dict[str, float]] = {
     TIME: {"ns": 1, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9},
-    BYTES: {"B": 1, "kB": 1e3, "MB": 1e6, "GB": 1e9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30},
+    BYTES: {
+        "B": 1,
+        "kB": 1e3,
+        "MB": 1e6,
+        "GB": 1e9,
+        "KiB": 2**10,
+        "MiB": 2**20,
+        "GiB": 2**30,
+    },
     COUNT: {"": 1},
 }
 _LIMIT = re.compile(r"(?P<sign>\+?)\s*(?P<number>\d+(\.\d+)?)\s*(?P<unit>\S*)")
@@ -88,7 +100,9 @@ def parse(text: str) -> Expression:
     left, sign, right = text.rpartition(">")
     if not sign:
         raise ExpressionError(
-            text, slice(len(text.rstrip()), None), f"expected > and a limit, {_EXAMPLE}"
+            text,
+            slice(len(text.rstrip()), None),
+            f"expected > and a limit, {_EXAMPLE}",
         )
     begin = len(left) - len(left.lstrip())
     target = left.strip()
@@ -100,8 +114,20 @@ def parse(text: str) -> Expression:
     kind, name, measure = _target(text, target, begin)
     if each and kind == "metric":
         words = "each is of the names that a pattern finds: each kernel:*:duration > +10%"
-        raise ExpressionError(text, slice(begin, begin + len(target)), words)
-    unlimited = Expression(text, kind, name, measure, "most", 0.0, each or kind == "layer")
+        raise ExpressionError(
+            text,
+            slice(begin, begin + len(target)),
+            words,
+        )
+    unlimited = Expression(
+        text,
+        kind,
+        name,
+        measure,
+        "most",
+        0.0,
+        each or kind == "layer",
+    )
     form, limit = _limit(text, len(left) + 1, right, unlimited.counted_in)
     return replace(unlimited, form=form, limit=limit)
 
@@ -113,7 +139,8 @@ def _target(text: str, target: str, begin: int) -> tuple[str, str, str]:
         if target not in METRICS:
             place = slice(begin, begin + max(len(target), 1))
             suggestions = near(
-                target, [*METRICS, *(f"{kind}:PATTERN:{MEASURES[kind][0]}" for kind in MEASURES)]
+                target,
+                [*METRICS, *(f"{kind}:PATTERN:{MEASURES[kind][0]}" for kind in MEASURES)],
             )
             raise ExpressionError(text, place, f"no measure is called {target!r}; {suggestions}")
         return "metric", target, ""
@@ -141,7 +168,10 @@ def _target(text: str, target: str, begin: int) -> tuple[str, str, str]:
 def _limit(text: str, begin: int, words: str, counted_in: str) -> tuple[Form, float]:
     """Return the form of the limit (absolute, or relative to base) and its value."""
     begin += len(words) - len(words.lstrip())
-    place = slice(begin, begin + max(len(words.strip()), 1))
+    place = slice(
+        begin,
+        begin + max(len(words.strip()), 1),
+    )
     limit = _LIMIT.fullmatch(words.strip())
     if limit is None:
         raise ExpressionError(text, place, f"expected a limit, {_EXAMPLE}")

@@ -61,7 +61,12 @@ class Verdict(Struct, frozen=True):
 
 @pairs_ranks
 def evaluate(
-    base: Trace, other: Trace, /, expressions: Sequence[Expression], *, rules: Rules = DEFAULT
+    base: Trace,
+    other: Trace,
+    /,
+    expressions: Sequence[Expression],
+    *,
+    rules: Rules = DEFAULT,
 ) -> list[Verdict]:
     """Judge each expression: it fails if a row that it names exceeds the limit.
 
@@ -79,8 +84,18 @@ def evaluate(
             _check_pattern(asked, names[asked.kind], traces)
     sides = [
         pl.concat(
-            of_runs(side, partial(asked_values, asked=asked, names=names.get(asked.kind, [])))
-            .with_columns(gate=pl.lit(number, pl.Int64), counted_in=pl.lit(asked.counted_in))
+            of_runs(
+                side,
+                partial(
+                    asked_values,
+                    asked=asked,
+                    names=names.get(asked.kind, []),
+                ),
+            )
+            .with_columns(
+                gate=pl.lit(number, pl.Int64),
+                counted_in=pl.lit(asked.counted_in),
+            )
             .select(*_KEY, "value", "run")
             for number, asked in enumerate(expressions)
         )
@@ -88,7 +103,13 @@ def evaluate(
     ]
     is_time = pl.col("counted_in") == TIME
     tick = pl.when(is_time).then(float(TICK_NS)).otherwise(0.0)
-    rows = judge(sides[0], sides[1], _KEY, rules, tick=tick)
+    rows = judge(
+        sides[0],
+        sides[1],
+        _KEY,
+        rules,
+        tick=tick,
+    )
     unlike = other_work(base, other)
     return [
         _verdict(asked, rows.filter(gate=number), unlike, rules)
@@ -96,7 +117,12 @@ def evaluate(
     ]
 
 
-def _check(base: Trace, other: Trace, expressions: Sequence[Expression], rules: Rules) -> None:
+def _check(
+    base: Trace,
+    other: Trace,
+    expressions: Sequence[Expression],
+    rules: Rules,
+) -> None:
     """Raise SourceError if nothing can be compared, because that must not pass a gate.
 
     Raises ExpressionError for a metric of a GPU if neither run used one.
@@ -122,10 +148,18 @@ def _check(base: Trace, other: Trace, expressions: Sequence[Expression], rules: 
                 " idle, op:PATTERN:duration or layer:PATTERN:duration"
             )
             begin = asked.text.find(asked.name)
-            raise ExpressionError(asked.text, slice(begin, begin + len(asked.name)), words)
+            raise ExpressionError(
+                asked.text,
+                slice(begin, begin + len(asked.name)),
+                words,
+            )
 
 
-def _check_pattern(asked: Expression, names: Sequence[str], traces: Iterable[Trace]) -> None:
+def _check_pattern(
+    asked: Expression,
+    names: Sequence[str],
+    traces: Iterable[Trace],
+) -> None:
     """Raise ExpressionError for a pattern that matches nothing, or ops that launch nothing."""
     matches = matching_names(asked, names)
     message = f"no {asked.kind} of either run is called {asked.name!r}; {near(asked.name, names)}"
@@ -142,10 +176,19 @@ def _check_pattern(asked: Expression, names: Sequence[str], traces: Iterable[Tra
     elif matches or asked.measure == "count":
         return
     begin = asked.text.find(asked.name)
-    raise ExpressionError(asked.text, slice(begin, begin + len(asked.name)), message)
+    raise ExpressionError(
+        asked.text,
+        slice(begin, begin + len(asked.name)),
+        message,
+    )
 
 
-def _verdict(asked: Expression, rows: pl.DataFrame, unlike: str | None, rules: Rules) -> Verdict:
+def _verdict(
+    asked: Expression,
+    rows: pl.DataFrame,
+    unlike: str | None,
+    rules: Rules,
+) -> Verdict:
     """Judge a gate by its worst row that fails, else by the row nearest to failing."""
     n_only_new = rows.filter(pl.col("base_value").is_null()).height
     in_both = _as_asked(asked, rows.drop_nulls(["base_value", "other_value"]))
@@ -192,7 +235,11 @@ def _verdict(asked: Expression, rows: pl.DataFrame, unlike: str | None, rules: R
     )
 
 
-def _where(judged: pl.DataFrame, worst_row: dict[str, Any], n_failed: int) -> str:
+def _where(
+    judged: pl.DataFrame,
+    worst_row: dict[str, Any],
+    n_failed: int,
+) -> str:
     """Name what the worst row is about, its rank if there are several, and the number of others."""
     words = [worst_row["what"]]
     if judged["rank"].n_unique() > 1:
@@ -212,7 +259,11 @@ def _as_asked(asked: Expression, rows: pl.DataFrame) -> pl.DataFrame:
     start = base if asked.form == "most" else pl.lit(0.0)
     unit = base if asked.form == "share" else pl.lit(1.0)
     difference = pl.col("other_value") - base
-    differences = {"value": difference, "low": pl.col("low"), "high": pl.col("high")}
+    differences = {
+        "value": difference,
+        "low": pl.col("low"),
+        "high": pl.col("high"),
+    }
     return rows.with_columns(
         ((start + ns) / unit).fill_nan(None).alias(name) for name, ns in differences.items()
     )
@@ -226,7 +277,10 @@ def _is_wide(asked: Expression, rules: Rules) -> pl.Expr:
     counts is taken to be that difference.
     """
     base = pl.lit(1.0) if asked.form == "share" else pl.col("base_value")
-    least = pl.max_horizontal(pl.lit(abs(asked.limit)), base * rules.min_effect)
+    least = pl.max_horizontal(
+        pl.lit(abs(asked.limit)),
+        base * rules.min_effect,
+    )
     high = pl.col("high")
     return (high > asked.limit) & (high - pl.col("value") > least)
 

@@ -99,11 +99,18 @@ def _of_layers(trace: Trace, layers: Sequence[str]) -> pl.DataFrame:
     """Return the time of each of the layers, by phase, in each step."""
     work = _layers(trace).filter(pl.col("layer").is_in(layers))
     what = pl.concat_str("layer", "phase", separator=" ", ignore_nulls=True)
-    return each_step(work.with_columns(what=what), in_steps(trace), ["rank", "what"])
+    return each_step(
+        work.with_columns(what=what),
+        in_steps(trace),
+        ["rank", "what"],
+    )
 
 
 def _of_names(
-    trace: Trace, asked: Expression, work: pl.DataFrame, names: Sequence[str]
+    trace: Trace,
+    asked: Expression,
+    work: pl.DataFrame,
+    names: Sequence[str],
 ) -> pl.DataFrame:
     """Return the value of each name by itself, in each step."""
     named = work.with_columns(what=pl.col("name").cast(pl.String))
@@ -111,13 +118,19 @@ def _of_names(
     if asked.form == "share":  # without a base value there is no share
         return _counted(asked, recorded)
     absent = _zeros(trace, named, names)
-    return _counted(asked, pl.concat([recorded, absent], how="diagonal_relaxed"))
+    return _counted(
+        asked,
+        pl.concat([recorded, absent], how="diagonal_relaxed"),
+    )
 
 
 def _zeros(trace: Trace, work: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
     """Return values of 0, in each step, for names that only other runs have."""
     without_work = sorted({*names} - {*work["what"]})
-    absent = pl.DataFrame({"what": without_work}, schema={"what": pl.String})
+    absent = pl.DataFrame(
+        {"what": without_work},
+        schema={"what": pl.String},
+    )
     return _summed(trace, work.clear()).join(absent, how="cross")
 
 
@@ -174,7 +187,13 @@ def _copies(trace: Trace, asked: Expression) -> pl.DataFrame:
     copies = copies.filter(pl.col("direction") == direction)
     name = pl.col("direction").cast(pl.String)
     value = pl.col(column).cast(pl.Float64)
-    return copies.select("rank", "step", name=name, value=value, n=pl.lit(1))
+    return copies.select(
+        "rank",
+        "step",
+        name=name,
+        value=value,
+        n=pl.lit(1),
+    )
 
 
 def _host_times(trace: Trace, asked: Expression, names: Sequence[str]) -> pl.DataFrame:
@@ -191,7 +210,10 @@ def _summed(trace: Trace, work: pl.DataFrame) -> pl.DataFrame:
     """
     steps = in_steps(trace)
     unmarked = [rank for rank in trace.manifest.ranks if rank not in set(steps["rank"])]
-    no_step = pl.DataFrame({"rank": unmarked, "step": [None] * len(unmarked)}, schema=steps.schema)
+    no_step = pl.DataFrame(
+        {"rank": unmarked, "step": [None] * len(unmarked)},
+        schema=steps.schema,
+    )
     work = work.select("rank", "step", "value", "n")
     known = work.join(steps, on=["rank", "step"], how="semi") if steps.height else work.clear()
     is_unmarked = pl.col("rank").is_in(unmarked)
@@ -202,6 +224,10 @@ def _summed(trace: Trace, work: pl.DataFrame) -> pl.DataFrame:
     sums = both.group_by("rank", "step").agg(totals)
     every = pl.concat([steps, no_step])
     joined = every.join(
-        sums, on=["rank", "step"], how="left", nulls_equal=True, maintain_order="left"
+        sums,
+        on=["rank", "step"],
+        how="left",
+        nulls_equal=True,
+        maintain_order="left",
     )
     return joined.with_columns(pl.col("value", "n").fill_null(0))

@@ -29,7 +29,12 @@ _SPELLINGS = (
     (r"\bconst ([A-Za-z_][\w:]*)", "${1} const"),
 )
 """Tuples of (pattern, replacement). Parentheses that have to stay are written as « and »."""
-_LAST_SPELLINGS = ((_RETURN_TYPE, "${2}"), (r" *([*&>])", "${1}"), ("«", "("), ("»", ")"))
+_LAST_SPELLINGS = (
+    (_RETURN_TYPE, "${2}"),
+    (r" *([*&>])", "${1}"),
+    ("«", "("),
+    ("»", ")"),
+)
 _PARAMETERS = r"\([^()]*\)"
 _MOST_NESTED = 12
 
@@ -44,7 +49,10 @@ def one_spelling(names: pl.Series) -> pl.Series:
 
 
 def with_one_spelling(
-    base: Trace, other: Trace, kernels: pl.DataFrame, column: str = "name"
+    base: Trace,
+    other: Trace,
+    kernels: pl.DataFrame,
+    column: str = "name",
 ) -> pl.DataFrame:
     """Return kernels of both runs with names in one spelling, if two profilers wrote them."""
     if tools(base) == tools(other):
@@ -59,7 +67,10 @@ def _spelled(name: pl.Expr) -> pl.Expr:
     return _replaced(without_parameters, _LAST_SPELLINGS)
 
 
-def _replaced(text: pl.Expr, replacements: Iterable[tuple[str, str]]) -> pl.Expr:
+def _replaced(
+    text: pl.Expr,
+    replacements: Iterable[tuple[str, str]],
+) -> pl.Expr:
     for pattern, replacement in replacements:
         text = text.str.replace_all(pattern, replacement)
     return text

@@ -93,13 +93,23 @@ def inputs_of_ops(base: Trace, other: Trace, column: str) -> tuple[str | None, s
         return None, None
     only_here = [
         calls.join(other_calls, on="name", how="semi").join(
-            other_calls, on=["name", "key"], how="anti", nulls_equal=True
+            other_calls,
+            on=["name", "key"],
+            how="anti",
+            nulls_equal=True,
         )
         for calls, other_calls in (sides, sides[::-1])
     ]
     if column == "input_shapes" and not _call_alike(sides) and _most_is_shared(sides, only_here):
         return "the same", "the same"
-    strange = [side.sort(-pl.col("n").cast(pl.Int64), "name", column) for side in only_here]
+    strange = [
+        side.sort(
+            -pl.col("n").cast(pl.Int64),
+            "name",
+            column,
+        )
+        for side in only_here
+    ]
     if not any(side.height for side in strange):
         return "the same", "the same"
     first = next(side["name"][0] for side in strange if side.height)
@@ -150,7 +160,10 @@ def _call_alike(sides: Sequence[pl.DataFrame]) -> bool:
     return set(sides[0]["name"]) == set(sides[1]["name"])
 
 
-def _most_is_shared(sides: Sequence[pl.DataFrame], strange: Sequence[pl.DataFrame]) -> bool:
+def _most_is_shared(
+    sides: Sequence[pl.DataFrame],
+    strange: Sequence[pl.DataFrame],
+) -> bool:
     """Return whether at least half of the calls of one of the runs occur in the other run, too.
 
     `strange` are the calls of each run without a counterpart.

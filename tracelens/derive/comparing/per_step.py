@@ -22,7 +22,10 @@ PARTS = ("window", "compute", "exposed_communication", "exposed_copy", "idle", *
 """Names for the whole time of a step, its parts, and the causes of idle time."""
 
 
-def of_runs(traces: Iterable[Trace], values: Callable[[Trace], pl.DataFrame]) -> pl.DataFrame:
+def of_runs(
+    traces: Iterable[Trace],
+    values: Callable[[Trace], pl.DataFrame],
+) -> pl.DataFrame:
     """Return the values of several runs of a program, one below the other.
 
     The column `run` counts from 0.
@@ -53,7 +56,11 @@ def _in_steps(trace: Trace) -> pl.DataFrame:
     return marked.filter(in_program(trace)) if marked.height else marked
 
 
-def each_step(measured: pl.DataFrame, steps: pl.DataFrame, key: Sequence[str]) -> pl.DataFrame:
+def each_step(
+    measured: pl.DataFrame,
+    steps: pl.DataFrame,
+    key: Sequence[str],
+) -> pl.DataFrame:
     """Sum `value` and `n` by key and step: one row per key and each of its rank's steps.
 
     The key includes the rank. `measured` has the key, step, value and n. A step without rows has 0.
@@ -63,7 +70,11 @@ def each_step(measured: pl.DataFrame, steps: pl.DataFrame, key: Sequence[str]) -
     return fill_steps(sum_steps(measured, steps, key), steps, key)
 
 
-def sum_steps(measured: pl.DataFrame, steps: pl.DataFrame, key: Sequence[str]) -> pl.DataFrame:
+def sum_steps(
+    measured: pl.DataFrame,
+    steps: pl.DataFrame,
+    key: Sequence[str],
+) -> pl.DataFrame:
     """Return the rows of `each_step`, without those of steps that have no work."""
     has_steps = pl.col("rank").is_in(steps["rank"].unique().implode())
     inside = measured.lazy().filter(has_steps).drop_nulls("step")
@@ -72,7 +83,11 @@ def sum_steps(measured: pl.DataFrame, steps: pl.DataFrame, key: Sequence[str]) -
     return pl.concat([sums, calls.select(sums.columns)]) if calls.height else sums
 
 
-def fill_steps(sums: pl.DataFrame, steps: pl.DataFrame, key: Sequence[str]) -> pl.DataFrame:
+def fill_steps(
+    sums: pl.DataFrame,
+    steps: pl.DataFrame,
+    key: Sequence[str],
+) -> pl.DataFrame:
     """Return a result of `sum_steps` with a row for each step: the key, value and n."""
     columns = [*key, "value", "n"]
     has_steps = pl.col("rank").is_in(steps["rank"].unique().implode())
@@ -90,7 +105,12 @@ def fill_steps(sums: pl.DataFrame, steps: pl.DataFrame, key: Sequence[str]) -> p
     key_numbers = sized.select(pl.col("key_number").repeat_by("n_steps").explode()).to_series()
     full = keys[key_numbers.drop_nulls()]
     full = full.with_columns(
-        pl.repeat(0, full.height, dtype=sums[name].dtype, eager=True)
+        pl.repeat(
+            0,
+            full.height,
+            dtype=sums[name].dtype,
+            eager=True,
+        )
         .scatter(row, placed[name])
         .alias(name)
         for name in ("value", "n")
@@ -103,21 +123,38 @@ def layer_values(trace: Trace) -> pl.DataFrame:
 
     Without marked steps, the time is that in the whole trace.
     """
-    return each_step(layer_work(trace), in_steps(trace), ("rank", "layer", "phase")).drop("n")
+    return each_step(
+        layer_work(trace),
+        in_steps(trace),
+        ("rank", "layer", "phase"),
+    ).drop("n")
 
 
 def layer_work(trace: Trace) -> pl.DataFrame:
     """List each layer's and phase's kernel time by step: rank, layer, phase, step, value, n."""
     times = layer_step_times(trace)
     value = pl.col("duration_ns").cast(pl.Float64)
-    return times.select("rank", "layer", "phase", "step", value=value, n=pl.lit(1))
+    return times.select(
+        "rank",
+        "layer",
+        "phase",
+        "step",
+        value=value,
+        n=pl.lit(1),
+    )
 
 
 def kernel_work(trace: Trace) -> pl.DataFrame:
     """Return every kernel: rank, name, step, value (its duration), n (1)."""
     kernels = trace.select("kernels", "rank", "name", "step", "duration_ns")
     value = pl.col("duration_ns").cast(pl.Float64)
-    return kernels.select("rank", "name", "step", value=value, n=pl.lit(1))
+    return kernels.select(
+        "rank",
+        "name",
+        "step",
+        value=value,
+        n=pl.lit(1),
+    )
 
 
 def op_work(trace: Trace, *, on_device: bool) -> pl.DataFrame:
@@ -146,9 +183,13 @@ def op_work(trace: Trace, *, on_device: bool) -> pl.DataFrame:
         else:
             value = tree["self_ns"]
         frames.append(
-            tree.select("rank", "name", "step", value=value.cast(pl.Float64), n=pl.lit(1)).filter(
-                is_op
-            )
+            tree.select(
+                "rank",
+                "name",
+                "step",
+                value=value.cast(pl.Float64),
+                n=pl.lit(1),
+            ).filter(is_op)
         )
     return pl.concat(frames) if frames else kernel_work(trace).clear()
 
@@ -195,11 +236,20 @@ def kernels_below_ops(trace: Trace, ops: Sequence[str]) -> pl.DataFrame:
         return kernel_work(trace).clear().with_columns(kernel=no_kernel)
     kernel = pl.col("kernel").cast(pl.Int64)
     value = pl.col("duration_ns").cast(pl.Float64)
-    return pl.concat(parts).select("rank", kernel, "name", "step", value=value, n=pl.lit(1))
+    return pl.concat(parts).select(
+        "rank",
+        kernel,
+        "name",
+        "step",
+        value=value,
+        n=pl.lit(1),
+    )
 
 
 def _spans_around(
-    launched: pl.DataFrame, tree: pl.DataFrame, is_asked: pl.Series
+    launched: pl.DataFrame,
+    tree: pl.DataFrame,
+    is_asked: pl.Series,
 ) -> pl.DataFrame | None:
     """Return kernel and name for each asked span around a kernel's launch, level by level.
 
@@ -209,7 +259,12 @@ def _spans_around(
     levels = []
     while around.height:
         asked = around.filter(is_asked.gather(around["row"]))
-        levels.append(asked.select("kernel", name=tree["name"].gather(asked["row"])))
+        levels.append(
+            asked.select(
+                "kernel",
+                name=tree["name"].gather(asked["row"]),
+            )
+        )
         parents = tree["parent_id"].gather(around["row"])
         around = around.with_columns(row=parents).drop_nulls()
     return pl.concat(levels) if levels else None
@@ -230,7 +285,13 @@ def outermost_ops(trace: Trace, ops: Sequence[str]) -> pl.DataFrame:
         parts.append(tree.filter(is_outermost))
     value = pl.col("duration_ns").cast(pl.Float64)
     calls = pl.concat(parts) if parts else spans.clear()
-    return calls.select("rank", "name", "step", value=value, n=pl.lit(1))
+    return calls.select(
+        "rank",
+        "name",
+        "step",
+        value=value,
+        n=pl.lit(1),
+    )
 
 
 def time_values(trace: Trace) -> pl.DataFrame:
@@ -240,7 +301,10 @@ def time_values(trace: Trace) -> pl.DataFrame:
     """
     windows = model_for_times(trace).with_added()
     added = {f"idle_{part}_ns": pl.col(f"added_{part}_ns") for part in SLOWED}
-    added |= dict.fromkeys(("window_ns", "idle_ns"), pl.sum_horizontal(added.values()))
+    added |= dict.fromkeys(
+        ("window_ns", "idle_ns"),
+        pl.sum_horizontal(added.values()),
+    )
     return _by_part(windows.with_columns(pl.col(name) - ns for name, ns in added.items()))
 
 
@@ -256,7 +320,11 @@ def _by_part(windows: pl.DataFrame) -> pl.DataFrame:
     device = (number_of_device - 1).cast(pl.Int64)
     parts = [pl.col(f"{part}_ns").cast(pl.Float64).alias(part) for part in PARTS]
     wide = frame.sort("step").select("rank", *parts, device=device)
-    return wide.unpivot(index=["rank", "device"], variable_name="part", value_name="value")
+    return wide.unpivot(
+        index=["rank", "device"],
+        variable_name="part",
+        value_name="value",
+    )
 
 
 def memory_values(trace: Trace) -> pl.DataFrame:
@@ -276,6 +344,8 @@ def memory_values(trace: Trace) -> pl.DataFrame:
         size_bytes.filter(size_bytes > 0).sum().alias("allocated_in_all"),
     )
     values = wide.drop("step").unpivot(
-        index=["rank", "device"], variable_name="measure", value_name="value"
+        index=["rank", "device"],
+        variable_name="measure",
+        value_name="value",
     )
     return values.drop_nulls("value").cast({"value": pl.Float64})

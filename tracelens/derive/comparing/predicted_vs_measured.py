@@ -38,11 +38,15 @@ def planned_outcome(*traces: Trace) -> list[str]:
     measured = next(trace for trace in traces if PLANNED in _pure(trace))
     kept = [source.get("settings", {}) for source in measured.manifest.sources]
     about: dict[str, Any] = next(
-        (settings for settings in kept if PLANNED in settings.get("devices", {})), {}
+        (settings for settings in kept if PLANNED in settings.get("devices", {})),
+        {},
     )
     device = about.get("devices", {}).get(PLANNED)
     sentences = []
-    for name in sorted(set(pure) - {PLANNED}, key=lambda configuration: configuration not in EAGER):
+    for name in sorted(
+        set(pure) - {PLANNED},
+        key=lambda configuration: configuration not in EAGER,
+    ):
         if device is None or DEVICES.get(name) == ("cpu" if device == "cpu" else "gpu"):
             predicted = about.get("plan", {}).get(
                 f"predicted_speedup_over_{'base' if name in EAGER else 'other'}"
@@ -62,10 +66,16 @@ def _pure(trace: Trace) -> dict[str, pl.DataFrame]:
     )
     ways = rows.partition_by("configuration", "compile_mode", maintain_order=True)
     values = [
-        (way["configuration"][0], way.select(plan=0, run="round", value="duration_ns"))
+        (
+            way["configuration"][0],
+            way.select(plan=0, run="round", value="duration_ns"),
+        )
         for way in ways
     ]
-    values.sort(key=lambda pair: _median(pair[1]), reverse=True)
+    values.sort(
+        key=lambda pair: _median(pair[1]),
+        reverse=True,
+    )
     return {name: frame for name, frame in values if _median(frame) > 0}
 
 
@@ -74,7 +84,12 @@ def _median(values: pl.DataFrame) -> float:
     return float(middle.item())
 
 
-def _beside(name: str, base: pl.DataFrame, plan: pl.DataFrame, predicted: float | None) -> str:
+def _beside(
+    name: str,
+    base: pl.DataFrame,
+    plan: pl.DataFrame,
+    predicted: float | None,
+) -> str:
     row = judge(base, plan, ["plan"]).row(0, named=True)
     before, after, low, high = (row[key] for key in ("base_value", "other_value", "low", "high"))
     ends = [before + more for more in (high, low) if more is not None]
@@ -108,7 +123,8 @@ def planned_steps(base: Trace, planned: Trace) -> str:
         return f"A step of the plan cannot be compared with base: {verdict.reason}."
     spread = "" if verdict.interval is None else " ({:+.1%} to {:+.1%})".format(*verdict.interval)
     sentence = _outcome_text(
-        verdict.outcome, verdict.reason if verdict.outcome == "unclear" else None
+        verdict.outcome,
+        verdict.reason if verdict.outcome == "unclear" else None,
     )
     return (
         "A step of the measured plan differs from one of base by"

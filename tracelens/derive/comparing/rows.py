@@ -39,7 +39,11 @@ class Comparison(Struct, frozen=True):
     tick: float = 0.0
 
     def values(
-        self, base: Trace, other: Trace, rules: Rules, whole: pl.Expr | None = None
+        self,
+        base: Trace,
+        other: Trace,
+        rules: Rules,
+        whole: pl.Expr | None = None,
     ) -> pl.DataFrame:
         """Judge the measured values: one row per key that either run has. See `judge`."""
         base_values, other_values = (
@@ -72,19 +76,31 @@ class Comparison(Struct, frozen=True):
         keys = keys.with_row_index("row")
         values = [
             fill_steps(
-                frame.join(keys, on=key, nulls_equal=True), steps_of_run, ("rank", "row")
+                frame.join(keys, on=key, nulls_equal=True),
+                steps_of_run,
+                ("rank", "row"),
             ).with_columns(run=pl.lit(number, pl.Int64))
             for number, (frame, steps_of_run) in enumerate(zip(sums, steps, strict=True))
         ]
         base_values = pl.concat(values[: len(base_runs)])
         other_values = pl.concat(values[len(base_runs) :])
         refusal = not_judged(base, other, rules)
-        judged = judge(base_values, other_values, ["row"], rules, tick=self.tick, refusal=refusal)
+        judged = judge(
+            base_values,
+            other_values,
+            ["row"],
+            rules,
+            tick=self.tick,
+            refusal=refusal,
+        )
         of_base = _call_sums("base", base_values, None if by_step else len(base_runs))
         of_other = _call_sums("other", other_values, None if by_step else len(other_runs))
         with_sums = judged.join(of_base, on="row", how="left").join(of_other, on="row", how="left")
         with_keys = with_sums.join(keys, on="row").drop("row")
-        rows = _with_speedups(with_keys.cast({pl.Categorical: pl.String}), by_step=by_step)
+        rows = _with_speedups(
+            with_keys.cast({pl.Categorical: pl.String}),
+            by_step=by_step,
+        )
         longer_ns = pl.max_horizontal("base_ns", "other_ns")
         descending = [True] + [False] * len(key)
         return rows.sort(longer_ns, *key, descending=descending)

@@ -113,7 +113,8 @@ def judge(  # noqa: PLR0913 - both sides, what tells rows apart, and the rules
     tick_variance = 2 * (pl.col("tick") / 2) ** 2
     variance = base_variance + other_variance + tick_variance
     with_errors = compared.with_columns(
-        degrees_of_freedom=degrees.clip(2, _MAX_DEGREES), standard_error=variance.sqrt()
+        degrees_of_freedom=degrees.clip(2, _MAX_DEGREES),
+        standard_error=variance.sqrt(),
     )
     return _with_outcomes(with_errors, rules, refusal).drop(
         "effect", "difference", "n", "standard_error", "p_value", "degrees_of_freedom", "tick"
@@ -124,14 +125,20 @@ def _medians(sides: Sequence[pl.DataFrame], key: list[str]) -> pl.DataFrame:
     """Return the median of each key's samples in base and in other, and how many samples it has."""
     base, other = (
         side.group_by(key).agg(
-            pl.col("value").median().alias(f"{which}_value"), pl.len().alias(f"n_{which}_values")
+            pl.col("value").median().alias(f"{which}_value"),
+            pl.len().alias(f"n_{which}_values"),
         )
         for which, side in zip(("base", "other"), sides, strict=True)
     )
     return base.join(other, on=key, how="full", coalesce=True, nulls_equal=True)
 
 
-def _samples(side: pl.DataFrame, key: list[str], *, by_run: bool) -> pl.DataFrame:
+def _samples(
+    side: pl.DataFrame,
+    key: list[str],
+    *,
+    by_run: bool,
+) -> pl.DataFrame:
     """Return the samples of each key.
 
     With `by_run` they are one median per run, else every run's steps, averaged down to MAX_SAMPLES.
@@ -146,7 +153,11 @@ def _samples(side: pl.DataFrame, key: list[str], *, by_run: bool) -> pl.DataFram
     return values.group_by(*key, "group").agg(value.mean()).drop("group").collect()
 
 
-def _median_variance(side: pl.DataFrame, rows: pl.DataFrame, key: list[str]) -> pl.Series:
+def _median_variance(
+    side: pl.DataFrame,
+    rows: pl.DataFrame,
+    key: list[str],
+) -> pl.Series:
     """Return the bootstrap variance of each row's median.
 
     Return None if the row has fewer than MIN_SAMPLES values.
@@ -154,22 +165,29 @@ def _median_variance(side: pl.DataFrame, rows: pl.DataFrame, key: list[str]) -> 
     known = rows.filter(pl.col("n") >= MIN_SAMPLES).select(key)
     samples = side.join(known, on=key, how="semi", nulls_equal=True).sort("value")
     ranked = samples.with_columns(
-        n=pl.len().over(key).cast(pl.Int64), order=pl.int_range(pl.len()).over(key)
+        n=pl.len().over(key).cast(pl.Int64),
+        order=pl.int_range(pl.len()).over(key),
     )
     value = pl.col("value")
     weight = pl.col("weight")
     # Fractions are summed in the order of the values; otherwise the order of threads decides the
     # last digit.
-    weighted = ranked.join(_median_weights(), on=["n", "order"], maintain_order="left").group_by(
-        key, maintain_order=True
-    )
+    weighted = ranked.join(
+        _median_weights(),
+        on=["n", "order"],
+        maintain_order="left",
+    ).group_by(key, maintain_order=True)
     variance = ((weight * value**2).sum() - (weight * value).sum() ** 2).clip(0)
     variances = weighted.agg(variance=variance)
     joined = rows.join(variances, on=key, how="left", nulls_equal=True, maintain_order="left")
     return joined["variance"]
 
 
-def _variance_between_runs(base: pl.DataFrame, rows: pl.DataFrame, key: list[str]) -> pl.Series:
+def _variance_between_runs(
+    base: pl.DataFrame,
+    rows: pl.DataFrame,
+    key: list[str],
+) -> pl.Series:
     """Estimate the variance of other's median from the variance between runs of base."""
     by_key = base.sort("value").group_by(key, maintain_order=True)
     variance = by_key.agg(run_variance=pl.col("value").var())
@@ -193,9 +211,20 @@ def _median_weights() -> pl.DataFrame:
         below = [[_at_least(middle, n, order / n) for order in range(n + 1)] for middle in middles]
         for order in range(n):
             weight = sum(part[order + 1] - part[order] for part in below) / len(middles)
-            rows.append((n, min(max(order, n // 10), n - 1 - n // 10), weight))
+            rows.append(
+                (
+                    n,
+                    min(
+                        max(order, n // 10),
+                        n - 1 - n // 10,
+                    ),
+                    weight,
+                )
+            )
     frame = pl.DataFrame(
-        rows, schema={"n": pl.Int64, "order": pl.Int64, "weight": pl.Float64}, orient="row"
+        rows,
+        schema={"n": pl.Int64, "order": pl.Int64, "weight": pl.Float64},
+        orient="row",
     )
     return frame.group_by("n", "order", maintain_order=True).sum()
 

@@ -32,7 +32,11 @@ def outermost(parent: pl.Series, values: pl.Series) -> pl.Series:
     return values.gather(outermost_row(parent, values.is_not_null()))
 
 
-def nearest_row(parent: pl.Series, flags: pl.Series, rows: pl.Series | None = None) -> pl.Series:
+def nearest_row(
+    parent: pl.Series,
+    flags: pl.Series,
+    rows: pl.Series | None = None,
+) -> pl.Series:
     """Return each row itself if it is flagged, else its nearest flagged ancestor.
 
     Return None if there is none. With `rows`, only these rows are looked up; a None among them
@@ -47,7 +51,11 @@ def outermost_row(parent: pl.Series, flags: pl.Series) -> pl.Series:
 
 
 def _flagged_row(
-    parent: pl.Series, flags: pl.Series, rows: pl.Series | None, *, outermost: bool
+    parent: pl.Series,
+    flags: pl.Series,
+    rows: pl.Series | None,
+    *,
+    outermost: bool,
 ) -> pl.Series:
     rows_above = _in_c(_OUTERMOST if outermost else _NEAREST, parent, flags)
     if rows_above is not None:
@@ -99,7 +107,11 @@ def sum_within(parent: pl.Series, values: pl.Series) -> pl.Series:
     return total
 
 
-def repeats(above: pl.Series, code: pl.Series, wanted: pl.Series) -> pl.Series:
+def repeats(
+    above: pl.Series,
+    code: pl.Series,
+    wanted: pl.Series,
+) -> pl.Series:
     """Return, for each wanted row, whether a row above it has the same code.
 
     `above` holds each row's parent, None at the top.
@@ -110,7 +122,12 @@ def repeats(above: pl.Series, code: pl.Series, wanted: pl.Series) -> pl.Series:
         .filter(wanted)
         .drop_nulls("up")
     )
-    no_flags = pl.repeat(False, len(code), dtype=pl.Boolean, eager=True)
+    no_flags = pl.repeat(
+        False,
+        len(code),
+        dtype=pl.Boolean,
+        eager=True,
+    )
     flags = no_flags.alias(code.name)
     while left.height:
         same = code.gather(left["up"]) == left["code"]
@@ -122,7 +139,11 @@ def repeats(above: pl.Series, code: pl.Series, wanted: pl.Series) -> pl.Series:
     return flags
 
 
-def above(parent: pl.Series, marks: pl.Series, rows: pl.Series) -> pl.DataFrame:
+def above(
+    parent: pl.Series,
+    marks: pl.Series,
+    rows: pl.Series,
+) -> pl.DataFrame:
     """Return `top`, `n_ones` and `n_twos` for each of `rows`, over the row and its ancestors.
 
     `marks` has a byte for each row of the tree. `top` is the outermost row marked 1, None if there
@@ -176,7 +197,11 @@ class CallPaths:
         """Add the next rows of the tree, with parent_id (row number) and the keys."""
         if self._known is None:
             number = pl.lit(0, pl.Int32)
-            none = rows.select(number.alias("parent_id"), *self._keys, chain=number)
+            none = rows.select(
+                number.alias("parent_id"),
+                *self._keys,
+                chain=number,
+            )
             self._known = none.clear()
         first = len(self.of_rows)
         parent = rows["parent_id"].cast(pl.Int64)
@@ -242,7 +267,9 @@ def below(above: pl.Series, words: pl.Series, separator: str) -> pl.Series:
     above_and_separator = pl.nth(0) + separator
     joined = pl.concat_str(above_and_separator, pl.nth(1), ignore_nulls=True).alias(words.name)
     return each_pair_once(
-        above.alias("above"), words.alias("words"), lambda pairs: pairs.select(joined)
+        above.alias("above"),
+        words.alias("words"),
+        lambda pairs: pairs.select(joined),
     ).to_series()
 
 
@@ -266,7 +293,14 @@ def _in_c(what: int, parent: pl.Series, values: pl.Series) -> pl.Series | None:
     order = range(len(parts))
     is_done = all(
         LIBRARY.among(
-            what, memory(parts[k].cast(pl.Int64).fill_null(_NONE), _I64), firsts[k], marks, results
+            what,
+            memory(
+                parts[k].cast(pl.Int64).fill_null(_NONE),
+                _I64,
+            ),
+            firsts[k],
+            marks,
+            results,
         )
         for k in (reversed(order) if what == _WITHIN else order)
     )

@@ -61,7 +61,11 @@ class CaptureEdges(Struct):
         """Return the end of the last work that was launched before the capture, if there is any."""
         if not any(part["api_call_id"].count() for part in self.parts):
             return None  # no launch of recorded work is known
-        ends = [*self._recorded_ends(), *self._late_starts(), *self._early_waits()]
+        ends = [
+            *self._recorded_ends(),
+            *self._late_starts(),
+            *self._early_waits(),
+        ]
         return max(ends, default=None)
 
     def unrecorded_end(self) -> int | None:
@@ -71,7 +75,10 @@ class CaptureEdges(Struct):
         """
         if not any(part["api_call_id"].count() for part in self.parts):
             return None
-        return max([*self._late_starts(), *self._early_waits()], default=None)
+        return max(
+            [*self._late_starts(), *self._early_waits()],
+            default=None,
+        )
 
     def later_start(self) -> int | None:
         """Return the start of work that the capture's end cut off.
@@ -79,7 +86,10 @@ class CaptureEdges(Struct):
         That work was launched at the end and is not recorded. Return None if there is none.
         """
         launching = [part["api_call_id"].max() for part in self.parts]
-        last = max((call for call in launching if isinstance(call, int)), default=None)
+        last = max(
+            (call for call in launching if isinstance(call, int)),
+            default=None,
+        )
         if last is None:
             return None
         starts_kernels = pl.col("kind").is_in(_STARTS_KERNELS)
@@ -198,7 +208,12 @@ class CaptureEdges(Struct):
         starts = [int(part["start_ns"].min()) for part in self.parts]  # type: ignore[arg-type]
         first_calls = self.calls.filter(pl.col("api_call_id") == 0)
         first = first_calls["start_ns"].min()
-        return min([*starts, *([first] if isinstance(first, int) else [])])
+        return min(
+            [
+                *starts,
+                *([first] if isinstance(first, int) else []),
+            ]
+        )
 
 
 def _last_end(parts: Sequence[pl.DataFrame]) -> int | None:

@@ -68,7 +68,8 @@ class Callers:
             .alias("link")
         )
         return work.with_columns(
-            *(column.gather(row) for column in self._answers.get_columns()), link["link"]
+            *(column.gather(row) for column in self._answers.get_columns()),
+            link["link"],
         )
 
     def _by_process(self, keys: pl.DataFrame) -> tuple[pl.Series, pl.Series]:
@@ -76,7 +77,12 @@ class Callers:
 
         Keys are looked up process by process. The row is None if there is no call.
         """
-        rows = pl.repeat(None, keys.height, dtype=pl.get_index_type(), eager=True)
+        rows = pl.repeat(
+            None,
+            keys.height,
+            dtype=pl.get_index_type(),
+            eager=True,
+        )
         are_before = pl.repeat(False, keys.height, dtype=pl.Boolean, eager=True)
         for process, part in by_value(keys.drop_nulls("process_id"), "process_id"):
             calls = self._processes.get(process)
@@ -139,7 +145,8 @@ class _Processes:
         self._calls = known.unique(_CALL, keep="first", maintain_order=True).select(*_CALL, "row")
         ids = pl.col("correlation_id")
         self._firsts = calls.group_by("process_id").agg(
-            first_id=ids.filter(ids > 0).min(), first_ns=pl.col("start_ns").min()
+            first_id=ids.filter(ids > 0).min(),
+            first_ns=pl.col("start_ns").min(),
         )
 
     def rows_of(self, work: pl.DataFrame) -> pl.Series:
@@ -200,7 +207,10 @@ def spans_of_nodes(nodes: pl.DataFrame, spans: pl.DataFrame) -> pl.DataFrame:
         if not node_makers["original_id"].count():
             break
         from_original = node_makers.select(*_NODE, above="original_id").join(
-            originals, on=["process_id", "above"], how="left", maintain_order="left"
+            originals,
+            on=["process_id", "above"],
+            how="left",
+            maintain_order="left",
         )
         is_known = from_original["start_ns"].is_not_null()
         node_makers = node_makers.with_columns(

@@ -14,7 +14,9 @@ _COMPILED = rf"^(## Call CompiledFxGraph |Torch-Compiled Region)|{COMPILED_GRAPH
 
 
 def find_sites(
-    spans: pl.DataFrame, enclosing: pl.Series, starts: pl.Series
+    spans: pl.DataFrame,
+    enclosing: pl.Series,
+    starts: pl.Series,
 ) -> tuple[pl.DataFrame, list[pl.Series]]:
     """Return the table of sites without the rank, and three columns of calls.
 
@@ -46,24 +48,47 @@ def find_sites(
     site = _of_each(enclosing, spans.height, rows, number)
     op = _of_each(enclosing, spans.height, rows, path["op_row"])
     offset = _offsets(starts, spans["start_ns"], op)
-    columns = [site.alias("site_id"), op.alias("op_span_id"), offset.alias("op_offset_ns")]
+    columns = [
+        site.alias("site_id"),
+        op.alias("op_span_id"),
+        offset.alias("op_offset_ns"),
+    ]
     return sites.with_row_index("site_id"), columns
 
 
-def _offsets(starts: pl.Series, span_starts: pl.Series, op: pl.Series) -> pl.Series:
+def _offsets(
+    starts: pl.Series,
+    span_starts: pl.Series,
+    op: pl.Series,
+) -> pl.Series:
     """Return the time from each op's start to its call, in the narrowest type that holds it."""
     if op.null_count() == len(op):
-        return pl.repeat(None, len(op), dtype=pl.Int8, eager=True)
+        return pl.repeat(
+            None,
+            len(op),
+            dtype=pl.Int8,
+            eager=True,
+        )
     return (starts - span_starts.gather(op)).shrink_dtype()
 
 
-def _of_each(enclosing: pl.Series, n_spans: int, rows: pl.Series, values: pl.Series) -> pl.Series:
+def _of_each(
+    enclosing: pl.Series,
+    n_spans: int,
+    rows: pl.Series,
+    values: pl.Series,
+) -> pl.Series:
     """Return, for each call, the value of the span around it.
 
     `values` belong to the spans at `rows`.
     """
     if values.null_count() == len(values):
-        return pl.repeat(None, len(enclosing), dtype=pl.Int8, eager=True)
+        return pl.repeat(
+            None,
+            len(enclosing),
+            dtype=pl.Int8,
+            eager=True,
+        )
     values = values.shrink_dtype()
     return (
         pl.repeat(None, n_spans, dtype=values.dtype, eager=True)
@@ -112,9 +137,21 @@ def only_in_wrapper(tree: pl.DataFrame, rows: pl.Series) -> pl.Series:
     """Return whether each span at `rows` lies in a wrapper's call and in no module of the model."""
     (is_wrapper,) = matching(tree["name"], WRAPPER)
     if not is_wrapper.any():
-        return pl.repeat(False, len(rows), dtype=pl.Boolean, eager=True)
+        return pl.repeat(
+            False,
+            len(rows),
+            dtype=pl.Boolean,
+            eager=True,
+        )
     wrapper_marks = is_wrapper.cast(pl.UInt8)
-    around = above(tree["parent_id"], wrapper_marks, rows.cast(pl.Int64))["n_ones"] > 0
+    around = (
+        above(
+            tree["parent_id"],
+            wrapper_marks,
+            rows.cast(pl.Int64),
+        )["n_ones"]
+        > 0
+    )
     lacks_path = tree["module_path"].gather(rows).is_null()
     return (around & lacks_path).fill_null(value=False)
 

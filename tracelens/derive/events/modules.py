@@ -51,7 +51,12 @@ def mark_modules(spans: pl.DataFrame, parent: pl.Series) -> tuple[pl.Series, int
     ).filter(numbered)
     paths = _paths_of_nodes(keyed)
     leads = lead.drop_nulls().unique()
-    through = spans.select(*NODE)[leads].join(paths, on=[*NODE], how="left", maintain_order="left")
+    through = spans.select(*NODE)[leads].join(
+        paths,
+        on=[*NODE],
+        how="left",
+        maintain_order="left",
+    )
     place = _numbered(leads, spans.height).gather(lead)
     n_ambiguous = through["is_ambiguous"].gather(place).sum()
     is_forward = forward.is_not_null()
@@ -64,8 +69,17 @@ def mark_modules(spans: pl.DataFrame, parent: pl.Series) -> tuple[pl.Series, int
 
 def _numbered(rows: pl.Series, height: int) -> pl.Series:
     """Return, for each of `height` row numbers, its index in `rows`; None if it is not in there."""
-    none = pl.repeat(None, height, dtype=pl.get_index_type(), eager=True)
-    numbers = pl.int_range(len(rows), dtype=pl.get_index_type(), eager=True)
+    none = pl.repeat(
+        None,
+        height,
+        dtype=pl.get_index_type(),
+        eager=True,
+    )
+    numbers = pl.int_range(
+        len(rows),
+        dtype=pl.get_index_type(),
+        eager=True,
+    )
     return none.scatter(rows, numbers)
 
 
@@ -92,14 +106,20 @@ def _chains(parent: pl.Series, spans: pl.DataFrame) -> tuple[pl.Series, int]:
     if not len(named):
         return pl.repeat(None, spans.height, dtype=pl.Categorical, eager=True), 0
     around_named = nearest(parent, _numbered(named, spans.height))
-    every = pl.repeat(True, len(named), dtype=pl.Boolean, eager=True)
+    every = pl.repeat(
+        True,
+        len(named),
+        dtype=pl.Boolean,
+        eager=True,
+    )
     is_deep = count_among(around_named.gather(parent.gather(named)), every) > MODULES.value
     modules, enclosing = named, around_named
     if is_deep.any():
         modules = named.filter(~is_deep)
         enclosing = nearest(parent, _numbered(modules, spans.height))
     name = each_once(
-        spans["name"].gather(modules), lambda name: name.str.strip_prefix(MODULE_PREFIX)
+        spans["name"].gather(modules),
+        lambda name: name.str.strip_prefix(MODULE_PREFIX),
     )
     exact = spans["exact_path"].gather(modules).cast(pl.Categorical)
     path = exact.zip_with(exact.is_not_null(), name)
@@ -115,7 +135,10 @@ def _named_modules(spans: pl.DataFrame) -> pl.Series:
     modules = is_module.arg_true()
     if not len(modules):
         return modules
-    is_wrapper = each_once(spans["name"].gather(modules), lambda name: name.str.contains(WRAPPER))
+    is_wrapper = each_once(
+        spans["name"].gather(modules),
+        lambda name: name.str.contains(WRAPPER),
+    )
     has_exact_path = spans["exact_path"].gather(modules).is_not_null()
     return modules.filter(~is_wrapper | has_exact_path)
 
@@ -129,9 +152,10 @@ def list_layers(spans: pl.DataFrame) -> pl.DataFrame:
     module_path = pl.col("module_path")
     is_module = pl.col("kind") == "module"
     calls = spans.filter(is_module & module_path.is_not_null())
-    is_wrapper = each_once(calls["name"], lambda name: name.str.contains(WRAPPER)).alias(
-        "is_wrapper"
-    )
+    is_wrapper = each_once(
+        calls["name"],
+        lambda name: name.str.contains(WRAPPER),
+    ).alias("is_wrapper")
     first_name = pl.col("name").sort_by("is_wrapper", "start_ns").first()
     without_prefix = pl.col("name").str.strip_prefix(MODULE_PREFIX)
     has_prefix = pl.col("name").str.starts_with(MODULE_PREFIX)

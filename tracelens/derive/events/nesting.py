@@ -88,7 +88,8 @@ def _in_time_order(spans: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
     """
     columns = ["process_id", "thread_id", "start_ns", "duration_ns"]
     both = pl.concat(
-        [spans.select(columns), calls.select(columns)], how="vertical_relaxed"
+        [spans.select(columns), calls.select(columns)],
+        how="vertical_relaxed",
     ).with_row_index("row")
     thread_key = pl.struct("process_id", "thread_id")
     return (
@@ -96,8 +97,19 @@ def _in_time_order(spans: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
             thread=thread_key.rank("dense").cast(pl.Int64),
             end=pl.col("start_ns") + pl.col("duration_ns"),
         )
-        .sort("thread", "start_ns", "end", "row", descending=[False, False, True, False])
-        .select(pl.col("row").cast(pl.Int64), "thread", "start_ns", "end")
+        .sort(
+            "thread",
+            "start_ns",
+            "end",
+            "row",
+            descending=[False, False, True, False],
+        )
+        .select(
+            pl.col("row").cast(pl.Int64),
+            "thread",
+            "start_ns",
+            "end",
+        )
     )
 
 
@@ -148,7 +160,10 @@ class _Walk:
         ends = self._ends
         while stack and ends[stack[-1]] < start:
             stack.pop()
-        return next((row for row in reversed(stack) if self._holds(row, start, end)), -1)
+        return next(
+            (row for row in reversed(stack) if self._holds(row, start, end)),
+            -1,
+        )
 
     def _holds(self, row: int, start: int, end: int) -> bool:
         """Return whether the open span contains an interval, within the tolerance.
@@ -187,7 +202,10 @@ class _Walk:
             if stack[i] in self._hinted:
                 self.n_unreturned += sum(row in self._hinted for row in stack[i:])
                 for row in stack[i:]:
-                    self.self_ns[row] -= max(0, self._ends[row] - max(moment, self._covered[row]))
+                    self.self_ns[row] -= max(
+                        0,
+                        self._ends[row] - max(moment, self._covered[row]),
+                    )
                 above = stack[i - 1]
                 self.self_ns[above] += max(0, self._covered[above] - moment)
                 self._covered[above] = min(self._covered[above], moment)
@@ -247,7 +265,12 @@ def _time_order(frame: pl.DataFrame) -> pl.Series | None:
     is_sorted = frame.select(((later > 0) | is_shorter).fill_null(value=True).all()).item()
     if is_sorted:
         return None
-    order = pl.arg_sort_by("start_ns", "duration_ns", descending=[False, True], maintain_order=True)
+    order = pl.arg_sort_by(
+        "start_ns",
+        "duration_ns",
+        descending=[False, True],
+        maintain_order=True,
+    )
     return frame.select(order).to_series()
 
 
@@ -271,7 +294,9 @@ def _times(frame: pl.DataFrame, order: pl.Series | None) -> tuple[pa.Buffer, pa.
 
 
 def _hints(
-    spans: pl.DataFrame, order: pl.Series | None, places: pl.Series | None
+    spans: pl.DataFrame,
+    order: pl.Series | None,
+    places: pl.Series | None,
 ) -> pa.Buffer | None:
     """Return recorded callers as positions in time order, -1 for a span without one.
 
@@ -283,7 +308,8 @@ def _hints(
     is_row = hints.is_between(0, spans.height - 1)
     hints = _at(hints.set(~is_row, None), order)
     return memory(
-        (hints if places is None else places.cast(pl.Int64).gather(hints)).fill_null(-1), _I32
+        (hints if places is None else places.cast(pl.Int64).gather(hints)).fill_null(-1),
+        _I32,
     )
 
 
@@ -319,6 +345,8 @@ def _thread_numbers(spans: pl.DataFrame, calls: pl.DataFrame) -> tuple[list[pl.S
 
 
 def _thread_memory(
-    threads: list[pl.Series] | None, which: int, order: pl.Series | None
+    threads: list[pl.Series] | None,
+    which: int,
+    order: pl.Series | None,
 ) -> pa.Buffer | None:
     return None if threads is None else memory(_at(threads[which], order), _I32)

@@ -75,7 +75,10 @@ def _by_name(name: pl.Expr) -> pl.Expr:
     )
 
 
-def _first(name: pl.Expr, rules: Iterable[tuple[str, str]]) -> pl.Expr:
+def _first(
+    name: pl.Expr,
+    rules: Iterable[tuple[str, str]],
+) -> pl.Expr:
     """Return the number of the first phase whose pattern the name matches."""
     return pl.coalesce(
         pl.when(name.str.contains(pattern)).then(_code(phase)) for phase, pattern in rules

@@ -58,7 +58,12 @@ _ATOM = (
     (rf"^decode\[bs=({_NUMBER})(?:/[0-9]+)? tok=", "step[DECODE bs=$1 toks="),
 )
 """Replacements that turn ATOM's marks into SGLang's; the lengths of single prompts are left out."""
-_DETAILS = ("c", "g", *_SUMS, *(f"{of}_{sum_of}" for of in "cg" for sum_of in _SUMS))
+_DETAILS = (
+    "c",
+    "g",
+    *_SUMS,
+    *(f"{of}_{sum_of}" for of in "cg" for sum_of in _SUMS),
+)
 """Names of the numbers that detailed marks give of prompts (c) and further tokens (g).
 
 In ATOM's marks, the names have no prefix.
@@ -117,7 +122,10 @@ def _requests(name: str, is_of_kind: pl.Expr) -> pl.Expr:
     A mark in brackets gives one number; it is of requests of one sort if `is_of_kind`.
     """
     in_bracket = pl.when(is_of_kind).then(_number("bracketed", "n_requests"))
-    return pl.coalesce(*(_number(form, name) for form in _COUNTING), in_bracket)
+    return pl.coalesce(
+        *(_number(form, name) for form in _COUNTING),
+        in_bracket,
+    )
 
 
 def _phase() -> pl.Expr:
@@ -205,7 +213,9 @@ def around_batches(marks: pl.DataFrame, spans: pl.DataFrame) -> pl.DataFrame:
     key = ["process_id", "thread_id"]
     begin, end = pl.col("start_ns").cast(pl.Int64), pl.col("batch_end")
     batch_spans = spans.filter(pl.col("name") == _BATCH).select(
-        pl.col(key).cast(pl.Int64), batch_start=begin, batch_end=begin + pl.col("duration_ns")
+        pl.col(key).cast(pl.Int64),
+        batch_start=begin,
+        batch_end=begin + pl.col("duration_ns"),
     )
     if not batch_spans.height:
         return marks

@@ -94,7 +94,13 @@ def with_trees(
     """
     parts = dict(by_value(frame, "rank"))
     for tree in span_trees(spans):
-        yield tree, of_rank(parts.pop(tree["rank"][0], frame.clear()), tree)
+        yield (
+            tree,
+            of_rank(
+                parts.pop(tree["rank"][0], frame.clear()),
+                tree,
+            ),
+        )
     if parts:
         no_span = pl.lit(None, pl.Int64)
         yield spans.clear(), pl.concat(parts.values()).with_columns(span_id=no_span)

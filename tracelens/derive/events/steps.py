@@ -68,7 +68,11 @@ def mark_steps(frame: pl.DataFrame, marks: pl.DataFrame) -> pl.DataFrame:
     return during(frame, until_next_mark, "step", pl.Int64)
 
 
-def list_steps(marks: pl.DataFrame, ends: pl.DataFrame, loose: pl.DataFrame) -> pl.DataFrame:
+def list_steps(
+    marks: pl.DataFrame,
+    ends: pl.DataFrame,
+    loose: pl.DataFrame,
+) -> pl.DataFrame:
     """List the steps by start: step, name, start_ns, duration_ns, host_ns, mark_ns, window.
 
     A step ends when the host has begun the next one and the device has finished the work launched
@@ -245,8 +249,12 @@ def _named(spans: pl.DataFrame, pattern: str | None) -> pl.DataFrame:
     )
     is_mark = marks["family"].is_not_null()
     return pl.concat(
-        [columns.filter(is_mark), marks.filter(is_mark)], how="horizontal"
-    ).with_columns(pl.col("name").cast(pl.String), pl.col("number").cast(pl.String))
+        [columns.filter(is_mark), marks.filter(is_mark)],
+        how="horizontal",
+    ).with_columns(
+        pl.col("name").cast(pl.String),
+        pl.col("number").cast(pl.String),
+    )
 
 
 def _by_name(name: pl.Expr, families: list[str]) -> pl.Expr:
@@ -286,7 +294,11 @@ def _chosen(found: pl.DataFrame) -> pl.DataFrame:
     families = found.partition_by("family", as_dict=True)
     for _, family in sorted(families.items()):
         ordered = family.sort(
-            "process_id", "thread_id", "start_ns", "end_ns", descending=[False, False, False, True]
+            "process_id",
+            "thread_id",
+            "start_ns",
+            "end_ns",
+            descending=[False, False, False, True],
         )
         end_ns = pl.col("end_ns")
         end_of_earlier = end_ns.cum_max().shift(1)

@@ -197,10 +197,15 @@ def computed_in(bound: Bound, *, by_first: bool) -> tuple[str, int]:
     with_dimensions = [tensor for tensor in inputs if tensor.shape] or inputs
     if by_first:
         with_dimensions = inputs = inputs[:1]
-    highest = max(with_dimensions, key=lambda tensor: _ORDER.get(tensor.dtype, -1))
+    highest = max(
+        with_dimensions,
+        key=lambda tensor: _ORDER.get(tensor.dtype, -1),
+    )
     if highest.dtype in _RANKS:
         highest = max(
-            (tensor for tensor in inputs if tensor.dtype in _FLOATS), default=highest, key=_order
+            (tensor for tensor in inputs if tensor.dtype in _FLOATS),
+            default=highest,
+            key=_order,
         )
     width = _WIDTHS.get(number, highest.width) if type(number) is int else highest.width
     return highest.dtype, width

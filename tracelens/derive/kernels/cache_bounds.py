@@ -35,7 +35,10 @@ def most_of_contexts(family: str, bound: Bound, key_bytes: int) -> tuple[int, in
     table = _block_table(bound)
     if table is not None:
         n_requests, n_blocks = table.shape
-        longest = min(n_tokens, n_blocks * (n_tokens // max(cache.shape[0], 1)))
+        longest = min(
+            n_tokens,
+            n_blocks * (n_tokens // max(cache.shape[0], 1)),
+        )
         total = min(n_tokens, n_requests * longest)
     return n_queries * longest, total
 

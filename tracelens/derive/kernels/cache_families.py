@@ -119,7 +119,10 @@ CACHES: Mapping[str, Family] = {
     "attention_to_listed": Family(result_like(0), reads=_listed_read, flops=_pairs_of_listed),
     "split_cache": Family(no_outputs, reads=_queries_read, flops=_own_split, cache=_split_keys),
     "scores_of_cache": Family(
-        no_outputs, reads=lambda bound: bound.nth(0).n_bytes, flops=_own_scores, cache=_scores
+        no_outputs,
+        reads=lambda bound: bound.nth(0).n_bytes,
+        flops=_own_scores,
+        cache=_scores,
     ),
     "taken": Family(no_outputs, reads=_taken),
     "kept": Family(no_outputs, reads=_kept),

@@ -59,7 +59,8 @@ def _casts_after_copies(trace: Trace) -> pl.DataFrame:
     recorded = pl.coalesce("copy_dtype", "cast_dtype")
     float_type = pl.col("read_bytes").replace_strict(_WIDER, default=None, return_dtype=pl.String)
     with_dtype = first.with_columns(
-        dtype=recorded.fill_null(float_type), is_recorded=recorded.is_not_null()
+        dtype=recorded.fill_null(float_type),
+        is_recorded=recorded.is_not_null(),
     )
     return with_dtype.select(_SCHEMA.names()).cast(_SCHEMA)
 
@@ -100,7 +101,12 @@ def _as_recorded(near: pl.DataFrame, trace: Trace, of: str) -> pl.DataFrame:
     ).fill_null(value=True)
     return (
         near.with_row_index("pair")
-        .join(recorded, on=["rank", span], how="left", maintain_order="left")
+        .join(
+            recorded,
+            on=["rank", span],
+            how="left",
+            maintain_order="left",
+        )
         .explode("inputs")
         .filter(pl.col("inputs").is_null() | fits)
         .unique("pair", keep="first", maintain_order=True)
@@ -126,7 +132,10 @@ def _nearby_pairs(copies: pl.DataFrame, casts: pl.DataFrame) -> pl.DataFrame:
     )
     next_copy_ns = pl.col("start_ns").sort().shift(-1).over(_STREAM)
     until_next = with_first.sort("start_ns").with_columns(until=next_copy_ns.fill_null(2**62))
-    ahead = pl.DataFrame({"ahead": range(_WINDOW)}, schema={"ahead": pl.Int64})
+    ahead = pl.DataFrame(
+        {"ahead": range(_WINDOW)},
+        schema={"ahead": pl.Int64},
+    )
     near = until_next.join(ahead, how="cross").select(
         *_STREAM,
         "memcpy_id",

@@ -74,7 +74,11 @@ def _vector_product(first: int) -> _Formula:
 
 
 def _convolution(
-    *, padding: int, stride: int, dilation: int | None, transposed: int | None = None
+    *,
+    padding: int,
+    stride: int,
+    dilation: int | None,
+    transposed: int | None = None,
 ) -> _Formula:
     """Return the formula of a convolution.
 
@@ -90,7 +94,15 @@ def _convolution(
         if type(is_transposed) is not bool or len(weight) != len(x) or not all(strides):
             raise UnknownWorkError
         reaches = [d * (size - 1) for d, size in zip(dilations, weight[2:], strict=True)]
-        dimensions = [*zip(x[2:], strides, paddings, reaches, strict=True)]
+        dimensions = [
+            *zip(
+                x[2:],
+                strides,
+                paddings,
+                reaches,
+                strict=True,
+            )
+        ]
         if is_transposed:
             output_paddings, groups = call.sizes(7, n), call.value(8)
             if type(groups) is not int:
@@ -253,10 +265,21 @@ def counted_work(name: str, call: RecordedCall) -> Work:
     width = 4 if kind[0] == "int8" else kind[1]  # products of 8-bit integers are summed in 32 bits
     if name == "aten::_scaled_mm":
         width = _OUTPUT_WIDTHS.get(call.value(6), width)
-    for given in filter(None, map(call.tensor_type, range(n_read, len(call.shapes)))):
+    for given in filter(
+        None,
+        map(
+            call.tensor_type,
+            range(n_read, len(call.shapes)),
+        ),
+    ):
         width = given[1]
     read = sum(call.bytes_of(i) for i in range(min(n_read, len(call.shapes))) if i not in unread)
-    return Work(flops, needed, read + width * sum(outputs), kind[0])
+    return Work(
+        flops,
+        needed,
+        read + width * sum(outputs),
+        kind[0],
+    )
 
 
 _OF_COMPLEX = 4

@@ -26,4 +26,8 @@ def by_grid(trace: Trace, keys: Sequence[str]) -> pl.DataFrame:
         duration_mean_ns=pl.col("duration_total_ns") / pl.col("n_calls"),
         n_blocks=pl.col("grid_x").cast(pl.Int64) * pl.col("grid_y") * pl.col("grid_z"),
         threads_per_block=pl.col("block_x").cast(pl.Int64) * pl.col("block_y") * pl.col("block_z"),
-    ).sort("duration_total_ns", *key, descending=[True] + [False] * len(key))
+    ).sort(
+        "duration_total_ns",
+        *key,
+        descending=[True] + [False] * len(key),
+    )

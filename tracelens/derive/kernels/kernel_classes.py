@@ -127,8 +127,17 @@ def classify(names: pl.Series, contexts: pl.Series | None = None) -> pl.DataFram
     `primitive_source` (Categorical) is `context` if the op decided, else `name`.
     """
     if contexts is None:
-        contexts = pl.repeat(None, len(names), dtype=pl.Categorical, eager=True)
-    return each_pair_once(names.alias("name"), contexts.alias("context"), _classify_unique)
+        contexts = pl.repeat(
+            None,
+            len(names),
+            dtype=pl.Categorical,
+            eager=True,
+        )
+    return each_pair_once(
+        names.alias("name"),
+        contexts.alias("context"),
+        _classify_unique,
+    )
 
 
 def op_primitives(names: pl.Series) -> pl.Series:
@@ -137,7 +146,10 @@ def op_primitives(names: pl.Series) -> pl.Series:
     It is `unknown` if the name does not show it.
     """
     rules = (*CONTEXT_RULES, *ALLOCATING, *OP_RULES)
-    return each_once(names, lambda name: _first(rules, _op(name)).fill_null("unknown"))
+    return each_once(
+        names,
+        lambda name: _first(rules, _op(name)).fill_null("unknown"),
+    )
 
 
 def _classify_unique(pairs: pl.DataFrame) -> pl.DataFrame:
@@ -146,7 +158,10 @@ def _classify_unique(pairs: pl.DataFrame) -> pl.DataFrame:
     text = pl.col("name").str.head(_LOOKED_AT).str.replace_all(_UNNAMED, "")
     prepared = (
         pairs.with_columns(text=text.str.replace(_RETURN_TYPE, "").str.strip_suffix(".kd"))
-        .with_columns(head=_head(), op=_op(pl.col("context")))
+        .with_columns(
+            head=_head(),
+            op=_op(pl.col("context")),
+        )
         .with_columns(functor=pl.col("text").str.slice(pl.col("head").str.len_chars()))
     )
     by_name = (
@@ -209,7 +224,10 @@ def _op(name: pl.Expr) -> pl.Expr:
     return name.str.head(_LOOKED_AT).str.replace(_NAMESPACE, "")
 
 
-def _first(rules: Iterable[tuple[str, str, str]], text: pl.Expr | None = None) -> pl.Expr:
+def _first(
+    rules: Iterable[tuple[str, str, str]],
+    text: pl.Expr | None = None,
+) -> pl.Expr:
     """Return the word of the first rule whose pattern matches, in its column or in `text`.
 
     Return None if no pattern matches.

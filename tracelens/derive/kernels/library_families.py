@@ -85,7 +85,10 @@ def _experts_by_rows(bound: Bound) -> int:
 
 
 def _experts_by_rows_read(bound: Bound) -> int:
-    return _read_with_experts(bound, bound.nth(0).shape[0] * (bound.value("q") or 1))
+    return _read_with_experts(
+        bound,
+        bound.nth(0).shape[0] * (bound.value("q") or 1),
+    )
 
 
 def _experts_by_rows_result(bound: Bound) -> list[int]:
@@ -201,7 +204,14 @@ def _rows_of_experts(bound: Bound) -> int:
     x, weights = bound.nth(0).shape, bound.nth(1).shape
     if len(x) != 2 or len(weights) != 3:
         raise UnknownWorkError
-    n_in_each = max(x[-1] // max(weights[-1], 1), 1) if x[-1] not in weights[1:] else 1
+    n_in_each = (
+        max(
+            x[-1] // max(weights[-1], 1),
+            1,
+        )
+        if x[-1] not in weights[1:]
+        else 1
+    )
     return 2 * x[0] * prod(weights[1:]) * n_in_each
 
 
@@ -234,7 +244,10 @@ def _experts_of_sizes_result(bound: Bound) -> list[int]:
 
 
 def _experts_of_sizes_read(bound: Bound) -> int:
-    return _read_with_experts(bound, bound.value("1") * bound.value("q"))
+    return _read_with_experts(
+        bound,
+        bound.value("1") * bound.value("q"),
+    )
 
 
 def _unpacked(bound: Bound) -> list[int]:

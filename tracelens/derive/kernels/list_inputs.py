@@ -58,7 +58,11 @@ def with_lists(trace: Trace, calls: pl.DataFrame, kernels: pl.DataFrame) -> pl.D
     if not lists.height:
         return calls.with_columns(list_dtype=none, inputs_assumed=none)
     ran = (
-        kernels.join(lists.select("rank", "span_id"), on=["rank", "span_id"], how="semi")
+        kernels.join(
+            lists.select("rank", "span_id"),
+            on=["rank", "span_id"],
+            how="semi",
+        )
         .group_by("rank", "span_id")
         .agg(
             kernel=pl.col("name").cast(pl.String).first(),
@@ -73,7 +77,12 @@ def with_lists(trace: Trace, calls: pl.DataFrame, kernels: pl.DataFrame) -> pl.D
     filled = [
         (
             *(rank, span),
-            *_filled(shapes, dtypes, gradients.get((rank, step)), _chunks(name, n_blocks)),
+            *_filled(
+                shapes,
+                dtypes,
+                gradients.get((rank, step)),
+                _chunks(name, n_blocks),
+            ),
             _type(name),
         )
         for rank, span, step, shapes, dtypes, n_blocks, name in rows.iter_rows()
@@ -86,7 +95,12 @@ def with_lists(trace: Trace, calls: pl.DataFrame, kernels: pl.DataFrame) -> pl.D
         "list_dtype": pl.String(),
     }
     known = pl.DataFrame(filled, schema=schema, orient="row")
-    joined = calls.join(known, on=["rank", "span_id"], how="left", maintain_order="left")
+    joined = calls.join(
+        known,
+        on=["rank", "span_id"],
+        how="left",
+        maintain_order="left",
+    )
     return joined.with_columns(input_shapes=pl.coalesce("sizes", "input_shapes")).drop("sizes")
 
 
@@ -100,7 +114,11 @@ class _Gradients(Struct):
 def _gradients(trace: Trace) -> dict[tuple[int, int | None], _Gradients]:
     """Return the gradients that each rank accumulated in each step. Each text is parsed once."""
     accumulated = trace.select(
-        "spans", "rank", "step", "input_shapes", where=pl.col("name") == _GRADIENT
+        "spans",
+        "rank",
+        "step",
+        "input_shapes",
+        where=pl.col("name") == _GRADIENT,
     ).cast({pl.Categorical: pl.String})
     sizes_of = {
         text: [size for size in listed(text)[:1] if are_sizes(size)]
@@ -123,7 +141,10 @@ def _n_chunks(size: list[int]) -> int:
 
 
 def _filled(
-    shapes: str, dtypes: str, gradients: _Gradients | None, n_blocks: int | None
+    shapes: str,
+    dtypes: str,
+    gradients: _Gradients | None,
+    n_blocks: int | None,
 ) -> tuple[str, str | None]:
     """Return the shapes with sizes filled in for lists that lack them, and the assumption made.
 
@@ -167,7 +188,12 @@ def with_indexed(calls: pl.DataFrame, kernels: pl.DataFrame) -> pl.DataFrame:
     ran = kernels.with_columns(kernel=pl.col("name").cast(pl.String)).filter(
         pl.col("kernel").str.contains(f"{_BY_ROW}|index_elementwise_kernel")
     )
-    ran = ran.select("rank", "span_id", "kernel", n_blocks=pl.col("grid_x").cast(pl.Int64))
+    ran = ran.select(
+        "rank",
+        "span_id",
+        "kernel",
+        n_blocks=pl.col("grid_x").cast(pl.Int64),
+    )
     taken = wanted.join(ran, on=["rank", "span_id"]).unique(["rank", "span_id"], keep="first")
     rows = [
         (rank, span, *_filled_indices(shapes, kernel, n_blocks))
@@ -175,9 +201,16 @@ def with_indexed(calls: pl.DataFrame, kernels: pl.DataFrame) -> pl.DataFrame:
     ]
     schema = {name: calls.schema[name] for name in ("rank", "span_id")}
     filled = pl.DataFrame(
-        rows, schema=schema | {"sizes": pl.String(), "at_most": pl.String()}, orient="row"
+        rows,
+        schema=schema | {"sizes": pl.String(), "at_most": pl.String()},
+        orient="row",
     )
-    joined = calls.join(filled, on=["rank", "span_id"], how="left", maintain_order="left")
+    joined = calls.join(
+        filled,
+        on=["rank", "span_id"],
+        how="left",
+        maintain_order="left",
+    )
     return joined.with_columns(
         input_shapes=pl.coalesce("sizes", "input_shapes"),
         inputs_assumed=pl.coalesce("at_most", "inputs_assumed"),
@@ -193,6 +226,12 @@ def _filled_indices(
         return None, None
     match = _BY_ELEMENT.search(kernel)
     if match is None:
-        return json.dumps([sizes[0], [n_blocks * prod(sizes[0][1:])], *sizes[2:]]), None
+        return json.dumps(
+            [
+                sizes[0],
+                [n_blocks * prod(sizes[0][1:])],
+                *sizes[2:],
+            ]
+        ), None
     n_most = n_blocks * int(match[1]) * int(match[2])
     return json.dumps([sizes[0], [n_most], *sizes[2:]]), _AT_MOST

@@ -52,7 +52,10 @@ def _broadcast(bound: Bound) -> list[int]:
     shapes = [tensor.shape for tensor in bound.all("tw")]
     if bound.value("r") in (1, 2) and not bound.arguments.startswith("ttt"):
         return [1]
-    list_role = next((role for role in bound.arguments if role in "lm"), None)
+    list_role = next(
+        (role for role in bound.arguments if role in "lm"),
+        None,
+    )
     if list_role is not None:
         place = bound.arguments.index(list_role)
         return [sum(tensor.n_elements for tensor in bound.call.tensors(place))]
@@ -113,7 +116,10 @@ def _normalised(bound: Bound) -> list[int]:
     n_statistics = x.n_elements // max(channels, 1) if bound.value("z") else channels
     if type(groups := bound.value("g")) is int:
         n_statistics = x.shape[0] * groups
-    return [x.n_elements, *[n_statistics] * min(len(bound.results) - 1, 2)]
+    return [
+        x.n_elements,
+        *[n_statistics] * min(len(bound.results) - 1, 2),
+    ]
 
 
 def _normalised_backward(bound: Bound) -> list[int]:
@@ -133,7 +139,10 @@ def _looked_up(bound: Bound) -> list[int]:
 def _rows_read(bound: Bound) -> int:
     """Return the bytes of the indices, and of at most as many rows as they can name."""
     table, indices = bound.nth(0), bound.nth(1)
-    n_rows = min(indices.n_elements, table.shape[0] if table.shape else 0)
+    n_rows = min(
+        indices.n_elements,
+        table.shape[0] if table.shape else 0,
+    )
     return indices.n_bytes + n_rows * prod(table.shape[1:]) * table.width
 
 
@@ -185,7 +194,11 @@ def _pooled(bound: Bound) -> list[int]:
     if are_sizes(sizes) and sizes:
         pooled = sizes
     elif isinstance(factors, list) and factors and all(type(f) in (int, float) for f in factors):
-        scaled = zip(shape[-len(factors) :], factors, strict=True)
+        scaled = zip(
+            shape[-len(factors) :],
+            factors,
+            strict=True,
+        )
         pooled = [int(size * factor) for size, factor in scaled]
     else:
         pooled = _windows(bound, shape)
@@ -205,7 +218,12 @@ def _windows(bound: Bound, shape: Sequence[int]) -> list[int]:
     is_ceil_mode = bound.value("c") is True
     n_windows = []
     for size, length, stride, padding, dilation in zip(
-        shape[-n:], window, strides, paddings, dilations, strict=True
+        shape[-n:],
+        window,
+        strides,
+        paddings,
+        dilations,
+        strict=True,
     ):
         room = size + 2 * padding - dilation * (length - 1) - 1
         if not is_ceil_mode:
@@ -238,7 +256,10 @@ def _dropped(bound: Bound) -> list[int]:
 
 def _picked(bound: Bound) -> list[int]:
     """Return the elements of the loss (one, or one per target), and one for the sum of weights."""
-    return [bound.nth(1).n_elements if bound.value("r") == 0 else 1, 1]
+    return [
+        bound.nth(1).n_elements if bound.value("r") == 0 else 1,
+        1,
+    ]
 
 
 def _picked_reads(bound: Bound) -> int:
@@ -392,7 +413,12 @@ def traffic_of(family: Family, known: Sequence[str], call: RecordedCall) -> Traf
     return Traffic(0, family.operations * largest, least_bytes, dtype)
 
 
-def _written_bytes(family: Family, bound: Bound, outputs: Sequence[int], width: int) -> int:
+def _written_bytes(
+    family: Family,
+    bound: Bound,
+    outputs: Sequence[int],
+    width: int,
+) -> int:
     """Return the bytes that a call writes: into its arguments, or as `outputs` elements of results.
 
     `width` is the size of an element that the call computes with.

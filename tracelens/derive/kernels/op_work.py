@@ -153,7 +153,13 @@ def _triton_work(name: str, call: RecordedCall) -> Work:
     moved_bytes = sum(n * tensor.width for n, tensor in zip(n_moved, tensors, strict=True))
     largest = max(tensors, key=lambda tensor: tensor.n_bytes)
     assumed = UNKNOWN_MASK if _FLEX.match(name) else None
-    return Work(0, max(n_moved), moved_bytes, largest.dtype, assumed=assumed)
+    return Work(
+        0,
+        max(n_moved),
+        moved_bytes,
+        largest.dtype,
+        assumed=assumed,
+    )
 
 
 def _tensors(call: RecordedCall, place: int) -> list[Tensor]:
@@ -200,10 +206,21 @@ def _work_by_words(name: str, call: RecordedCall) -> Work:
         dtype = "float4" if is_of_pairs else kind
         has_result = any(tensor.n_elements == n_results for tensor in tensors[2:])
         result_bytes = 0 if has_result else n_results * max(tensors[0].width, 2)
-        return Work(flops, flops, sum(t.n_bytes for t in tensors) + result_bytes, dtype)
+        return Work(
+            flops,
+            flops,
+            sum(t.n_bytes for t in tensors) + result_bytes,
+            dtype,
+        )
     moved = _moved(op, tensors)
     n_bytes = sum(n * tensor.width for n, tensor in zip(moved, tensors, strict=True))
-    return Work(0, max(moved), n_bytes, tensors[0].dtype, assumed=_BY_NAME)
+    return Work(
+        0,
+        max(moved),
+        n_bytes,
+        tensors[0].dtype,
+        assumed=_BY_NAME,
+    )
 
 
 def _moved(op: str, tensors: list[Tensor]) -> list[int]:
@@ -258,7 +275,11 @@ def tensors_of(shapes: str | None, dtypes: str | None) -> tuple[str, str]:
 
     An example is `32x3x224x224 64x3x7x7` and `float32`.
     """
-    pairs = zip(listed(shapes), listed(dtypes) or listed(shapes), strict=False)
+    pairs = zip(
+        listed(shapes),
+        listed(dtypes) or listed(shapes),
+        strict=False,
+    )
     described = [
         (size, kind if isinstance(kind, str) else "") for size, kind in pairs if are_sizes(size)
     ]

@@ -83,7 +83,12 @@ def peaks_of(device: str, given: Peaks | None) -> Peaks | None:
     if row is None:
         return None
     known = {precision: row[precision] * 1e12 for precision in PRECISIONS if precision in row}
-    return Peaks(device, known, row["gb_per_s"] * 1e9, row["source"])
+    return Peaks(
+        device,
+        known,
+        row["gb_per_s"] * 1e9,
+        row["source"],
+    )
 
 
 @cache

@@ -282,7 +282,10 @@ def _chosen_experts_of_pairs(bound: Bound) -> int:
 
 def _packed(tokens: Sequence[int], weights: Sequence[int]) -> int:
     """Return how many numbers one element of the weights holds: two if they have four bits."""
-    return max(tokens[-1] // max(weights[-1], 1), 1)
+    return max(
+        tokens[-1] // max(weights[-1], 1),
+        1,
+    )
 
 
 def _one_product_of_experts(bound: Bound) -> int:
@@ -298,7 +301,10 @@ def _rows_of_experts(bound: Bound) -> int:
     experts per token.
     """
     x, result = bound.nth(0).shape, bound.all("o")[0].shape
-    given = next((shape for shape in (result, x) if len(shape) == 3), None)
+    given = next(
+        (shape for shape in (result, x) if len(shape) == 3),
+        None,
+    )
     return prod(given[:2]) if given is not None else x[0] * _n_chosen(bound)
 
 
@@ -326,7 +332,10 @@ def _unseen_experts_read(bound: Bound) -> int:
     if bound.call.experts is None:
         raise UnknownWorkError
     n_chosen, width = bound.call.experts
-    n_read = min(scores.shape[-1], tokens.shape[0] * n_chosen)
+    n_read = min(
+        scores.shape[-1],
+        tokens.shape[0] * n_chosen,
+    )
     return tokens.n_bytes + scores.n_bytes + int(n_read * 3 * tokens.shape[1] ** 2 * width)
 
 
@@ -360,7 +369,10 @@ PRODUCTS: Mapping[str, Family] = {
     "attention": Family(result_like(0), flops=_attention, backward=2.5),
     "attention_backward": Family(result_like(1, 2, 3), flops=_attention_backward),
     "attention_of_lengths": Family(
-        result_like(0), flops=_attention_of_lengths, cache=_pairs_of_lengths, backward=2.5
+        result_like(0),
+        flops=_attention_of_lengths,
+        cache=_pairs_of_lengths,
+        backward=2.5,
     ),
     "attention_of_either": Family(result_like(0), flops=_attention_of_either, backward=2.5),
     "attention_of_either_backward": Family(
@@ -376,10 +388,16 @@ PRODUCTS: Mapping[str, Family] = {
         result_like(1, 2, 3), flops=_attention_of_lengths_backward
     ),
     "attention_to_cache": Family(
-        result_like(0), reads=_queries_read, flops=_own_pairs, cache=_cached_keys
+        result_like(0),
+        reads=_queries_read,
+        flops=_own_pairs,
+        cache=_cached_keys,
     ),
     "latent_attention": Family(
-        result_like(0), reads=_queries_read, flops=_own_compressed, cache=_compressed_keys
+        result_like(0),
+        reads=_queries_read,
+        flops=_own_compressed,
+        cache=_compressed_keys,
     ),
     "shared_cache": Family(
         _values_of_shared,

@@ -101,7 +101,10 @@ class RecordedCall(Struct, frozen=True):
     def first_dtype(self) -> str | None:
         """Return the element type of the first tensor among the inputs; None if there is none."""
         kinds = (self.tensor_type(place) for place in range(len(self.words)))
-        return next((kind[0] for kind in kinds if kind is not None), None)
+        return next(
+            (kind[0] for kind in kinds if kind is not None),
+            None,
+        )
 
     def tensors(self, position: int) -> list[Tensor]:
         """Return the tensor at a position, or the tensors of the list there.
@@ -136,7 +139,11 @@ class RecordedCall(Struct, frozen=True):
         return _tensor(shape, strides, kind).n_bytes
 
 
-def _tensor(shape: Any, strides: Any, kind: tuple[str, int] | None) -> Tensor:
+def _tensor(
+    shape: Any,
+    strides: Any,
+    kind: tuple[str, int] | None,
+) -> Tensor:
     if not are_sizes(shape) or kind is None:
         raise UnknownWorkError
     if not isinstance(strides, list) or len(strides) != len(shape):

@@ -61,14 +61,23 @@ def recorded_inputs(trace: Trace, spans: pl.DataFrame) -> pl.DataFrame:
     rows = trace.select("spans", *columns, where=is_asked).cast({pl.Categorical: pl.String})
     rows = rows.join(wanted, on=["rank", "span_id"], how="semi")
     distinct = rows.select("input_shapes", "input_dtypes").unique()
-    inputs = pl.Series([_inputs(*row) for row in distinct.iter_rows()], dtype=_INPUTS)
+    inputs = pl.Series(
+        [_inputs(*row) for row in distinct.iter_rows()],
+        dtype=_INPUTS,
+    )
     known = distinct.with_columns(inputs=inputs).filter(pl.col("inputs").list.len() > 0)
     with_inputs = rows.join(known, on=["input_shapes", "input_dtypes"], nulls_equal=True)
     return with_inputs.select("rank", "span_id", "inputs")
 
 
 _INPUTS = pl.List(pl.Struct({"dtype": pl.String, "width": pl.Int64, "elements": pl.Int64}))
-_SCHEMA = pl.Schema({"rank": pl.Int32(), "span_id": pl.Int64(), "inputs": _INPUTS})
+_SCHEMA = pl.Schema(
+    {
+        "rank": pl.Int32(),
+        "span_id": pl.Int64(),
+        "inputs": _INPUTS,
+    }
+)
 
 
 def _inputs(shapes: str | None, dtypes: str) -> list[dict[str, Any]]:

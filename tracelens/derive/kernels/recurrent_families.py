@@ -51,12 +51,19 @@ def _layer_results(bound: Bound) -> list[int]:
     n_directions = 2 if bound.value("B") is True else 1
     hidden, *cells = _states(bound)
     output = _n_tokens(bound) * n_directions * hidden.shape[-1]
-    return [output, hidden.n_elements, sum(cell.n_elements for cell in cells[:1])]
+    return [
+        output,
+        hidden.n_elements,
+        sum(cell.n_elements for cell in cells[:1]),
+    ]
 
 
 def _layer_gradients(bound: Bound) -> list[int]:
     """Return the elements of the gradients: of the input and of all weights."""
-    return [bound.nth(0).n_elements, sum(map(prod, _weight_shapes(bound)))]
+    return [
+        bound.nth(0).n_elements,
+        sum(map(prod, _weight_shapes(bound))),
+    ]
 
 
 def _layer_reads(bound: Bound) -> int:

@@ -52,7 +52,13 @@ def _chunk_scan(bound: Bound, *, causal: bool = False) -> int:
     return batch * length * _of_a_token(chunk, n_groups, n_states, n_heads * width, causal)
 
 
-def _of_a_token(chunk: int, n_groups: int, n_states: int, n_inner: int, causal: bool) -> int:
+def _of_a_token(
+    chunk: int,
+    n_groups: int,
+    n_states: int,
+    n_inner: int,
+    causal: bool,
+) -> int:
     """Return the operations of Mamba 2's scan for one token.
 
     In a chunk, c is multiplied by b, and their product by x; half of that product lies above the

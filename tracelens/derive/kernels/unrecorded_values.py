@@ -43,7 +43,11 @@ def with_values(trace: Trace, calls: pl.DataFrame) -> pl.DataFrame:
         return calls
     columns = ("span_id", *_THREAD, "start_ns", "duration_ns", *_TEXT)
     has_shapes = pl.col("input_shapes").is_not_null()
-    ops = trace.select("spans", *columns, where=(pl.col("kind") == "op") & has_shapes)
+    ops = trace.select(
+        "spans",
+        *columns,
+        where=(pl.col("kind") == "op") & has_shapes,
+    )
     ops = ops.with_columns(pl.col("start_ns", "span_id").cast(pl.Int64)).sort("start_ns")
     timed = open_calls.cast({"span_id": pl.Int64}).join(ops.drop(_TEXT), on=["rank", "span_id"])
     timed = timed.with_columns(end_ns=pl.col("start_ns") + pl.col("duration_ns"))
@@ -103,20 +107,35 @@ def _values_of_results(calls: pl.DataFrame, read: pl.DataFrame) -> pl.DataFrame:
     for name, text in texts:
         inputs = _shapes(text)
         if inputs:
-            for shape in by_batch.get((len(inputs[0]), inputs[0][0]), []):
+            for shape in by_batch.get(
+                (len(inputs[0]), inputs[0][0]),
+                [],
+            ):
                 values = _values(name, inputs, shape)
                 if values is not None:
                     fitting.append((name, text, json.dumps(shape), json.dumps(values)))
     schema = [*_TEXT, "shape", "values"]
-    results = pl.DataFrame(fitting, dict.fromkeys(schema, pl.String), orient="row")
+    results = pl.DataFrame(
+        fitting,
+        dict.fromkeys(schema, pl.String),
+        orient="row",
+    )
     readers = read.join(results, on="shape", maintain_order="left_right")
-    readers = readers.unique([*_THREAD, *_TEXT, "start_ns"], keep="first", maintain_order=True)
+    readers = readers.unique(
+        [*_THREAD, *_TEXT, "start_ns"],
+        keep="first",
+        maintain_order=True,
+    )
     return (
         _next(calls, readers, [*_THREAD, *_TEXT]).select("rank", "span_id", "values").drop_nulls()
     )
 
 
-def _next(calls: pl.DataFrame, readers: pl.DataFrame, by: list[str]) -> pl.DataFrame:
+def _next(
+    calls: pl.DataFrame,
+    readers: pl.DataFrame,
+    by: list[str],
+) -> pl.DataFrame:
     """Return the calls with the first reader that begins after their end."""
     return calls.sort("end_ns").join_asof(
         readers.sort("start_ns", maintain_order=True).rename({"start_ns": "read_ns"}),
@@ -128,30 +147,60 @@ def _next(calls: pl.DataFrame, readers: pl.DataFrame, by: list[str]) -> pl.DataF
     )
 
 
-def _values(name: str, inputs: Sequence[list[int]], result: list[int]) -> list[object] | None:
+def _values(
+    name: str,
+    inputs: Sequence[list[int]],
+    result: list[int],
+) -> list[object] | None:
     """Return arguments with which the call makes a result of this size; None if it cannot."""
     x = inputs[0]
     if name not in _CONVOLUTIONS:
-        is_smaller = all(size <= given for size, given in zip(result[2:], x[2:], strict=True))
+        is_smaller = all(
+            size <= given
+            for size, given in zip(
+                result[2:],
+                x[2:],
+                strict=True,
+            )
+        )
         if len(x) < 3 or result[1] != x[1] or not is_smaller:
             return None
         if name in _ADAPTIVE:
             return [None, result[2:]]
-        windows = [given - size + 1 for size, given in zip(result[2:], x[2:], strict=True)]
+        windows = [
+            given - size + 1
+            for size, given in zip(
+                result[2:],
+                x[2:],
+                strict=True,
+            )
+        ]
         ones, zeros = [1] * len(windows), [0] * len(windows)
         rest = [ones, False] if name == _POOLINGS[0] else [False, True, None]
         return [None, windows, ones, zeros, *rest]
     weight = inputs[1] if len(inputs) > 1 else []
     if len(weight) != len(x) or len(x) < 3 or result[1] != weight[0]:
         return None
-    sizes = zip(x[2:], weight[2:], result[2:], strict=True)
+    sizes = zip(
+        x[2:],
+        weight[2:],
+        result[2:],
+        strict=True,
+    )
     steps = [_stride_and_padding(*dimension) for dimension in sizes]
     if None in steps:
         return None
-    strides, paddings = map(list, zip(*filter(None, steps), strict=True))
+    strides, paddings = map(
+        list,
+        zip(*filter(None, steps), strict=True),
+    )
     places = _CONVOLUTIONS[name]
     values: list[object] = [None] * 9
-    for place, value in zip(places, (strides, paddings, [1] * len(steps), False), strict=True):
+    for place, value in zip(
+        places,
+        (strides, paddings, [1] * len(steps), False),
+        strict=True,
+    ):
         if place is not None:
             values[place] = value
     return values
@@ -162,7 +211,10 @@ def _stride_and_padding(size: int, window: int, n_results: int) -> tuple[int, in
 
     Windows longer than one element do not skip any, and padding is shorter than the window.
     """
-    for stride in range(1, min(max(window, 2), _LONGEST_STRIDE) + 1):
+    for stride in range(
+        1,
+        min(max(window, 2), _LONGEST_STRIDE) + 1,
+    ):
         missing = (n_results - 1) * stride + window - size
         padding = max((missing + 1) // 2, 0)
         if padding < window and (size + 2 * padding - window) // stride + 1 == n_results:
@@ -180,7 +232,13 @@ def _values_of_gradients(calls: pl.DataFrame, read: pl.DataFrame) -> pl.DataFram
     texts = calls["input_shapes"].unique().to_list()
     rows = [(text, *_of_gradients(text)) for text in texts]
     names = ("input_shapes", "x", "weight", "n_groups")
-    schema = dict(zip(names, (pl.String, pl.String, pl.String, pl.Int64), strict=True))
+    schema = dict(
+        zip(
+            names,
+            (pl.String, pl.String, pl.String, pl.Int64),
+            strict=True,
+        )
+    )
     sized = calls.join(
         pl.DataFrame(rows, schema, orient="row").drop_nulls(),
         on="input_shapes",
@@ -199,7 +257,11 @@ def _values_of_gradients(calls: pl.DataFrame, read: pl.DataFrame) -> pl.DataFram
             "n_groups", "asks_x", "asks_weight"
         ).iter_rows()
     ]
-    return wanted.select("rank", "span_id", values=pl.Series(values, dtype=pl.String))
+    return wanted.select(
+        "rank",
+        "span_id",
+        values=pl.Series(values, dtype=pl.String),
+    )
 
 
 def _of_gradients(text: str) -> tuple[str | None, str | None, int | None]:
@@ -208,7 +270,14 @@ def _of_gradients(text: str) -> tuple[str | None, str | None, int | None]:
     if len(shapes) < 3 or not 3 <= len(shapes[0]) == len(shapes[1]) == len(shapes[2]):
         return None, None, None
     gradient, x, weight = shapes[:3]
-    is_larger = any(size > given for size, given in zip(gradient[2:], x[2:], strict=True))
+    is_larger = any(
+        size > given
+        for size, given in zip(
+            gradient[2:],
+            x[2:],
+            strict=True,
+        )
+    )
     if gradient[1] != weight[0] or is_larger or not weight[1] or x[1] % weight[1]:
         return None, None, None
     return json.dumps(x), json.dumps(weight), x[1] // weight[1]

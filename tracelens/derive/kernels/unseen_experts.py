@@ -49,9 +49,20 @@ def with_experts(trace: Trace, calls: pl.DataFrame, kernels: pl.DataFrame) -> pl
         for (call, shapes, dtypes), part in inside.group_by("call", *_CALL_INPUTS):
             n_chosen, weight_bytes = _seen(str(shapes), str(dtypes), part)
             rows.append((rank, call, n_chosen, weight_bytes))
-    schema = pl.Schema({"rank": calls.schema["rank"], "span_id": pl.Int64(), **_UNSEEN})
+    schema = pl.Schema(
+        {
+            "rank": calls.schema["rank"],
+            "span_id": pl.Int64(),
+            **_UNSEEN,
+        }
+    )
     seen = pl.DataFrame(rows, schema=schema, orient="row")
-    return calls.join(seen, on=["rank", "span_id"], how="left", maintain_order="left")
+    return calls.join(
+        seen,
+        on=["rank", "span_id"],
+        how="left",
+        maintain_order="left",
+    )
 
 
 def _ops_and_kernels(trace: Trace, kernels: pl.DataFrame) -> pl.DataFrame:
@@ -66,7 +77,11 @@ def _ops_and_kernels(trace: Trace, kernels: pl.DataFrame) -> pl.DataFrame:
     return pl.concat([ops, named_kernels], how="diagonal_relaxed")
 
 
-def _inside_calls(tree: pl.DataFrame, calls: pl.DataFrame, events: pl.DataFrame) -> pl.DataFrame:
+def _inside_calls(
+    tree: pl.DataFrame,
+    calls: pl.DataFrame,
+    events: pl.DataFrame,
+) -> pl.DataFrame:
     """Return the events inside each call of a rank, with `call` and the call's own inputs."""
     no_flags = pl.repeat(False, tree.height, dtype=pl.Boolean, eager=True)
     is_call = no_flags.scatter(calls["span_id"], True)
@@ -88,7 +103,11 @@ def _seen(shapes: str, dtypes: str, inside: pl.DataFrame) -> tuple[int | None, f
     tokens, scores = sizes[:2]
     if not (_is_matrix(tokens) and _is_matrix(scores)):
         return None, None
-    n_chosen = _integer_width(inside, n_tokens=tokens[0], n_experts=scores[1])
+    n_chosen = _integer_width(
+        inside,
+        n_tokens=tokens[0],
+        n_experts=scores[1],
+    )
     kernels = " ".join(inside["kernel"].drop_nulls().unique())
     for pattern, width in _WIDTHS:
         if re.search(pattern, kernels):

@@ -91,7 +91,11 @@ def kinds_of(kernels: pl.DataFrame) -> pl.Series:
 
 def _kinds(kernels: pl.DataFrame) -> pl.Series:
     texts = [pl.col(name).cast(pl.String).fill_null("") for name in _TEXTS]
-    frame = kernels.select(*texts, pl.col("primitive").cast(pl.String), "is_communication")
+    frame = kernels.select(
+        *texts,
+        pl.col("primitive").cast(pl.String),
+        "is_communication",
+    )
     mixtures = frame["layer"].unique().str.extract(_EXPERTS_OF).drop_nulls().unique()
     rules = (*_FIRST_RULES, *_expert_rules(mixtures), *_LAST_RULES)
     kinds = [pl.when(condition).then(pl.lit(kind)) for condition, kind in rules]
@@ -141,7 +145,10 @@ _LAST_RULES: tuple[_Rule, ...] = (
     (_PRIMITIVE == "attention", "attention"),
     (_IN_ATTENTION & pl.col("op").str.contains(_ATTENTION_OP), "attention"),
     (_IN_ATTENTION & (_PRIMITIVE == "softmax"), "attention"),
-    (_NAMED.str.contains(_CACHE) & ~pl.col("op").str.contains(_RECURRENT_OP), "attention"),
+    (
+        _NAMED.str.contains(_CACHE) & ~pl.col("op").str.contains(_RECURRENT_OP),
+        "attention",
+    ),
     (_PRIMITIVE == "gemm", "dense products"),
     (_PRIMITIVE == "conv", "convolutions"),
     (_PRIMITIVE == "normalization", "normalisation"),
@@ -177,4 +184,7 @@ def language_kinds(trace: Trace, rank: int, least: float) -> list[tuple[str, flo
     of_language = sum(share for kind, share in shares.items() if kind in _OF_LANGUAGE)
     if of_language < least * max(computed, least):
         return []
-    return sorted(shares.items(), key=lambda pair: (-pair[1], pair[0]))
+    return sorted(
+        shares.items(),
+        key=lambda pair: (-pair[1], pair[0]),
+    )

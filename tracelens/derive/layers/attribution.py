@@ -46,7 +46,11 @@ _KEY = ["rank", "layer", "class_name", "phase"]
 
 
 def attribute_kernels(
-    trace: Trace, *, in_steps: bool = False, base: Trace | None = None, by_step: bool = False
+    trace: Trace,
+    *,
+    in_steps: bool = False,
+    base: Trace | None = None,
+    by_step: bool = False,
 ) -> pl.DataFrame:
     """Return one row per rank, layer and phase, most time first, as in LAYER_ATTRIBUTION.
 
@@ -86,7 +90,13 @@ def attribute_kernels(
             share_frac=over(total_ns, total_ns.sum().over("rank"), 0.0),
             layout_frac=over(pl.col("primitive_layout_ns"), total_ns, 0.0),
         )
-        .sort("rank", "duration_total_ns", "layer", "phase", descending=[False, True, False, False])
+        .sort(
+            "rank",
+            "duration_total_ns",
+            "layer",
+            "phase",
+            descending=[False, True, False, False],
+        )
     )
     if by_step:
         return LAYER_ATTRIBUTION_BY_STEP.conform(frame.sort("rank", "step", maintain_order=True))
@@ -102,12 +112,21 @@ def _main_evidence(work: pl.DataFrame, key: list[str]) -> pl.DataFrame:
 
 def layer_step_times(trace: Trace) -> pl.DataFrame:
     """Time each layer's and phase's kernels by step: rank, layer, phase, step, duration_ns."""
-    placed = _placed_work(trace, in_steps=True, base=None, key=("step",))
+    placed = _placed_work(
+        trace,
+        in_steps=True,
+        base=None,
+        key=("step",),
+    )
     return placed.group_by("rank", "layer", "phase", "step").agg(pl.col("duration_ns").sum())
 
 
 def _placed_work(
-    trace: Trace, *, in_steps: bool, base: Trace | None, key: Sequence[str] = ()
+    trace: Trace,
+    *,
+    in_steps: bool,
+    base: Trace | None,
+    key: Sequence[str] = (),
 ) -> pl.DataFrame:
     """Return kernels, or parts or sums of them, with layer, phase, evidence, times and n."""
     replays = _replays(trace, base)
@@ -148,12 +167,20 @@ def _placed_parts(trace: Trace, replays: _Replays) -> pl.DataFrame:
     return parts
 
 
-def _kinds(trace: Trace, *, in_steps: bool, more: Sequence[str] = ()) -> pl.DataFrame:
+def _kinds(
+    trace: Trace,
+    *,
+    in_steps: bool,
+    more: Sequence[str] = (),
+) -> pl.DataFrame:
     """Sum kernels that agree in all columns of _KIND and `more`: their time, and their number `n`.
 
     With `in_steps`, kernels outside of steps are left out.
     """
-    measures = [pl.col("duration_ns").sum(), pl.len().cast(pl.Int64).alias("n")]
+    measures = [
+        pl.col("duration_ns").sum(),
+        pl.len().cast(pl.Int64).alias("n"),
+    ]
     if not trace.has("sites") or _knows_nodes(trace):
         located = _located(trace)
         located = located.filter(in_program(trace)) if in_steps else located
@@ -172,7 +199,12 @@ def _of_sites(kernels: pl.DataFrame, trace: Trace) -> pl.DataFrame:
     sites = trace.select(
         "sites", "rank", "site_id", "is_root", "accumulates", "module_path", "phase"
     )
-    at_sites = kernels.join(sites, on=["rank", "site_id"], how="left", maintain_order="left")
+    at_sites = kernels.join(
+        sites,
+        on=["rank", "site_id"],
+        how="left",
+        maintain_order="left",
+    )
     return at_sites.with_columns(by_node=pl.lit(value=False))
 
 
@@ -181,7 +213,12 @@ def _with_open_ranges(kernels: pl.DataFrame, trace: Trace) -> pl.DataFrame:
     by_range = in_open_backward(trace)
     if by_range.is_empty():
         return kernels.with_columns(by_range=pl.lit(value=False))
-    joined = kernels.join(by_range, on=["rank", "kernel_id"], how="left", maintain_order="left")
+    joined = kernels.join(
+        by_range,
+        on=["rank", "kernel_id"],
+        how="left",
+        maintain_order="left",
+    )
     return joined.with_columns(pl.col("by_range").fill_null(value=False))
 
 
@@ -199,7 +236,12 @@ def place_parts(trace: Trace) -> pl.DataFrame:
     parts = split_kernels(in_launch_order(trace), trace.spans, trace.provenance)
     key = ["rank", "kernel_id"]
     has_own_row = pl.col("evidence").is_in(_OWN_ROWS)
-    split = parts.join(placed.filter(~has_own_row), on=key, how="inner", suffix="_around")
+    split = parts.join(
+        placed.filter(~has_own_row),
+        on=key,
+        how="inner",
+        suffix="_around",
+    )
     inner = pl.format("{}.{}", "module_path_around", "module_path")
     module_path = pl.col("module_path")
     known = trace.layers.select("rank", inner=module_path, is_known=pl.lit(True))
@@ -215,7 +257,12 @@ def place_parts(trace: Trace) -> pl.DataFrame:
         phase=pl.when("is_backward").then(pl.lit("backward")).otherwise("phase"),
         duration_ns="estimate_ns",
     )
-    rest = placed.join(split.select(key).unique(), on=key, how="anti", maintain_order="left")
+    rest = placed.join(
+        split.select(key).unique(),
+        on=key,
+        how="anti",
+        maintain_order="left",
+    )
     with_class = with_classes(trace, split)
     return pl.concat([rest, with_class.select(rest.columns)])
 
@@ -247,7 +294,10 @@ def with_classes(trace: Trace, placed: pl.DataFrame) -> pl.DataFrame:
     """Add the class of each row's layer."""
     classes = trace.layers.select("rank", "class_name", layer="module_path")
     return placed.drop("class_name", strict=False).join(
-        classes, on=["rank", "layer"], how="left", maintain_order="left"
+        classes,
+        on=["rank", "layer"],
+        how="left",
+        maintain_order="left",
     )
 
 
@@ -257,7 +307,12 @@ def _located(trace: Trace) -> pl.DataFrame:
     module_path and phase are those of the span around the launch.
     """
     columns = ["rank", "kernel_id", "span_id", "duration_ns", "is_communication", "step"]
-    columns += ["library", "primitive", "link", *(["node_span_id"] if _knows_nodes(trace) else [])]
+    columns += [
+        "library",
+        "primitive",
+        "link",
+        *(["node_span_id"] if _knows_nodes(trace) else []),
+    ]
     kernels = trace.select("kernels", *columns)
     spans = trace.select(
         "spans", "rank", "span_id", "parent_id", "kind", "name", "module_path", "phase"
@@ -310,16 +365,26 @@ def _layer_rules() -> Iterator[_Rule]:
     is_in_layer = path.is_not_null() & ~is_root
     accumulates = pl.col("accumulates").fill_null(False)
     unattributed = pl.lit(UNATTRIBUTED)
-    yield _Rule(pl.col("is_communication"), pl.lit("(communication)"), "communication kernel")
+    yield _Rule(
+        pl.col("is_communication"),
+        pl.lit("(communication)"),
+        "communication kernel",
+    )
     yield _Rule(accumulates, pl.lit("(gradient accumulation)"), "autograd node")
     yield _Rule(phase == "optimizer", pl.lit("(optimizer)"), "optimizer marker")
     yield _Rule(is_in_layer & pl.col("by_node"), path, "graph node")
     yield _Rule(is_in_layer & (phase == "backward"), path, "backward sequence")
     yield _Rule(is_in_layer, path, "module span")
     yield _Rule(
-        pl.col("link") == "pre_window", pl.lit(PRE_WINDOW), "launched before the trace began"
+        pl.col("link") == "pre_window",
+        pl.lit(PRE_WINDOW),
+        "launched before the trace began",
     )
-    yield _Rule(pl.col("loads"), pl.lit("(input)"), "data loader")
+    yield _Rule(
+        pl.col("loads"),
+        pl.lit("(input)"),
+        "data loader",
+    )
     yield _Rule(path.is_not_null() | is_root, unattributed, ROOT_ONLY)
     yield _Rule(pl.col("by_range"), unattributed, RANGE_EVIDENCE)
 
@@ -371,7 +436,10 @@ def _layers_by_kind(trace: Trace) -> pl.DataFrame:
     if trace.has("sites") and not _knows_nodes(trace):
         columns = ("rank", "kernel_id", "site_id", "link", "is_communication")
         kernels = _with_open_ranges(trace.select("kernels", *columns), trace)
-        numbers, kinds = numbered(kernels, ["rank", "site_id", "by_range", *columns[3:]])
+        numbers, kinds = numbered(
+            kernels,
+            ["rank", "site_id", "by_range", *columns[3:]],
+        )
         kinds = _of_sites(kinds, trace)
     else:
         kernels = _located(trace)

@@ -77,7 +77,10 @@ def _not_moved(recorded: pl.Series) -> pl.Series:
     """
     texts = recorded.struct.unnest().cast(pl.String)
     sizes = {row: _not_moved_by(row) for row in texts.unique().iter_rows()}
-    return pl.Series([sizes[row] for row in texts.iter_rows()], dtype=pl.Float64)
+    return pl.Series(
+        [sizes[row] for row in texts.iter_rows()],
+        dtype=pl.Float64,
+    )
 
 
 def _not_moved_by(texts: tuple[str | None, ...]) -> float | None:

@@ -79,7 +79,11 @@ def change_costs(path: Sequence[int], change_cost: float) -> list[float]:
 
 def best_of_two(layers: Sequence[Row]) -> list[Row]:
     """Return the faster run for each layer; eager if both are equally fast."""
-    return _walk(layers, [_faster(layer["base_ns"], layer["other_ns"]) for layer in layers], 0.0)
+    return _walk(
+        layers,
+        [_faster(layer["base_ns"], layer["other_ns"]) for layer in layers],
+        0.0,
+    )
 
 
 def dynamic(layers: Sequence[Row], change_cost: float, region_ns: float) -> list[Row]:
@@ -101,10 +105,17 @@ def dynamic(layers: Sequence[Row], change_cost: float, region_ns: float) -> list
         [inf if layer[side] is None else layer[side] for layer in bare]
         for side in ("base_ns", "other_ns")
     )
-    return _walk(bare, cheapest_path([*zip(*sides, strict=True)], change_cost), change_cost)
+    return _walk(
+        bare,
+        cheapest_path([*zip(*sides, strict=True)], change_cost),
+        change_cost,
+    )
 
 
-def by_operation(layers: Sequence[Row], operations: dict[Any, tuple[Row, Row]]) -> list[Row]:
+def by_operation(
+    layers: Sequence[Row],
+    operations: dict[Any, tuple[Row, Row]],
+) -> list[Row]:
     """Return the faster run for each operation of a layer that both runs split in the same way.
 
     Any other layer takes the faster run as a whole. `operations` has each layer's times by
@@ -161,7 +172,11 @@ def with_total(rows: Sequence[Row]) -> list[Row]:
     return [total, *rows]
 
 
-def _walk(layers: Sequence[Row], path: Sequence[int], change_cost: float) -> list[Row]:
+def _walk(
+    layers: Sequence[Row],
+    path: Sequence[int],
+    change_cost: float,
+) -> list[Row]:
     rows = []
     cumulative = 0.0
     for layer, state, change in zip(layers, path, change_costs(path, change_cost), strict=True):
@@ -202,6 +217,10 @@ def _by_primitive(times: pl.DataFrame) -> dict[str, Row]:
             if row[f"primitive_{word}_ns"] > 0
         }
         moved = sum(spent.pop(word, 0.0) for word in _MOVES)
-        main = max(spent, key=lambda word: spent[word], default=_MOVES[0])
+        main = max(
+            spent,
+            key=lambda word: spent[word],
+            default=_MOVES[0],
+        )
         sums[row["layer"]] = spent | {main: spent.get(main, 0.0) + moved}
     return sums

@@ -34,7 +34,11 @@ def works_of(calls: pl.DataFrame) -> pl.DataFrame:
     distinct = calls.lazy().group_by(keys, maintain_order=True).agg("rank", "span_id").collect()
     rows = [
         _row(
-            name, texts, list_dtype, inputs_assumed, None if n_chosen is None else (n_chosen, width)
+            name,
+            texts,
+            list_dtype,
+            inputs_assumed,
+            None if n_chosen is None else (n_chosen, width),
         )
         for name, *texts, list_dtype, inputs_assumed, n_chosen, width in distinct.select(
             keys

@@ -75,7 +75,10 @@ class Captured(Struct):
         return all_pairs.select(PAIRS.names())
 
     def _chosen(
-        self, rank: int, n_tokens: int | None, sizes: pl.DataFrame
+        self,
+        rank: int,
+        n_tokens: int | None,
+        sizes: pl.DataFrame,
     ) -> tuple[int | None, int | None]:
         """Return rank and batch size of the captures to which a replay may belong; None for any.
 
@@ -97,7 +100,10 @@ class Captured(Struct):
         return launches.partition_by("rank", "capture", maintain_order=True)
 
     def _launches_of(
-        self, kernels: pl.DataFrame, rank: int | None, size: int | None
+        self,
+        kernels: pl.DataFrame,
+        rank: int | None,
+        size: int | None,
     ) -> pl.Series | None:
         """Return, for each replayed kernel, the kernel_id of its launch in `work`.
 
@@ -111,7 +117,12 @@ class Captured(Struct):
             wrong, ids = _best(kernels, captures)
         if wrong <= _MOST_WRONG:
             return ids
-        sizes = ", ".join(map(str, sorted({launches.height for launches in captures})[:5]))
+        sizes = ", ".join(
+            map(
+                str,
+                sorted({launches.height for launches in captures})[:5],
+            )
+        )
         why = (
             f"{wrong:.0%} of the kernels that can be compared do not fit what was captured, as with"
             " another batch size"
@@ -138,7 +149,12 @@ def _replayed_kernels(trace: Trace) -> pl.DataFrame:
     as_text = kernels.cast({pl.Categorical: pl.String})
     in_order = as_text.sort("rank", "api_call_id", "graph_node_id", "start_ns")
     n_tokens = steps_of(trace).select("rank", "step", "n_tokens").unique(["rank", "step"])
-    with_tokens = in_order.join(n_tokens, on=["rank", "step"], how="left", maintain_order="left")
+    with_tokens = in_order.join(
+        n_tokens,
+        on=["rank", "step"],
+        how="left",
+        maintain_order="left",
+    )
     code = pl.struct("name", *_GRID, *_BLOCK).hash(seed=0)
     return with_tokens.with_columns(code=code)
 
@@ -149,7 +165,11 @@ def _best(
     """Return `_compared` for the capture that the fewest kernels contradict."""
     compared = [_compared(kernels, launches) for launches in captures]
     paired = [(wrong, ids) for wrong, ids in compared if ids is not None]
-    return min(paired, key=lambda share_and_ids: share_and_ids[0], default=(1.0, None))
+    return min(
+        paired,
+        key=lambda share_and_ids: share_and_ids[0],
+        default=(1.0, None),
+    )
 
 
 def captured_graphs(trace: Trace) -> Captured | None:
@@ -221,8 +241,18 @@ def _captured_launches(trace: Trace) -> pl.DataFrame:
     ops = trace.select("spans", "rank", "span_id", *_OP).rename({"name": "op"})
     return (
         in_order.filter(is_launch, is_captured)
-        .join(ran, on=["rank", "api_call_id"], how="anti", maintain_order="left")
-        .join(ops, on=["rank", "span_id"], how="left", maintain_order="left")
+        .join(
+            ran,
+            on=["rank", "api_call_id"],
+            how="anti",
+            maintain_order="left",
+        )
+        .join(
+            ops,
+            on=["rank", "span_id"],
+            how="left",
+            maintain_order="left",
+        )
         .with_columns(kernel_id=pl.int_range(pl.len(), dtype=pl.Int64))
         .cast({pl.Categorical: pl.String})
     )
@@ -300,7 +330,11 @@ def _fits(row: dict[str, Any]) -> bool | None:
     return _fits_shapes(row["name"], grid, _shapes(row["input_shapes"]))
 
 
-def _fits_shapes(kernel: str, grid: Sequence[int], shapes: list[list[int]]) -> bool | None:
+def _fits_shapes(
+    kernel: str,
+    grid: Sequence[int],
+    shapes: list[list[int]],
+) -> bool | None:
     """Return whether the kernel's grid follows from the op's input shapes, by one of _RULES.
 
     Return None if no rule is for this kernel, or no shape is known.
@@ -319,11 +353,24 @@ _VECTOR_THREADS = 128
 
 A thread takes 4 or 8 elements, or as many as the name says.
 """
-_Rule = Callable[[re.Match[str], Sequence[int], list[list[int]]], bool]
+_Rule = Callable[
+    [
+        re.Match[str],
+        Sequence[int],
+        list[list[int]],
+    ],
+    bool,
+]
 _RULES: tuple[tuple[str, _Rule], ...] = (
     (
         r"(?:^|[\s:])elementwise_kernel<(\d+), (\d+),",
-        lambda match, grid, shapes: grid[0] == _blocks(shapes, int(match[1]) * int(match[2])),
+        lambda match, grid, shapes: (
+            grid[0]
+            == _blocks(
+                shapes,
+                int(match[1]) * int(match[2]),
+            )
+        ),
     ),
     (
         r"vectorized_elementwise_kernel<(\d+),",
@@ -335,8 +382,14 @@ _RULES: tuple[tuple[str, _Rule], ...] = (
         r"layer_norm_kernel",
         lambda _, grid, shapes: grid[0] == math.prod(shapes[0]) // math.prod(shapes[-1]),
     ),
-    (r"^fmha_cutlassF", lambda _, grid, shapes: grid[2] == shapes[0][0]),
-    (r"flash_fwd_kernel<|bn_fw_inf\w*NCHW", lambda _, grid, shapes: grid[1] == shapes[0][0]),
+    (
+        r"^fmha_cutlassF",
+        lambda _, grid, shapes: grid[2] == shapes[0][0],
+    ),
+    (
+        r"flash_fwd_kernel<|bn_fw_inf\w*NCHW",
+        lambda _, grid, shapes: grid[1] == shapes[0][0],
+    ),
 )
 """Kernels whose grid follows from the shapes of the op's inputs alone."""
 

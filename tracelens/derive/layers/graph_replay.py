@@ -45,7 +45,10 @@ def has_replays(trace: Trace) -> bool:
 
 
 def place_replays(
-    placed: pl.DataFrame, pairs: pl.DataFrame, base_parts: pl.DataFrame, evidence: str
+    placed: pl.DataFrame,
+    pairs: pl.DataFrame,
+    base_parts: pl.DataFrame,
+    evidence: str,
 ) -> pl.DataFrame:
     """Return the kernels of `placed`, with the replayed ones placed by a base.
 
@@ -208,7 +211,11 @@ def _sequences(trace: Trace) -> pl.DataFrame:
     x, y, z = (pl.col(axis).cast(pl.Int64) for axis in axes)
     kernels = kernels.with_columns(grid=x + y * 2**31 + z * 2**47)
     ordered = kernels.sort(
-        "rank", pl.coalesce("launch_ns", "start_ns"), "graph_node_id", "start_ns", "kernel_id"
+        "rank",
+        pl.coalesce("launch_ns", "start_ns"),
+        "graph_node_id",
+        "start_ns",
+        "kernel_id",
     )
     launch = -1 - pl.col("api_call_id")
     return ordered.with_columns(unit=pl.coalesce("step", launch))

@@ -14,7 +14,13 @@ from tracelens.trace import Trace
 
 _MACHINERY = r"torch/(?:nn/modules/module|_ops|utils/_contextlib|fx/graph_module)\.py|^triton/"
 """Python files that every call of a module, an op or a Triton kernel passes through."""
-_ORIGIN = pl.Schema({"op": pl.String(), "place": pl.String(), "phase": pl.String()})
+_ORIGIN = pl.Schema(
+    {
+        "op": pl.String(),
+        "place": pl.String(),
+        "phase": pl.String(),
+    }
+)
 
 
 def kernel_origins(trace: Trace, base: Trace | None = None) -> pl.DataFrame:
@@ -29,12 +35,20 @@ def kernel_origins(trace: Trace, base: Trace | None = None) -> pl.DataFrame:
     origins = _origins(trace, kernels).drop("span_id")
     sides = replayed_launches(trace, base) if has_replays(trace) else ()
     for side, launches, pairs in sides:
-        origins = _with_captured(origins, side, pairs.join(launches, on=["base_rank", "base_id"]))
+        origins = _with_captured(
+            origins,
+            side,
+            pairs.join(launches, on=["base_rank", "base_id"]),
+        )
     steps = steps_of(trace).select("rank", "step", server="phase").unique(["rank", "step"])
     with_servers = origins.join(steps, on=["rank", "step"], how="left")
     phase = pl.coalesce("server", "phase")
     with_phases = with_servers.with_columns(phase=phase).drop("server", "step")
-    return with_phases.join(kernel_layers(trace, base), on=["rank", "kernel_id"], how="left")
+    return with_phases.join(
+        kernel_layers(trace, base),
+        on=["rank", "kernel_id"],
+        how="left",
+    )
 
 
 def _with_captured(origins: pl.DataFrame, side: Trace, nodes: pl.DataFrame) -> pl.DataFrame:
@@ -46,7 +60,12 @@ def _with_captured(origins: pl.DataFrame, side: Trace, nodes: pl.DataFrame) -> p
     launches = nodes.select("kernel_id", own="rank", rank="base_rank", span_id="base_span")
     captured = _origins(side, launches).select("kernel_id", *_ORIGIN, rank="own")
     key = ["rank", "kernel_id"]
-    both = origins.join(captured.unique(key), on=key, how="left", suffix="_side")
+    both = origins.join(
+        captured.unique(key),
+        on=key,
+        how="left",
+        suffix="_side",
+    )
     preferred = (pl.coalesce(f"{name}_side", name).alias(name) for name in _ORIGIN)
     return both.with_columns(preferred).drop(f"{name}_side" for name in _ORIGIN)
 

@@ -32,7 +32,9 @@ def layer_host_times(trace: Trace, by: Sequence[str] = ()) -> pl.DataFrame:
     if not parts:
         return pl.DataFrame()
     located = pl.concat(parts).with_columns(
-        is_communication=pl.lit(False), by_node=pl.lit(False), link=pl.lit("launched")
+        is_communication=pl.lit(False),
+        by_node=pl.lit(False),
+        link=pl.lit("launched"),
     )
     key = ["rank", "layer", "class_name", "phase", "evidence", *by]
     layers = name_layers(located, trace).select(*key, "n_ops", "op_self_ns")
@@ -46,7 +48,11 @@ def layer_host_times(trace: Trace, by: Sequence[str] = ()) -> pl.DataFrame:
     return layers.group_by(key).agg(pl.col("n_ops", "op_self_ns").sum())
 
 
-def _sums_by_place(tree: pl.DataFrame, compiled: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
+def _sums_by_place(
+    tree: pl.DataFrame,
+    compiled: pl.DataFrame,
+    by: Sequence[str],
+) -> pl.DataFrame:
     """Count the ops of a tree of spans and sum their self time, by what `name_layers` needs.
 
     Ops of compiled graphs whose modules are known (`compiled`) are left out.
@@ -57,7 +63,11 @@ def _sums_by_place(tree: pl.DataFrame, compiled: pl.DataFrame, by: Sequence[str]
     marked = tree.lazy().with_columns(accumulates=accumulates, loads=loads)
     ops = marked.filter(pl.col("kind") == "op")
     if compiled.height:
-        ops = ops.join(compiled.lazy(), on=["rank", "span_id"], how="anti")
+        ops = ops.join(
+            compiled.lazy(),
+            on=["rank", "span_id"],
+            how="anti",
+        )
     sums = ops.group_by(*_PLACE, *by).agg(
         pl.len().cast(pl.Int64).alias("n_ops"),
         pl.col("self_ns").cast(pl.Int64).sum().alias("op_self_ns"),

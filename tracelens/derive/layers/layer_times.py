@@ -42,7 +42,13 @@ def kernel_times(trace: Trace) -> pl.DataFrame:
     kernels_per_step = pl.col("n_kernels") / pl.col("n_steps")
     n = kernels_per_step.round().cast(pl.Int64).alias("n")
     return times.select(
-        "rank", "layer", "class_name", "phase", "evidence", n, pl.col(per_step) / pl.col("n_steps")
+        "rank",
+        "layer",
+        "class_name",
+        "phase",
+        "evidence",
+        n,
+        pl.col(per_step) / pl.col("n_steps"),
     )
 
 
@@ -66,7 +72,10 @@ def measured_times(trace: Trace) -> pl.DataFrame:
         ["rank", "layer"]
     )
     return (
-        trace.timings.filter(~pl.col("is_warmup"), pl.col("module_path").is_not_null())
+        trace.timings.filter(
+            ~pl.col("is_warmup"),
+            pl.col("module_path").is_not_null(),
+        )
         .rename({"module_path": "layer"})
         .filter(pl.col("layer") != REGION)
         .group_by("rank", "configuration", "compile_mode", *VARIANT, "layer", maintain_order=True)
@@ -76,7 +85,12 @@ def measured_times(trace: Trace) -> pl.DataFrame:
             estimate_ns=ns.median(),
             high_ns=ns.quantile(0.75, "linear"),
         )
-        .join(classes, on=["rank", "layer"], how="left", maintain_order="left")
+        .join(
+            classes,
+            on=["rank", "layer"],
+            how="left",
+            maintain_order="left",
+        )
     )
 
 
@@ -129,7 +143,10 @@ def layer_pairs(base: Trace, other: Trace, kernels: Sides | None) -> pl.DataFram
     sides = measured_times(base), measured_times(other)
     for way, other_way in measured_ways(*sides):
         parts.append(
-            _joined(_of(sides[0], way), _of(sides[1], other_way)).with_columns(
+            _joined(
+                _of(sides[0], way),
+                _of(sides[1], other_way),
+            ).with_columns(
                 method=pl.lit(way.variant[0]),
                 base_configuration=pl.lit(way.configuration),
                 other_configuration=pl.lit(other_way.configuration),
@@ -155,7 +172,11 @@ def executions(trace: Trace, way: Way) -> pl.DataFrame:
     named = rows.rename({"module_path": "layer", "duration_ns": "value"})
     rows = _of(named, way)
     value = pl.col("value").cast(pl.Float64)
-    return rows.select(*_KEY, run=pl.col("round").cast(pl.Int64), value=value)
+    return rows.select(
+        *_KEY,
+        run=pl.col("round").cast(pl.Int64),
+        value=value,
+    )
 
 
 def _joined(base: pl.DataFrame, other: pl.DataFrame) -> pl.DataFrame:
@@ -170,7 +191,12 @@ def _joined(base: pl.DataFrame, other: pl.DataFrame) -> pl.DataFrame:
         for which, frame in (("base", base), ("other", other))
     ]
     both = sides[0].join(
-        sides[1], on=_KEY, how="full", coalesce=True, nulls_equal=True, maintain_order="left_right"
+        sides[1],
+        on=_KEY,
+        how="full",
+        coalesce=True,
+        nulls_equal=True,
+        maintain_order="left_right",
     )
     return both.with_columns(
         class_name=pl.coalesce("class_name", "class_name_right"),
@@ -199,7 +225,8 @@ def _of(measured: pl.DataFrame, way: Way) -> pl.DataFrame:
         pl.col(name).eq_missing(pl.lit(value))
         for name, value in zip(("configuration", "compile_mode", *VARIANT), wanted, strict=True)
     ).with_columns(
-        phase=pl.lit("forward"), evidence=pl.lit(", ".join(word for word in details if word))
+        phase=pl.lit("forward"),
+        evidence=pl.lit(", ".join(word for word in details if word)),
     )
 
 
@@ -220,10 +247,19 @@ def _measured_pairs(base: list[Way], other: list[Way]) -> list[tuple[Way, Way]]:
     best: dict[tuple[Any, ...], tuple[Way, Way]] = {}
     # Prefer unprofiled to profiled, then synchronised to not synchronised.
     for eager_way, compiled_way in sorted(
-        near or pairs, key=lambda pair: (pair[0].variant[2], not pair[0].variant[1])
+        near or pairs,
+        key=lambda pair: (
+            pair[0].variant[2],
+            not pair[0].variant[1],
+        ),
     ):
         best.setdefault(
-            (*eager_way[:2], *compiled_way[:2], eager_way.variant[0]), (eager_way, compiled_way)
+            (
+                *eager_way[:2],
+                *compiled_way[:2],
+                eager_way.variant[0],
+            ),
+            (eager_way, compiled_way),
         )
     return list(best.values())
 

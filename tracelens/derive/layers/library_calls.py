@@ -17,7 +17,11 @@ The call's other kernels prepare or finish that one.
 """
 FINISHES = ("reduction",)
 """Primitives of kernels that finish a library call's work."""
-_RUNS = (("attention", ("attention",)), ("conv", ("conv", "gemm")), ("mm", ("gemm",)))
+_RUNS = (
+    ("attention", ("attention",)),
+    ("conv", ("conv", "gemm")),
+    ("mm", ("gemm",)),
+)
 """Parts of library calls' names, with the primitives of the kernel that does the work of such a
 call."""
 _MOST_SKIPPED = 2
@@ -90,7 +94,9 @@ def calls_in_gap(primitives: Sequence[str], calls: Sequence[str]) -> list[int | 
 
 
 def _next_states(
-    best: dict[_State, _Path], primitive: str, calls: Sequence[str]
+    best: dict[_State, _Path],
+    primitive: str,
+    calls: Sequence[str],
 ) -> dict[_State, _Path]:
     """Return the best path into each state after one more kernel."""
     after: dict[_State, _Path] = {}
@@ -99,7 +105,10 @@ def _next_states(
         for call in range(max(state.call, 0), last):
             score = path.score + _score(primitive, calls[call], state, call - state.call)
             goes_on = call == state.call and state.has_main
-            reached = _State(call, _fit(calls[call], primitive) > 0 or goes_on)
+            reached = _State(
+                call,
+                _fit(calls[call], primitive) > 0 or goes_on,
+            )
             if reached not in after or score > after[reached].score:
                 after[reached] = _Path(score, (*path.calls, call))
     return after
@@ -140,4 +149,7 @@ def runs_as(call: str) -> tuple[str, ...] | None:
 
     Return None if its name implies none.
     """
-    return next((of for word, of in _RUNS if word in call), None)
+    return next(
+        (of for word, of in _RUNS if word in call),
+        None,
+    )

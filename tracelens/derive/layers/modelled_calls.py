@@ -95,7 +95,11 @@ class Modelled(Struct, frozen=True):
     kernels: pl.DataFrame
 
 
-def modelled(trace: Trace, base: Trace | None = None, only: pl.Expr | None = None) -> Modelled:
+def modelled(
+    trace: Trace,
+    base: Trace | None = None,
+    only: pl.Expr | None = None,
+) -> Modelled:
     """Split the trace's kernels into modelled calls and the rest.
 
     Ops nest (conv2d, convolution, _convolution, cudnn_convolution): the innermost op whose work is
@@ -110,7 +114,11 @@ def modelled(trace: Trace, base: Trace | None = None, only: pl.Expr | None = Non
     return _modelled(trace, base, only)
 
 
-def _modelled(trace: Trace, base: Trace | None = None, only: pl.Expr | None = None) -> Modelled:
+def _modelled(
+    trace: Trace,
+    base: Trace | None = None,
+    only: pl.Expr | None = None,
+) -> Modelled:
     """Compute what `modelled` returns."""
     trace.require("roofline", "kernels")
     kernels = trace.select("kernels", *_KERNEL, where=only)
@@ -194,7 +202,12 @@ def _with_contexts(calls: pl.DataFrame, trace: Trace) -> pl.DataFrame:
     all_steps = steps_of(trace).select("rank", "step", "name")
     steps = all_steps.unique(["rank", "step"], keep="first")
     contexts = steps.select("rank", "step").hstack(batches(steps["name"]))
-    joined = calls.join(contexts, on=["rank", "step"], how="left", maintain_order="left")
+    joined = calls.join(
+        contexts,
+        on=["rank", "step"],
+        how="left",
+        maintain_order="left",
+    )
     has_prompts = pl.col("phase").is_in(["prefill", "mixed"])
     least_pairs = pl.when(has_prompts).then(pl.col("n_tokens").pow(2) / pl.col("n_requests"))
     least_flops = (pair_flops * least_pairs).fill_nan(0).fill_null(0)
@@ -227,7 +240,11 @@ def _explained(rest: pl.DataFrame, trace: Trace) -> pl.DataFrame:
     is_op = pl.col("kind") == "op"
     all_ops = trace.select("spans", "rank", "span_id", "name", where=is_op)
     ops = all_ops.join(rest, on=["rank", "span_id"], how="semi")
-    ops = ops.select("rank", "span_id", innermost=pl.col("name").cast(pl.String))
+    ops = ops.select(
+        "rank",
+        "span_id",
+        innermost=pl.col("name").cast(pl.String),
+    )
     link = pl.col("link")
     of_replays = REPLAYS_WITHOUT_SIZES if lacks_sizes(trace) else _REPLAYS
     reason = (
@@ -269,7 +286,12 @@ def _with_replays(called: pl.DataFrame, trace: Trace, base: Trace | None) -> pl.
             .select(called.columns)
             .drop_nulls("op")
         )
-        rest = called.join(placed, on=["rank", "kernel_id"], how="anti", maintain_order="left")
+        rest = called.join(
+            placed,
+            on=["rank", "kernel_id"],
+            how="anti",
+            maintain_order="left",
+        )
         called = pl.concat([rest, placed])
     return called
 
@@ -297,7 +319,11 @@ def replayed_launches(
         yield base, launches, pairs_by_name(trace, base)
 
 
-def _called(trace: Trace, kernels: pl.DataFrame, only: pl.Expr | None = None) -> pl.DataFrame:
+def _called(
+    trace: Trace,
+    kernels: pl.DataFrame,
+    only: pl.Expr | None = None,
+) -> pl.DataFrame:
     """Return kernels (rank, span_id, name, grid_x and others) with their call and its work.
 
     `call` is the span of the innermost op around the launch whose work is known; None without one.
@@ -309,7 +335,11 @@ def _called(trace: Trace, kernels: pl.DataFrame, only: pl.Expr | None = None) ->
     )
     is_asked = is_known if only is None else is_known & only
     calls = trace.select("spans", "rank", "span_id", "step", *INPUTS, where=is_asked)
-    calls = with_lists(trace, calls.cast({pl.Categorical: pl.String}), kernels)
+    calls = with_lists(
+        trace,
+        calls.cast({pl.Categorical: pl.String}),
+        kernels,
+    )
     calls = with_values(trace, with_indexed(calls, kernels))
     works = with_backward(works_of(with_experts(trace, calls, kernels)), trace)
     spans = trace.select("spans", "rank", "span_id", "parent_id")
@@ -322,7 +352,10 @@ def _called(trace: Trace, kernels: pl.DataFrame, only: pl.Expr | None = None) ->
         call = no_call if of_rank is None else _calls(tree, of_tree, of_rank)
         parts.append(of_tree.with_columns(call=call))
     return pl.concat(parts).join(
-        works.rename({"span_id": "call"}), on=["rank", "call"], how="left", maintain_order="left"
+        works.rename({"span_id": "call"}),
+        on=["rank", "call"],
+        how="left",
+        maintain_order="left",
     )
 
 
@@ -333,13 +366,25 @@ def _without_repeated(works: pl.DataFrame, spans: pl.DataFrame) -> pl.DataFrame:
         return works
     is_repeated = pl.col("span_id").is_in(repeated["span_id"].unique().implode())
     above = spans.filter(is_repeated).cast({"span_id": pl.Int64, "parent_id": pl.Int64})
-    callers = works.select("rank", parent_id=pl.col("span_id").cast(pl.Int64))
+    callers = works.select(
+        "rank",
+        parent_id=pl.col("span_id").cast(pl.Int64),
+    )
     inner = above.join(callers, on=["rank", "parent_id"], how="semi")
     inner = inner.join(repeated, on=["rank", "span_id"], how="semi")
-    return works.join(inner, on=["rank", "span_id"], how="anti", maintain_order="left")
+    return works.join(
+        inner,
+        on=["rank", "span_id"],
+        how="anti",
+        maintain_order="left",
+    )
 
 
-def _calls(tree: pl.DataFrame, kernels: pl.DataFrame, works: pl.DataFrame) -> pl.Series:
+def _calls(
+    tree: pl.DataFrame,
+    kernels: pl.DataFrame,
+    works: pl.DataFrame,
+) -> pl.Series:
     """Return the span of each kernel's call; None for a kernel without a call.
 
     All kernels are of one rank.

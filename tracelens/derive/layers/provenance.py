@@ -40,7 +40,9 @@ PARTS = pl.Schema(
 
 
 def split_kernels(
-    kernels: pl.DataFrame, spans: pl.DataFrame, provenance: pl.DataFrame
+    kernels: pl.DataFrame,
+    spans: pl.DataFrame,
+    provenance: pl.DataFrame,
 ) -> pl.DataFrame:
     """Return one row per kernel and module from which it was made; see PARTS.
 
@@ -55,7 +57,9 @@ def split_kernels(
 
 
 def recorded_calls(
-    kernels: pl.DataFrame, spans: pl.DataFrame, provenance: pl.DataFrame
+    kernels: pl.DataFrame,
+    spans: pl.DataFrame,
+    provenance: pl.DataFrame,
 ) -> pl.DataFrame:
     """Return the kernels that a recorded call explains, with graph_key and call_order.
 
@@ -80,7 +84,10 @@ def _calls(kernels: pl.DataFrame, tree: pl.DataFrame) -> pl.DataFrame:
     is_op = tree["kind"] == "op"
     launches = kernels.select("span_id").drop_nulls().unique()
     # All launches walk up their call stacks together, one span per round, until they reach a graph.
-    walk = launches.with_columns(span="span_id", op=pl.lit(None, pl.Int64))
+    walk = launches.with_columns(
+        span="span_id",
+        op=pl.lit(None, pl.Int64),
+    )
     in_graphs = [walk.clear()]
     while walk.height:
         is_at_graph = graph_keys.gather(walk["span"]).is_not_null()
@@ -91,7 +98,8 @@ def _calls(kernels: pl.DataFrame, tree: pl.DataFrame) -> pl.DataFrame:
         walk = walk.with_columns(op=outermost_op, span=span_above).drop_nulls("span")
     in_graph = pl.concat(in_graphs).rename({"span": "run"})
     in_graph = in_graph.with_columns(
-        graph_key=graph_keys.gather(in_graph["run"]), op_name=tree["name"].gather(in_graph["op"])
+        graph_key=graph_keys.gather(in_graph["run"]),
+        op_name=tree["name"].gather(in_graph["op"]),
     )
     is_triton = pl.col("name").str.starts_with("triton_")
     return kernels.join(in_graph, on="span_id", how="inner", maintain_order="left").with_columns(
@@ -109,7 +117,10 @@ def _aligned(calls: pl.DataFrame, provenance: pl.DataFrame) -> pl.DataFrame:
     kernels = _with_elements(calls)
     label_code = pl.col("label").to_physical()
     element = pl.struct(label_code, "is_new", "n").hash(seed=0)
-    runs = kernels.group_by(_RUN).agg(signature=element.sum(), n_kernels=pl.len())
+    runs = kernels.group_by(_RUN).agg(
+        signature=element.sum(),
+        n_kernels=pl.len(),
+    )
     kind = ["graph_key", "signature", "n_kernels"]
     example_runs = runs.group_by(kind).agg(pl.col("rank", "run").first())
     recorded = _recorded(provenance)
@@ -117,7 +128,10 @@ def _aligned(calls: pl.DataFrame, provenance: pl.DataFrame) -> pl.DataFrame:
     for key, signature, n_kernels, rank, run in example_runs.iter_rows():
         if key not in recorded:
             continue
-        example = kernels.filter(pl.col("run") == run, pl.col("rank") == rank)
+        example = kernels.filter(
+            pl.col("run") == run,
+            pl.col("rank") == rank,
+        )
         call_orders = _align(_as_calls(example), recorded[key])
         schema = {"n": pl.Int64, "call_order": pl.Int64}
         order = pl.DataFrame({"n": range(n_kernels), "call_order": call_orders}, schema)
@@ -130,7 +144,12 @@ def _aligned(calls: pl.DataFrame, provenance: pl.DataFrame) -> pl.DataFrame:
         return kernels.clear().with_columns(call_order=no_order)
     with_signature = kernels.join(runs, on=_RUN, how="left", maintain_order="left")
     place = ["graph_key", "signature", "n"]
-    return with_signature.join(pl.concat(orders), on=place, how="inner", maintain_order="left")
+    return with_signature.join(
+        pl.concat(orders),
+        on=place,
+        how="inner",
+        maintain_order="left",
+    )
 
 
 def _with_elements(calls: pl.DataFrame) -> pl.DataFrame:
@@ -171,7 +190,10 @@ def _extern_label(name: str) -> str:
 
     `torch.ops.aten.sort.stable` and `aten::sort` both become the same name.
     """
-    word = next((word for word in re.split(r"::|\.", name) if word not in _NO_NAMES), name)
+    word = next(
+        (word for word in re.split(r"::|\.", name) if word not in _NO_NAMES),
+        name,
+    )
     return "extern " + _VARIANTS.get(word, word)
 
 
@@ -195,7 +217,10 @@ def _as_calls(kernels: pl.DataFrame) -> list[tuple[str, list[str]]]:
     return calls
 
 
-def _align(calls: list[tuple[str, list[str]]], recorded: list[tuple[int, str]]) -> list[int | None]:
+def _align(
+    calls: list[tuple[str, list[str]]],
+    recorded: list[tuple[int, str]],
+) -> list[int | None]:
     """Return, for each kernel of a run, the call_order of its recorded call, or None.
 
     Calls are first aligned by name. `_fill_gaps` then fills in what lies between two aligned calls.
@@ -227,7 +252,9 @@ def _with_codes(
 
 
 def _fill_gaps(
-    calls: list[tuple[str, list[str]]], recorded_labels: list[str], matched: list[int | None]
+    calls: list[tuple[str, list[str]]],
+    recorded_labels: list[str],
+    matched: list[int | None],
 ) -> None:
     """Match kernels without an op, as in a CUDA graph's replay, with recorded library calls.
 
@@ -245,7 +272,8 @@ def _fill_gaps(
             if recorded_labels[place].startswith("extern ")
         ]
         calls_of_kernels = calls_in_gap(
-            [calls[i][1][0] for i in unknown], [recorded_labels[place] for place in externs]
+            [calls[i][1][0] for i in unknown],
+            [recorded_labels[place] for place in externs],
         )
         for i, extern in zip(unknown, calls_of_kernels, strict=True):
             matched[i] = None if extern is None else externs[extern]
@@ -261,7 +289,11 @@ def kernel_shares(provenance: pl.DataFrame) -> pl.DataFrame:
     return shares_of(nodes, ["is_backward", "module_path"], rule=rule)
 
 
-def shares_of(nodes: pl.DataFrame, by: list[str], **more: pl.Expr) -> pl.DataFrame:
+def shares_of(
+    nodes: pl.DataFrame,
+    by: list[str],
+    **more: pl.Expr,
+) -> pl.DataFrame:
     """Return one row per recorded call and value of `by`.
 
     estimate_frac is the row's share of the call by the bytes that its nodes write. low_frac and
@@ -321,7 +353,8 @@ def cumulated(shares: pl.DataFrame, key: list[str]) -> pl.DataFrame:
     last_number = pl.len().over(key) - 1
     is_last = pl.int_range(pl.len()).over(key) == last_number
     return shares.with_columns(
-        until_frac=pl.col("estimate_frac").cum_sum().over(key), is_last=is_last
+        until_frac=pl.col("estimate_frac").cum_sum().over(key),
+        is_last=is_last,
     )
 
 

@@ -27,7 +27,11 @@ def _as_rank(trace: Trace, rank: int) -> Trace:
     """Return the trace of one rank, with another number for the rank."""
     tables = {name: trace.scan(name).with_columns(rank=pl.lit(rank, pl.Int32)) for name in TABLES}
     sources = [source | {"rank": rank} for source in trace.manifest.sources]
-    return Trace(replace(trace.manifest, ranks=[rank], sources=sources), tables, trace.path)
+    return Trace(
+        replace(trace.manifest, ranks=[rank], sources=sources),
+        tables,
+        trace.path,
+    )
 
 
 def pairs_ranks(
@@ -36,7 +40,13 @@ def pairs_ranks(
     """Wrap a comparison so that it compares two ranks when each trace has only one rank."""
 
     @wraps(compare)
-    def paired(base: Trace, other: Trace, /, *args: _P.args, **more: _P.kwargs) -> _T:
+    def paired(
+        base: Trace,
+        other: Trace,
+        /,
+        *args: _P.args,
+        **more: _P.kwargs,
+    ) -> _T:
         if one_rank_each(base, other):
             base = base.derived(_as_rank, other.manifest.ranks[0])
             rules: Any = more.get("rules")
@@ -58,7 +68,13 @@ def says_ranks(
     """Wrap the notes of a comparison: if two ranks are compared, the first sentence names them."""
 
     @wraps(notes)
-    def with_ranks(base: Trace, other: Trace, /, *args: _P.args, **more: _P.kwargs) -> list[str]:
+    def with_ranks(
+        base: Trace,
+        other: Trace,
+        /,
+        *args: _P.args,
+        **more: _P.kwargs,
+    ) -> list[str]:
         sentences = pairs_ranks(notes)(base, other, *args, **more)
         if one_rank_each(base, other):
             base_rank = base.manifest.ranks[0]

@@ -58,7 +58,12 @@ def roofline_rules(program: JudgedProgram) -> Iterator[Rule]:
     columns = ("kernel_id", *_STREAM, "start_ns", "duration_ns")
     kernels = program.trace.select("kernels", *columns, where=sample)
     known = work.kernels.drop("device_id")
-    kernels = kernels.join(known, on=["rank", "kernel_id"], how="left", maintain_order="left")
+    kernels = kernels.join(
+        known,
+        on=["rank", "kernel_id"],
+        how="left",
+        maintain_order="left",
+    )
     yield from _chains(program, calls, kernels, scale)
 
 
@@ -94,7 +99,11 @@ def _in_float32(program: JudgedProgram, calls: pl.DataFrame, scale: float) -> It
     """
     precision = pl.col("precision")
     may_use = calls.filter(precision == "tf32")["op"].unique().implode()
-    products = calls.filter(precision == "fp32", pl.col("flops") > 0, ~pl.col("op").is_in(may_use))
+    products = calls.filter(
+        precision == "fp32",
+        pl.col("flops") > 0,
+        ~pl.col("op").is_in(may_use),
+    )
     if not products.height:
         return
     limits = device_peaks(program.trace, None).filter(precision == "tf32")
@@ -119,7 +128,10 @@ def _in_float32(program: JudgedProgram, calls: pl.DataFrame, scale: float) -> It
 
 
 def _chains(
-    program: JudgedProgram, calls: pl.DataFrame, kernels: pl.DataFrame, scale: float
+    program: JudgedProgram,
+    calls: pl.DataFrame,
+    kernels: pl.DataFrame,
+    scale: float,
 ) -> Iterator[Rule]:
     """Advise to fuse ops that read and write memory one after the other.
 
@@ -135,7 +147,13 @@ def _chains(
         f"Fuse chains of elementwise ops and copies (torch.compile): {n_calls:,} calls{every} read"
         " and write memory one after the other"
     )
-    yield Rule(sum(ns for _, ns in places), words, "compute", "roofline", places=places)
+    yield Rule(
+        sum(ns for _, ns in places),
+        words,
+        "compute",
+        "roofline",
+        places=places,
+    )
 
 
 def _chains_of_movers(calls: pl.DataFrame, kernels: pl.DataFrame) -> pl.DataFrame:

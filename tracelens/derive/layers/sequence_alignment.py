@@ -5,18 +5,28 @@ from difflib import SequenceMatcher
 _MOST_EDITS = 300
 
 
-def align(mine: tuple[int, ...], theirs: tuple[int, ...]) -> list[int | None]:
+def align(
+    mine: tuple[int, ...],
+    theirs: tuple[int, ...],
+) -> list[int | None]:
     """Return, for each element of `mine`, the index of its match in `theirs`; None without a match.
 
     Indices increase. The common beginning and end are paired first, so that only the rest is
     searched.
     """
     shorter = min(len(mine), len(theirs))
-    head = next((i for i in range(shorter) if mine[i] != theirs[i]), shorter)
-    tail = next(
-        (i for i in range(shorter - head) if mine[-1 - i] != theirs[-1 - i]), shorter - head
+    head = next(
+        (i for i in range(shorter) if mine[i] != theirs[i]),
+        shorter,
     )
-    matches: list[int | None] = [*range(head), *[None] * (len(mine) - head)]
+    tail = next(
+        (i for i in range(shorter - head) if mine[-1 - i] != theirs[-1 - i]),
+        shorter - head,
+    )
+    matches: list[int | None] = [
+        *range(head),
+        *[None] * (len(mine) - head),
+    ]
     middles = mine[head : len(mine) - tail], theirs[head : len(theirs) - tail]
     for position, place in _few_edits(*middles) or _blocks(*middles):
         matches[head + position] = head + place
@@ -25,7 +35,10 @@ def align(mine: tuple[int, ...], theirs: tuple[int, ...]) -> list[int | None]:
     return matches
 
 
-def _blocks(mine: tuple[int, ...], theirs: tuple[int, ...]) -> list[tuple[int, int]]:
+def _blocks(
+    mine: tuple[int, ...],
+    theirs: tuple[int, ...],
+) -> list[tuple[int, int]]:
     """Return pairs of matching positions, found by difflib.
 
     The longest common block comes first, then what lies before and after it.
@@ -34,7 +47,10 @@ def _blocks(mine: tuple[int, ...], theirs: tuple[int, ...]) -> list[tuple[int, i
     return [(block.a + i, block.b + i) for block in blocks for i in range(block.size)]
 
 
-def _few_edits(mine: tuple[int, ...], theirs: tuple[int, ...]) -> list[tuple[int, int]]:
+def _few_edits(
+    mine: tuple[int, ...],
+    theirs: tuple[int, ...],
+) -> list[tuple[int, int]]:
     """Return pairs of positions in a longest common subsequence, by Myers' greedy algorithm.
 
     The list is empty above _MOST_EDITS differences. difflib's time grows with the square of how
@@ -71,7 +87,11 @@ def _onward(reach: dict[int, int], diagonal: int, n_edits: int) -> int:
     return reach[diagonal + 1] if down else reach[diagonal - 1] + 1
 
 
-def _walked_back(steps: list[dict[int, int]], x: int, diagonal: int) -> list[tuple[int, int]]:
+def _walked_back(
+    steps: list[dict[int, int]],
+    x: int,
+    diagonal: int,
+) -> list[tuple[int, int]]:
     """Return the matched pairs on the path that reached the end."""
     pairs = []
     for n_edits in range(len(steps) - 1, -1, -1):

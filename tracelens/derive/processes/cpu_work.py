@@ -141,7 +141,14 @@ def steps_around_reads(spans: pl.DataFrame) -> pl.Series:
     steps = pl.repeat(None, spans.height, dtype=pl.Int64, eager=True)
     if not is_step.any() or rows.is_empty():
         return steps
-    return steps.scatter(rows, _nearest(spans["parent_id"].cast(pl.Int64), is_step, rows))
+    return steps.scatter(
+        rows,
+        _nearest(
+            spans["parent_id"].cast(pl.Int64),
+            is_step,
+            rows,
+        ),
+    )
 
 
 def _innermost(ops: pl.DataFrame) -> pl.DataFrame:
@@ -157,7 +164,11 @@ def _innermost(ops: pl.DataFrame) -> pl.DataFrame:
     return tiles.filter(pl.col("end_ns") > pl.col("start_ns"))
 
 
-def _nearest(parents: pl.Series, is_op: pl.Series, rows: pl.Series) -> pl.Series:
+def _nearest(
+    parents: pl.Series,
+    is_op: pl.Series,
+    rows: pl.Series,
+) -> pl.Series:
     """Return the row of the nearest op around each row; None without one."""
     above = parents.gather(rows)
     is_other = ~is_op.gather(above).fill_null(value=True)
@@ -243,7 +254,9 @@ def _with_copies_of_arithmetic(spans: pl.DataFrame, ops: pl.DataFrame) -> pl.Dat
 
 
 def _outermost_copies(
-    ops: pl.DataFrame, rows: pl.Series, is_copy: pl.Series
+    ops: pl.DataFrame,
+    rows: pl.Series,
+    is_copy: pl.Series,
 ) -> tuple[pl.Series, pl.Series]:
     """Return the outermost copy around the copies at `rows`, and the op around that one.
 
@@ -273,7 +286,10 @@ def input_bytes(shapes: pl.Series, dtypes: pl.Series) -> pl.Series:
 
 def _bytes_of_pairs(pairs: pl.DataFrame) -> pl.DataFrame:
     n_bytes = [_bytes(*row) for row in pairs.iter_rows()]
-    return pl.DataFrame({"n_bytes": n_bytes}, schema={"n_bytes": pl.Int64})
+    return pl.DataFrame(
+        {"n_bytes": n_bytes},
+        schema={"n_bytes": pl.Int64},
+    )
 
 
 def _bytes(shapes: str, dtypes: str) -> int | None:

@@ -66,17 +66,33 @@ def fit_clock(lows: Points, highs: Points, near: Points, until: float) -> ClockF
     if not lows or not highs:
         return None
     corridor = _Corridor(_hull(lows, 1), _hull(highs, -1))
-    corners = [-STEEPEST, STEEPEST, *_slopes(corridor.lows), *_slopes(corridor.highs)]
+    corners = [
+        -STEEPEST,
+        STEEPEST,
+        *_slopes(corridor.lows),
+        *_slopes(corridor.highs),
+    ]
     widest = max(corners, key=corridor.room)
     residual = max(0.0, -corridor.room(widest) / 2)
     if residual:
         offset = corridor.middle(widest)
-        return ClockFit(offset, widest, offset - residual, offset + residual, residual, residual)
+        return ClockFit(
+            offset,
+            widest,
+            offset - residual,
+            offset + residual,
+            residual,
+            residual,
+        )
     return _fit_inside(corridor, corners, widest, near, until)
 
 
 def _fit_inside(
-    corridor: _Corridor, corners: Sequence[float], widest: float, near: Points, until: float
+    corridor: _Corridor,
+    corners: Sequence[float],
+    widest: float,
+    near: Points,
+    until: float,
 ) -> ClockFit:
     """Return the line in a corridor closest to `near`; `widest` is the drift with most room."""
     least, most = (_last(corridor.room, widest, end) for end in (-STEEPEST, STEEPEST))
@@ -101,14 +117,25 @@ def _hull(points: Points, side: int) -> Points:
     """
     corners: list[tuple[float, float]] = []
     for time, offset in sorted(points):
-        while len(corners) > 1 and side * _turn(corners[-2], corners[-1], (time, offset)) >= 0:
+        while (
+            len(corners) > 1
+            and side
+            * _turn(
+                corners[-2],
+                corners[-1],
+                (time, offset),
+            )
+            >= 0
+        ):
             corners.pop()
         corners.append((time, offset))
     return corners
 
 
 def _turn(
-    first: tuple[float, float], second: tuple[float, float], third: tuple[float, float]
+    first: tuple[float, float],
+    second: tuple[float, float],
+    third: tuple[float, float],
 ) -> float:
     """Return a number above 0 if the path through three points turns left."""
     across = (second[0] - first[0]) * (third[1] - first[1])
@@ -121,7 +148,11 @@ def _slopes(hull: Points) -> list[float]:
     return [slope for slope in slopes if abs(slope) < STEEPEST]
 
 
-def _last(function: Callable[[float], float], good: float, end: float) -> float:
+def _last(
+    function: Callable[[float], float],
+    good: float,
+    end: float,
+) -> float:
     """Return the last value from `good` to `end` at which a concave function is at least 0."""
     if function(end) >= 0:
         return end
@@ -147,7 +178,10 @@ def _through(points: Points) -> tuple[float, float]:
 
 
 def _towards(
-    wished: tuple[float, float], safe: tuple[float, float], lows: Points, highs: Points
+    wished: tuple[float, float],
+    safe: tuple[float, float],
+    lows: Points,
+    highs: Points,
 ) -> tuple[float, float]:
     """Return the wanted line, moved towards a safe line as far as the bounds require."""
     share = 1.0

@@ -101,7 +101,9 @@ def estimate_clocks(calls: pl.DataFrame, nodes: Mapping[int, int | None]) -> pl.
 
 
 def on_job_clock(
-    frame: pl.DataFrame, clocks: pl.DataFrame, columns: Sequence[str] = ("start_ns", "end_ns")
+    frame: pl.DataFrame,
+    clocks: pl.DataFrame,
+    columns: Sequence[str] = ("start_ns", "end_ns"),
 ) -> pl.DataFrame:
     """Convert columns of times from each rank's clock to the job's.
 
@@ -206,7 +208,10 @@ def _shared(bounds: pl.DataFrame, nodes: Mapping[int, int | None]) -> tuple[dict
     speaking = {*bounds["rank"].unique()}
     hosts: dict[tuple[str, int], int] = {}
     clock = {}
-    for rank in sorted(nodes, key=lambda rank: (rank not in speaking, rank)):
+    for rank in sorted(
+        nodes,
+        key=lambda rank: (rank not in speaking, rank),
+    ):
         node = nodes[rank]
         host = ("rank", rank) if node is None else ("node", node)
         clock[rank] = hosts.setdefault(host, len(hosts))
@@ -214,7 +219,9 @@ def _shared(bounds: pl.DataFrame, nodes: Mapping[int, int | None]) -> tuple[dict
 
 
 def _estimated(
-    bounds: pl.DataFrame, clock: Mapping[int, int], origin_ns: int
+    bounds: pl.DataFrame,
+    clock: Mapping[int, int],
+    origin_ns: int,
 ) -> dict[int, dict[str, float]]:
     """Fit each clock: first those that share calls with the job's clock, then their neighbours."""
     start_ns = pl.col("start_ns")
@@ -222,7 +229,9 @@ def _estimated(
     number = pl.col("rank").replace_strict(clock, default=None, return_dtype=pl.Int32)
     with_clock = bounds.with_columns(clock=number).drop_nulls("clock")
     by_clock = with_clock.group_by("clock", *_CALL).agg(
-        start_ns.max(), end_ns.min(), pl.col("is_shared").all()
+        start_ns.max(),
+        end_ns.min(),
+        pl.col("is_shared").all(),
     )
     is_job_clock = pl.col("clock") == 0
     left = by_clock.filter(~is_job_clock)
@@ -263,7 +272,9 @@ def _call_bounds(placed: pl.DataFrame) -> pl.DataFrame:
 
 
 def _moved_to_job_clock(
-    calls: pl.DataFrame, fits: Mapping[int, Mapping[str, float]], origin_ns: int
+    calls: pl.DataFrame,
+    fits: Mapping[int, Mapping[str, float]],
+    origin_ns: int,
 ) -> pl.DataFrame:
     """Return calls of newly fitted clocks on the job's clock, with uncertainty_ns."""
     facts = pl.DataFrame(
@@ -278,7 +289,10 @@ def _lines(both: pl.DataFrame, origin_ns: int, until: float) -> dict[int, dict[s
     bounds = _offset_bounds(both, origin_ns)
     points: dict[tuple[int, int], tuple[_Points, _Points, _Points]] = {}
     for row in _binned(bounds, until).iter_rows(named=True):
-        lows, highs, nears = points.setdefault((row["clock"], row["base"]), ([], [], []))
+        lows, highs, nears = points.setdefault(
+            (row["clock"], row["base"]),
+            ([], [], []),
+        )
         for name, of_name in (("low", lows), ("high", highs), ("near", nears)):
             if row[name] is not None:
                 of_name.append((row[f"{name}_t"], row[name]))
@@ -303,7 +317,11 @@ def _offset_bounds(both: pl.DataFrame, origin_ns: int) -> pl.DataFrame:
         high=end_ns - pl.col("last_start_ns"),
         near=pl.when("is_shared").then(end_ns - pl.col("near_ns")),
     )
-    base = pl.coalesce(pl.col("near").median(), pl.col("low").max(), pl.col("high").min())
+    base = pl.coalesce(
+        pl.col("near").median(),
+        pl.col("low").max(),
+        pl.col("high").min(),
+    )
     bounds = bounds.with_columns(base=base.cast(pl.Int64).over("clock"))
     base_ns = pl.col("base")
     return bounds.with_columns(

@@ -72,7 +72,10 @@ def waits_by_step(trace: Trace, steps: pl.DataFrame | None = None) -> pl.DataFra
     ranks = match_collectives(trace).calls.select("rank").unique()
     columns = ("rank", "step", "wait_ns", "hidden_ns")
     in_all = _waits_in_all(waits, ranks).select(columns)
-    in_steps = _waits_in_steps(waits, steps.join(ranks, on="rank", how="semi")).select(columns)
+    in_steps = _waits_in_steps(
+        waits,
+        steps.join(ranks, on="rank", how="semi"),
+    ).select(columns)
     rows = pl.concat([in_all, in_steps]).sort("rank", "step", nulls_last=False)
     exposed_ns = pl.col("wait_ns") - pl.col("hidden_ns")
     rows = rows.with_columns(exposed_ns=exposed_ns)
@@ -86,7 +89,10 @@ def _waits_in_all(waits: Waits, ranks: pl.DataFrame) -> pl.DataFrame:
     sums = waits.pieces.group_by("rank").agg(hidden_ns, wait_ns=length.sum())
     no_step = pl.lit(None, pl.Int64)
     sums = ranks.join(sums, on="rank", how="left")
-    return sums.with_columns(pl.col("wait_ns", "hidden_ns").fill_null(0), step=no_step)
+    return sums.with_columns(
+        pl.col("wait_ns", "hidden_ns").fill_null(0),
+        step=no_step,
+    )
 
 
 def _waits_in_steps(waits: Waits, steps: pl.DataFrame) -> pl.DataFrame:
@@ -132,11 +138,16 @@ def waiting_pairs(trace: Trace) -> pl.DataFrame:
         match_collectives(trace)
         .calls.filter(late > 0)
         .group_by(pair)
-        .agg(n_collectives=pl.len(), wait_ns=late.sum())
+        .agg(
+            n_collectives=pl.len(),
+            wait_ns=late.sum(),
+        )
     )
     exposed = pl.col("end_ns") - start_ns - pl.col("hidden_ns")
     pairs = sums.join(
-        waits_of(trace).pieces.group_by(pair).agg(exposed_ns=exposed.sum()), on=pair, how="left"
+        waits_of(trace).pieces.group_by(pair).agg(exposed_ns=exposed.sum()),
+        on=pair,
+        how="left",
     )
     return WAITING_FOR.conform(pairs.with_columns(pl.col("exposed_ns").fill_null(0)).sort(pair))
 
@@ -224,7 +235,13 @@ def _last_begun(intervals: pl.DataFrame, moments: pl.DataFrame, column: str) -> 
         check_sortedness=False,
     )
     rows = pl.DataFrame(
-        {"_row": pl.int_range(moments.height, dtype=pl.get_index_type(), eager=True)}
+        {
+            "_row": pl.int_range(
+                moments.height,
+                dtype=pl.get_index_type(),
+                eager=True,
+            )
+        }
     )
     return rows.join(last, on="_row", how="left", maintain_order="left")
 
@@ -246,9 +263,13 @@ def _computing(trace: Trace, ranks: pl.Series) -> pl.DataFrame:
     kernels = trace.select("kernels", "rank", "start_ns", "duration_ns", "is_communication")
     rank = pl.col("rank")
     kernels = kernels.filter(
-        ~pl.col("is_communication").fill_null(value=False), rank.is_in(ranks.implode())
+        ~pl.col("is_communication").fill_null(value=False),
+        rank.is_in(ranks.implode()),
     )
-    of_devices = union(kernels.select("rank", "start_ns", end_ns=END), by="rank")
+    of_devices = union(
+        kernels.select("rank", "start_ns", end_ns=END),
+        by="rank",
+    )
     if ranks.is_empty():
         return _summed(of_devices)
     of_processes = trace.derived(process_computing).filter(rank.is_in(ranks.implode()))

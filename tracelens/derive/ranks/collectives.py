@@ -87,7 +87,12 @@ def match_collectives(trace: Trace) -> Matched:
 
 def _match(trace: Trace) -> Matched:
     empty = pl.DataFrame(schema=CALLS)
-    nothing = Matched(empty, pl.DataFrame(schema=STOPS), pl.DataFrame(schema=CLOCKS), [])
+    nothing = Matched(
+        empty,
+        pl.DataFrame(schema=STOPS),
+        pl.DataFrame(schema=CLOCKS),
+        [],
+    )
     if len(trace.manifest.ranks) < 2:
         return nothing
     on_hosts, of_hosts = trace.derived(host_calls)
@@ -117,9 +122,14 @@ def _without_contradictions(
     paired wrongly: then one rank ends a call before another rank begins it.
     """
     clocks = clocks_of(trace, paired)
-    on_hosts = paired.filter(pl.col("kernel_id").is_null(), pl.col("issued").str.contains(MEETS))
+    on_hosts = paired.filter(
+        pl.col("kernel_id").is_null(),
+        pl.col("issued").str.contains(MEETS),
+    )
     timed = on_job_clock(on_hosts, clocks).join(
-        clocks.select("rank", "uncertainty_ns"), on="rank", how="left"
+        clocks.select("rank", "uncertainty_ns"),
+        on="rank",
+        how="left",
     )
     apart = pl.col("start_ns").max() - pl.col("end_ns").min()
     limit = JITTER_NS + 2 * pl.col("uncertainty_ns").max()
@@ -152,7 +162,11 @@ def _communication_kernels(trace: Trace) -> tuple[pl.DataFrame, list[str]]:
     # are read, too, as their ids are the same; `rows_of` leaves them out.
     is_asked = communicates | pl.col("kernel_id").is_in(recorded["kernel_id"].unique().implode())
     kernels = trace.select("kernels", *columns, where=is_asked)
-    rows = rows_of(kernels["rank"], kernels["kernel_id"], recorded.select("rank", "kernel_id"))
+    rows = rows_of(
+        kernels["rank"],
+        kernels["kernel_id"],
+        recorded.select("rank", "kernel_id"),
+    )
     with_rows = recorded.with_columns(row=rows).drop_nulls("row")
     once = with_rows.unique("row", keep="first", maintain_order=True)
     work = kernels.select(
@@ -162,7 +176,10 @@ def _communication_kernels(trace: Trace) -> tuple[pl.DataFrame, list[str]]:
         own_start_ns="start_ns",
         end_ns=pl.col("start_ns") + pl.col("duration_ns"),
     )
-    described = pl.concat([once, work[once["row"]]], how="horizontal")
+    described = pl.concat(
+        [once, work[once["row"]]],
+        how="horizontal",
+    )
     no_flags = pl.repeat(False, kernels.height, dtype=pl.Boolean, eager=True)
     is_described = no_flags.scatter(once["row"], True)
     is_other = kernels.select(communicates).to_series() & ~is_described
@@ -175,7 +192,9 @@ def _communication_kernels(trace: Trace) -> tuple[pl.DataFrame, list[str]]:
 
 
 def _with_undescribed(
-    described: pl.DataFrame, others: pl.DataFrame, kernel_names: pl.Series
+    described: pl.DataFrame,
+    others: pl.DataFrame,
+    kernel_names: pl.Series,
 ) -> tuple[pl.DataFrame, list[str]]:
     """Add the other communication kernels, with their function's name; also return remarks.
 

@@ -144,6 +144,10 @@ def process_computing(trace: Trace) -> pl.DataFrame:
         spans = trace.select("spans", *COLUMNS, *SHAPES, rank=rank)
         work = process_work(spans, int(calls["process_id"][0]))
         works = work.filter(pl.col("work").is_in([ARITHMETIC, COPY]))
-        times = works.select(pl.lit(rank, pl.Int32).alias("rank"), "start_ns", "end_ns")
+        times = works.select(
+            pl.lit(rank, pl.Int32).alias("rank"),
+            "start_ns",
+            "end_ns",
+        )
         parts.append(union(times, by="rank"))
     return pl.concat(parts)

@@ -88,7 +88,12 @@ def find_missing_straggler(trace: Trace) -> MissingStraggler | None:
         return None
     row = groups.sort("excess_ns", "group_key", descending=[True, False]).row(0, named=True)
     ranks = _missing_of(trace, str(row["group_key"]))
-    return MissingStraggler(ranks, row["excess_ns"], row["mean_ns"], row["usual_ns"])
+    return MissingStraggler(
+        ranks,
+        row["excess_ns"],
+        row["mean_ns"],
+        row["usual_ns"],
+    )
 
 
 def _missing_of(trace: Trace, group_key: str) -> tuple[int, ...]:

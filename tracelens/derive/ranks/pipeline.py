@@ -61,7 +61,8 @@ def _sends(trace: Trace) -> pl.DataFrame:
     )
     ends = pl.col("group_key").cast(pl.String).str.extract_groups(_PAIR)
     pairs = pairs.with_columns(
-        sender=ends.struct.field("1").cast(pl.Int64), receiver=ends.struct.field("2").cast(pl.Int64)
+        sender=ends.struct.field("1").cast(pl.Int64),
+        receiver=ends.struct.field("2").cast(pl.Int64),
     )
     return pairs.drop_nulls("sender").sort("first_ns", "sender", "receiver")
 
@@ -83,7 +84,10 @@ def order_stages(sends: Iterable[tuple[int, int]]) -> dict[int, int]:
     ready = [*stages]
     for rank in ready:
         for receiver in forward.get(rank, ()):
-            stages[receiver] = max(stages.get(receiver, 0), stages[rank] + 1)
+            stages[receiver] = max(
+                stages.get(receiver, 0),
+                stages[rank] + 1,
+            )
             n_before[receiver] -= 1
             if not n_before[receiver]:
                 ready.append(receiver)

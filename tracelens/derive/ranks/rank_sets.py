@@ -43,7 +43,11 @@ class RankSet(Struct, frozen=True):
 def list_set(ranks: Iterable[int]) -> RankSet:
     """Name ranks that form no known set, by listing them."""
     members = tuple(sorted({*ranks}))
-    return RankSet("rank" if len(members) == 1 else "ranks", list_ranks(members), members)
+    return RankSet(
+        "rank" if len(members) == 1 else "ranks",
+        list_ranks(members),
+        members,
+    )
 
 
 def named_sets(trace: Trace) -> list[RankSet]:
@@ -58,13 +62,21 @@ def named_sets(trace: Trace) -> list[RankSet]:
     ]
     given = {*trace.manifest.ranks}
     kept = (
-        RankSet(rank_set.kind, rank_set.name, tuple(sorted({*rank_set.ranks} & given)))
+        RankSet(
+            rank_set.kind,
+            rank_set.name,
+            tuple(sorted({*rank_set.ranks} & given)),
+        )
         for rank_set in sets
     )
     return [rank_set for rank_set in kept if 1 < len(rank_set.ranks) < len(given)]
 
 
-def _numbered_sets(kind: str, word: str, numbers: Sequence[tuple[int, int]]) -> list[RankSet]:
+def _numbered_sets(
+    kind: str,
+    word: str,
+    numbers: Sequence[tuple[int, int]],
+) -> list[RankSet]:
     """Return one set per number, from pairs of a rank and its number."""
     members: dict[int, list[int]] = {}
     for rank, number in numbers:
@@ -75,7 +87,10 @@ def _numbered_sets(kind: str, word: str, numbers: Sequence[tuple[int, int]]) -> 
 def _groups(trace: Trace) -> list[RankSet]:
     """Return the process groups with matched collectives; groups with the same ranks count once."""
     calls = match_collectives(trace).calls.filter(pl.col("name") != "send/recv")
-    groups = calls.group_by("group_key").agg(pl.col("group").first(), pl.col("rank").unique())
+    groups = calls.group_by("group_key").agg(
+        pl.col("group").first(),
+        pl.col("rank").unique(),
+    )
     sets: dict[tuple[int, ...], RankSet] = {}
     for label, ranks in groups.sort("group_key").select("group", "rank").iter_rows():
         members = tuple(sorted(ranks))
@@ -114,5 +129,8 @@ def tied_ranks(trace: Trace, ranks: Collection[int]) -> tuple[str, list[int]] | 
     ]
     if not around:
         return None
-    group = min(around, key=lambda rank_set: (len(rank_set.ranks), rank_set.name != "tensor group"))
+    group = min(
+        around,
+        key=lambda rank_set: (len(rank_set.ranks), rank_set.name != "tensor group"),
+    )
     return group.name, [rank for rank in group.ranks if rank not in ranks]

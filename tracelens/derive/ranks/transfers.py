@@ -62,7 +62,10 @@ def group_transfers(trace: Trace, steps: frozenset[int] | None = None) -> pl.Dat
         .otherwise(1.0)
     )
     ns = pl.col("transfer_ns")
-    calls = calls.with_columns(algbw=pl.when(ns > 0).then(size * 1e9 / ns), carried=carried)
+    calls = calls.with_columns(
+        algbw=pl.when(ns > 0).then(size * 1e9 / ns),
+        carried=carried,
+    )
     groups = calls.group_by("group_key", *SAME_CALL).agg(
         pl.col("group").first(),
         pl.col("n_ranks", "group_size").max(),
@@ -81,10 +84,15 @@ def group_transfers(trace: Trace, steps: frozenset[int] | None = None) -> pl.Dat
 def _members(trace: Trace) -> pl.DataFrame:
     """Return one row per group: its captured ranks, and their hosts or None."""
     calls = match_collectives(trace).calls.select("group_key", "rank").unique()
-    ranks = calls.join(trace.ranks.select("rank", "node"), on="rank", how="left")
+    ranks = calls.join(
+        trace.ranks.select("rank", "node"),
+        on="rank",
+        how="left",
+    )
     node = pl.col("node")
     return ranks.group_by("group_key").agg(
-        ranks=pl.col("rank").sort(), hosts=pl.when(node.is_not_null().all()).then(node.unique())
+        ranks=pl.col("rank").sort(),
+        hosts=pl.when(node.is_not_null().all()).then(node.unique()),
     )
 
 

@@ -41,7 +41,8 @@ def validate_ranks(trace: Trace, *, force_mix: bool = False) -> None:
     ranks = trace.ranks
     if matched.clocks["clock"].n_unique() > 1:
         clocks = matched.clocks.select(
-            "rank", *(pl.col(name).alias(f"clock_{name}") for name in _COLUMNS)
+            "rank",
+            *(pl.col(name).alias(f"clock_{name}") for name in _COLUMNS),
         )
         ranks = ranks.select(pl.exclude(clocks.columns[1:])).join(
             clocks, on="rank", how="left", maintain_order="left"
@@ -55,13 +56,21 @@ def validate_ranks(trace: Trace, *, force_mix: bool = False) -> None:
     if "unknown" not in matched.clocks["basis"] and matched.calls.height and not why:
         old = old.filter(pl.col("code") != NOT_TOGETHER)  # these ranks met in collectives
     diagnostics = pl.concat(
-        [old, TABLES["diagnostics"].conform(pl.DataFrame(rows, schema=old.schema))]
+        [
+            old,
+            TABLES["diagnostics"].conform(pl.DataFrame(rows, schema=old.schema)),
+        ]
     )
     manifest = replace(
-        trace.manifest, clocks=_described(matched.clocks) if matched.calls.height else {}
+        trace.manifest,
+        clocks=_described(matched.clocks) if matched.calls.height else {},
     )
     diagnostics = diagnostics.sort("rank", maintain_order=True)
-    trace.amend(manifest, ranks=TABLES["ranks"].conform(ranks), diagnostics=diagnostics)
+    trace.amend(
+        manifest,
+        ranks=TABLES["ranks"].conform(ranks),
+        diagnostics=diagnostics,
+    )
 
 
 def _foreign(trace: Trace, matched: Matched) -> str | None:
@@ -75,7 +84,8 @@ def _foreign(trace: Trace, matched: Matched) -> str | None:
     if matched.stops.height:
         rows = trace.collectives
         kinds = rows.select(
-            "rank", kind=pl.struct("name", "dtype", "size_in_bytes", "size_out_bytes")
+            "rank",
+            kind=pl.struct("name", "dtype", "size_in_bytes", "size_out_bytes"),
         ).unique()
         kinds = kinds.with_columns(n_ranks=pl.len().over("kind"))
         n_ranks = pl.col("n_ranks")

@@ -85,7 +85,10 @@ def _advised_changes(trace: Trace) -> list[Advised]:
         Advised(change, predictions.get(change.expression or "")) for change in list_changes(trace)
     ]
     worth = [item for item in advised if item.saved_frac is None or item.saved_frac >= WORTH_IT]
-    return sorted(worth, key=lambda item: (not item.is_clear, -_most_saved(item)))
+    return sorted(
+        worth,
+        key=lambda item: (not item.is_clear, -_most_saved(item)),
+    )
 
 
 def _most_saved(item: Advised) -> float:

@@ -96,7 +96,11 @@ def work_names(replay: Replay) -> list[str]:
     ops = replay.excerpt.ops["name"].cast(pl.String)
     own = replay.excerpt.work["name"].fill_null("").to_list()
     calls = replay.work.calls
-    rows = np.where(calls >= 0, np.append(replay.call_ops, -1)[calls], -1)
+    rows = np.where(
+        calls >= 0,
+        np.append(replay.call_ops, -1)[calls],
+        -1,
+    )
     return [
         f"{ops[row]}" if row >= 0 else name for row, name in zip(rows.tolist(), own, strict=True)
     ]
@@ -106,7 +110,10 @@ def _step_times(replay: Replay, names: list[str]) -> pl.DataFrame:
     """Return the device time per step of each name (name, ns), without work launched earlier."""
     work = replay.work
     frame = pl.DataFrame(
-        {"name": pl.Series(names, dtype=pl.String), "ns": work.ends - work.starts}
+        {
+            "name": pl.Series(names, dtype=pl.String),
+            "ns": work.ends - work.starts,
+        }
     ).filter(pl.Series(replay.work_steps >= 0))
     n_steps = len(replay.marks) - 1
     sums = frame.group_by("name").agg(pl.col("ns").sum() / n_steps)

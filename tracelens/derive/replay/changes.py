@@ -144,8 +144,16 @@ def _cuda_graph(subject: Subject, layer: str | None) -> Change:
         changed = np.where(chosen & ~ends_wait, 0, weights)
         changed[firsts] = _GRAPH_LAUNCH_NS
         usual = subject.replay.usual.launch_ns
-        changed = np.where(table.kinds == LAUNCH, np.minimum(changed, usual), changed)
-        return np.where(table.kinds == QUEUE, np.minimum(changed, _GRAPH_GAP_NS), changed)
+        changed = np.where(
+            table.kinds == LAUNCH,
+            np.minimum(changed, usual),
+            changed,
+        )
+        return np.where(
+            table.kinds == QUEUE,
+            np.minimum(changed, _GRAPH_GAP_NS),
+            changed,
+        )
 
     return change
 
@@ -154,7 +162,11 @@ def _first_of_each_step(subject: Subject, chosen: Flags) -> Ints:
     """Return the first of the chosen edges in each step."""
     table = subject.replay.table
     rows = np.flatnonzero(chosen)
-    steps = np.searchsorted(subject.replay.marks, table.graph.sources[rows], "right")
+    steps = np.searchsorted(
+        subject.replay.marks,
+        table.graph.sources[rows],
+        "right",
+    )
     _, firsts = np.unique(steps, return_index=True)
     return rows[firsts]
 
@@ -174,7 +186,11 @@ def _no_sync(subject: Subject, place: str | None) -> Change:
     if place is not None:
         spoken = _words_of_calls(subject)
         wanted &= np.array([place.lower() in text.lower() for text in spoken])
-    items = np.where(np.isin(table.kinds, (WAIT, CALL)), table.items, NONE)
+    items = np.where(
+        np.isin(table.kinds, (WAIT, CALL)),
+        table.items,
+        NONE,
+    )
     chosen = picked(wanted, items)
     where = "" if place is None else f" at {place!r}"
     require(
@@ -267,7 +283,11 @@ def _faster(subject: Subject, name: str, times: str) -> Change:
             " another is not known); "
             f"{near(name, sorted(known))}"
         )
-    return lambda weights: np.where(chosen, (weights / factor).astype(np.int64), weights)
+    return lambda weights: np.where(
+        chosen,
+        (weights / factor).astype(np.int64),
+        weights,
+    )
 
 
 KINDS_OF_CHANGE = {

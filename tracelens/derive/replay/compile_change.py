@@ -25,14 +25,22 @@ class _Shares(Struct, frozen=True):
     others: float
 
 
-_INFERRING = (_Shares(0.66, 1.0, 0.35), _Shares(0.47, 0.74, 0.25), _Shares(1.04, 1.18, 1.07))
+_INFERRING = (
+    _Shares(0.66, 1.0, 0.35),
+    _Shares(0.47, 0.74, 0.25),
+    _Shares(1.04, 1.18, 1.07),
+)
 """Median, least and largest shares in six networks, each measured with and without compiling.
 
 The networks are in samples/whatif and ran without gradients: alexnet, googlenet, resnet50,
 vit_b_16, gpt_decode and vit_infer_large, on which constants are fitted. docs/accuracy.md judges
 others.
 """
-_TRAINING = (_Shares(1.03, 1.0, 0.55), _Shares(0.82, 0.99, 0.36), _Shares(1.16, 1.0, 0.68))
+_TRAINING = (
+    _Shares(1.03, 1.0, 0.55),
+    _Shares(0.82, 0.99, 0.36),
+    _Shares(1.16, 1.0, 0.68),
+)
 """The same shares for steps that train, together with an optimizer that was not compiled.
 
 They are measured on four compiled programs of samples/blind whose host takes longer than its

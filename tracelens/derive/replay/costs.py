@@ -140,7 +140,13 @@ Of the costs of `plain` that fit about as well, these also suit samples/blind. T
 `stacks` is chosen by hand, because the fit gives no upper bound for it.
 """
 NSYS_COSTS = CostsBeside(
-    0, 600, 0, 0, CallCost(3_000, 8_000), CallCost(1_000, 2_000), CallCost(200, 1_500)
+    0,
+    600,
+    0,
+    0,
+    CallCost(3_000, 8_000),
+    CallCost(1_000, 2_000),
+    CallCost(200, 1_500),
 )
 """Costs of nsys with CUDA and NVTX, with the operating system's calls or without.
 
@@ -246,7 +252,11 @@ def costs_of(trace: Trace, replay: Replay) -> tuple[Costs, str]:
     costs = TORCH_COSTS[kind].times(slowness(replay))
     launch_ns = _launch_ns(replay) or _LAUNCH_NS
     slow = CostsOfHost(
-        costs.op_ns, costs.python_ns, costs.call_ns, costs.generated_ns, launch_ns / _LAUNCH_NS
+        costs.op_ns,
+        costs.python_ns,
+        costs.call_ns,
+        costs.generated_ns,
+        launch_ns / _LAUNCH_NS,
     )
     return slow, "table"
 
@@ -338,7 +348,10 @@ def weights_without(replay: Replay, costs: Costs, host_factor: float = 1) -> Int
     is_pageable = replay.excerpt.work["is_pageable"].fill_null(value=False).to_numpy()
     is_staged = (table.kinds == COPY) & picked(is_pageable, table.items)
     host_factor *= of_pieces
-    copy_factor = max(1 + _COPY_VARIES * (host_factor - 1), min(host_factor, 1))
+    copy_factor = max(
+        1 + _COPY_VARIES * (host_factor - 1),
+        min(host_factor, 1),
+    )
     scaled = np.where(is_staged, on_device * copy_factor, on_device).astype(np.int64)
     without = np.where(np.isin(table.kinds, _HOST), on_host, scaled)
     is_paced = isinstance(costs, CostsOfHost) and waited.any()
@@ -366,7 +379,11 @@ def _added_by_calls(replay: Replay, costs: CostsBeside) -> Floats:
     is_call = table.kinds == CALL
     is_launch = table.kinds == LAUNCH
     launching = np.append(replay.work.calls, -1)[np.where(is_launch, table.items, -1)]
-    calls = np.where(is_call, table.items, np.where(is_launch, launching, -1))
+    calls = np.where(
+        is_call,
+        table.items,
+        np.where(is_launch, launching, -1),
+    )
     begun, ended = np.full((2, table.graph.n_moments), -1)
     begun[table.graph.sources[is_call]] = table.items[is_call]
     ended[table.targets[is_call]] = table.items[is_call]
@@ -386,7 +403,9 @@ def weights_of_scenarios(replay: Replay, costs: Costs) -> tuple[Ints, Ints, Ints
         weights_without(replay, costs, _SLOWER_HOST),
         replay.table.graph.weights,
         weights_without(
-            replay, costs, costs.fastest_factor if isinstance(costs, CostsOfHost) else 1
+            replay,
+            costs,
+            costs.fastest_factor if isinstance(costs, CostsOfHost) else 1,
         ),
     )
 

@@ -59,7 +59,13 @@ def critical_path_of(replay: Replay) -> pl.DataFrame:
     begin = int(ends[step - 1]) if step else first
     moment = last_moment(replay, times, step)
     edges = deciding_path(replay.table.graph, deciding, moment)
-    kept, starts, lengths = _within(replay, times, edges, begin, int(ends[step]))
+    kept, starts, lengths = _within(
+        replay,
+        times,
+        edges,
+        begin,
+        int(ends[step]),
+    )
     labels = labels_of(replay, np.array(kept, np.int64))
     rows = {
         "rank": replay.excerpt.rank,
@@ -79,7 +85,11 @@ def critical_path_of(replay: Replay) -> pl.DataFrame:
 
 
 def _within(
-    replay: Replay, times: Ints, edges: list[int], begin: int, end: int
+    replay: Replay,
+    times: Ints,
+    edges: list[int],
+    begin: int,
+    end: int,
 ) -> tuple[list[int], list[int], list[int]]:
     """Return the edges of a path that take time between two moments, in order.
 
@@ -89,8 +99,14 @@ def _within(
     starts = []
     lengths = []
     for edge in reversed(edges):
-        source = max(int(times[replay.table.graph.sources[edge]]), begin)
-        target = min(int(times[replay.table.targets[edge]]), end)
+        source = max(
+            int(times[replay.table.graph.sources[edge]]),
+            begin,
+        )
+        target = min(
+            int(times[replay.table.targets[edge]]),
+            end,
+        )
         if target > source:
             kept.append(edge)
             starts.append(source)
@@ -114,8 +130,14 @@ def labels_of(replay: Replay, edges: Ints) -> Labels:
     op_rows[has_call] = replay.call_ops[calls[has_call]]
     ops = _gathered(excerpt.ops["name"], op_rows)
     layers = _gathered(excerpt.ops["module_path"], op_rows)
-    apis = _gathered(excerpt.calls["api"], np.where(of_call, items, NONE))
-    work = _gathered(excerpt.work["name"], np.where(is_work, items, NONE))
+    apis = _gathered(
+        excerpt.calls["api"],
+        np.where(of_call, items, NONE),
+    )
+    work = _gathered(
+        excerpt.work["name"],
+        np.where(is_work, items, NONE),
+    )
     causes, places = _activities(replay, edges, of_host | of_call)
     between = [place if kind == PYTHON else None for kind, place in zip(kinds, places, strict=True)]
     names = [
@@ -163,5 +185,8 @@ def _joined(rows: pl.DataFrame) -> pl.DataFrame:
         "position", maintain_order=True
     )
     first = [name for name in rows.columns if name != "duration_ns"]
-    joined = grouped.agg(pl.col(first).first(), pl.col("duration_ns").sum())
+    joined = grouped.agg(
+        pl.col(first).first(),
+        pl.col("duration_ns").sum(),
+    )
     return joined.select(pl.col(name).cast(dtype) for name, dtype in _ROWS.items())

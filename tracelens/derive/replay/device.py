@@ -100,7 +100,11 @@ class Latency(Struct, frozen=True):
 
 
 def add_device_edges(
-    edges: Edges, excerpt: Excerpt, work: Work, call_begins: Ints, origin: int
+    edges: Edges,
+    excerpt: Excerpt,
+    work: Work,
+    call_begins: Ints,
+    origin: int,
 ) -> Latency:
     """Add the edges to the begins and ends of device work; return the usual latencies.
 
@@ -112,7 +116,11 @@ def add_device_edges(
     excerpt.
     """
     has_previous = work.previous >= 0
-    gaps = np.where(has_previous, work.starts - work.ends[work.previous], -1)
+    gaps = np.where(
+        has_previous,
+        work.starts - work.ends[work.previous],
+        -1,
+    )
     is_launched = work.calls >= 0
     latencies = np.where(is_launched, work.starts - work.launched, -1)
     is_queued = has_previous & (work.ends[work.previous] > work.launched + LEAST_LATENCY_NS)
@@ -128,10 +136,16 @@ def add_device_edges(
     is_after_unseen = is_late & is_launched & ~has_previous & ~explained & ~is_pageable
     is_after_unseen &= latencies > _LEAST_REST * work.launched
     launch_ns = np.where(
-        is_queued | explained | is_after_unseen, np.minimum(latencies, usual.launch_ns), latencies
+        is_queued | explained | is_after_unseen,
+        np.minimum(latencies, usual.launch_ns),
+        latencies,
     )
     launch_ns = _graph_latencies(work, launch_ns)
-    queue_ns = np.where(is_queued & ~explained, gaps, np.minimum(gaps, usual.gap_ns))
+    queue_ns = np.where(
+        is_queued & ~explained,
+        gaps,
+        np.minimum(gaps, usual.gap_ns),
+    )
     rows = np.flatnonzero(is_launched)
     edges.add(
         call_begins[work.calls[rows]],
@@ -153,7 +167,13 @@ def add_device_edges(
         is_inferred=~is_recorded[rows],
     )
     rows = np.flatnonzero(~is_launched | is_after_unseen)
-    edges.add(origin, work.begin_moments[rows], work.starts[rows], START, rows)
+    edges.add(
+        origin,
+        work.begin_moments[rows],
+        work.starts[rows],
+        START,
+        rows,
+    )
     edges.add(
         work.begin_moments,
         work.end_moments,
@@ -183,7 +203,10 @@ def _graph_latencies(work: Work, launch_ns: Ints) -> Ints:
     first: dict[int, int] = {}
     for row in np.flatnonzero((work.is_graph == 1) & (work.calls >= 0)).tolist():
         call = int(work.calls[row])
-        result[row] = min(int(launch_ns[row]), first.setdefault(call, int(launch_ns[row])))
+        result[row] = min(
+            int(launch_ns[row]),
+            first.setdefault(call, int(launch_ns[row])),
+        )
     return result
 
 

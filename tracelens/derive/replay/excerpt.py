@@ -101,7 +101,10 @@ def _chosen_steps(trace: Trace, rank: int) -> pl.DataFrame:
     lengths = steps["duration_ns"].to_list()
     most = steps.height if are_of_several_kinds(lengths) else MOST_STEPS
     affordable = max(1, min(most, MOST_EVENTS * steps.height // n_events))
-    first = max(0, min(median - affordable // 2, steps.height - affordable))
+    first = max(
+        0,
+        min(median - affordable // 2, steps.height - affordable),
+    )
     return steps.slice(first, affordable).filter(pl.col("window") == window)
 
 
@@ -143,7 +146,10 @@ def _whole(trace: Trace, rank: int) -> tuple[pl.DataFrame, list[int]]:
     edges: dict[str, tuple[int, int]] = {}
     for table in ("api_calls", "spans", "kernels", "memcpys", "memsets"):
         times = trace.select(table, "start_ns", "duration_ns", rank=rank)
-        ends = times.select(pl.col("start_ns").min(), end=_ENDS.max())
+        ends = times.select(
+            pl.col("start_ns").min(),
+            end=_ENDS.max(),
+        )
         if ends["start_ns"][0] is not None:
             edges[table] = ends.row(0)
     host = [edges[table] for table in ("api_calls", "spans") if table in edges]
@@ -153,11 +159,20 @@ def _whole(trace: Trace, rank: int) -> tuple[pl.DataFrame, list[int]]:
     begin = min(edge[0] for edge in host)
     host_end = max(edge[1] for edge in host)
     end = max(edge[1] for edge in edges.values())
-    row = pl.DataFrame([(None, begin, end - begin)], empty.schema, orient="row")
+    row = pl.DataFrame(
+        [(None, begin, end - begin)],
+        empty.schema,
+        orient="row",
+    )
     return row, [begin, host_end]
 
 
-def _spans(trace: Trace, rank: int, where: pl.Expr, edges: tuple[int, int]) -> pl.DataFrame:
+def _spans(
+    trace: Trace,
+    rank: int,
+    where: pl.Expr,
+    edges: tuple[int, int],
+) -> pl.DataFrame:
     """Return the spans that overlap the excerpt, cut at its edges.
 
     `begins_inside` and `ends_inside` say which edges were not cut.
@@ -198,7 +213,12 @@ def _spans(trace: Trace, rank: int, where: pl.Expr, edges: tuple[int, int]) -> p
 _STEP_OF_PROFILER = r"torch[/.\\]profiler[/.\\]profiler\.py\(\d+\): step$"
 
 
-def _profiler_times(trace: Trace, rank: int, where: pl.Expr, origin: int) -> pl.DataFrame:
+def _profiler_times(
+    trace: Trace,
+    rank: int,
+    where: pl.Expr,
+    origin: int,
+) -> pl.DataFrame:
     """Return when the host was in `torch.profiler.profile.step`: start, end, process_id, thread_id.
 
     This call ends the mark of one step and begins that of the next (torch 2.11), so the time
@@ -213,7 +233,10 @@ def _profiler_times(trace: Trace, rank: int, where: pl.Expr, origin: int) -> pl.
     profiler_spans = trace.select("spans", *columns, where=is_wanted, rank=rank).sort("start_ns")
     begin, end = pl.col("start_ns") - origin, _ENDS - origin
     between = profiler_spans.filter(is_mark).select(
-        start=end, end=begin.shift(-1).over(thread), process_id="process_id", thread_id="thread_id"
+        start=end,
+        end=begin.shift(-1).over(thread),
+        process_id="process_id",
+        thread_id="thread_id",
     )
     calls = profiler_spans.filter(is_call).select(*thread, start=begin, end=end)
     whole = pl.concat([between, calls.select(between.columns)])
@@ -221,7 +244,10 @@ def _profiler_times(trace: Trace, rank: int, where: pl.Expr, origin: int) -> pl.
 
 
 def _calls(
-    trace: Trace, rank: int, where: pl.Expr, origin: int
+    trace: Trace,
+    rank: int,
+    where: pl.Expr,
+    origin: int,
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Return outermost API calls by start, and for every call the row of its outermost call."""
     recorded = trace.select(
@@ -263,7 +289,12 @@ def _calls(
     return placed.filter("is_outer").drop("is_outer", "row"), rows
 
 
-def _work(trace: Trace, rank: int, edges: tuple[int, int], rows: pl.DataFrame) -> pl.DataFrame:
+def _work(
+    trace: Trace,
+    rank: int,
+    edges: tuple[int, int],
+    rows: pl.DataFrame,
+) -> pl.DataFrame:
     """Return device work by start that the excerpt launched, or that ran when the excerpt began."""
     origin, _ = edges
     frames = [pl.DataFrame(schema=_SCHEMA)]
@@ -280,7 +311,11 @@ def _work(trace: Trace, rank: int, edges: tuple[int, int], rows: pl.DataFrame) -
 
 
 def _work_of_table(
-    trace: Trace, rank: int, table: str, edges: tuple[int, int], rows: pl.DataFrame
+    trace: Trace,
+    rank: int,
+    table: str,
+    edges: tuple[int, int],
+    rows: pl.DataFrame,
 ) -> pl.DataFrame:
     """Return the excerpt's rows of a table of device work, with `row` and call_start of calls."""
     origin, until = edges

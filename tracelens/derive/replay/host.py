@@ -62,12 +62,18 @@ def _teams(excerpt: Excerpt) -> list[pl.DataFrame]:
     """
     key = ["process_id", "thread_id"]
     active = pl.concat(
-        [excerpt.calls.select(*key, "start", "end"), excerpt.ops.select(*key, "start", "end")]
+        [
+            excerpt.calls.select(*key, "start", "end"),
+            excerpt.ops.select(*key, "start", "end"),
+        ]
     )
     if not active.height:
         return [active.select(key).clear()]
     busy = {
-        thread: _merged(rows["start"].to_numpy(), rows["end"].to_numpy())
+        thread: _merged(
+            rows["start"].to_numpy(),
+            rows["end"].to_numpy(),
+        )
         for thread, rows in active.sort("start").partition_by(key, as_dict=True).items()
     }
     n_calls = {
@@ -75,10 +81,16 @@ def _teams(excerpt: Excerpt) -> list[pl.DataFrame]:
         for thread, rows in excerpt.calls.partition_by(key, as_dict=True).items()
     }
     lengths = {thread: _length(intervals) for thread, intervals in busy.items()}
-    order = sorted(busy, key=lambda thread: (-n_calls.get(thread, 0), -lengths[thread]))
+    order = sorted(
+        busy,
+        key=lambda thread: (-n_calls.get(thread, 0), -lengths[thread]),
+    )
     teams: list[_Team] = []
     for thread in order:
-        team = next((team for team in teams if team.takes(busy[thread], lengths[thread])), None)
+        team = next(
+            (team for team in teams if team.takes(busy[thread], lengths[thread])),
+            None,
+        )
         if team is None and len(teams) == _MOST_TEAMS:
             return []
         if team is None:
@@ -86,7 +98,11 @@ def _teams(excerpt: Excerpt) -> list[pl.DataFrame]:
         else:
             team.threads.append(thread)
     return [
-        pl.DataFrame(team.threads, schema=dict.fromkeys(key, pl.Int64), orient="row")
+        pl.DataFrame(
+            team.threads,
+            schema=dict.fromkeys(key, pl.Int64),
+            orient="row",
+        )
         for team in teams
     ]
 
@@ -112,8 +128,20 @@ class _Team(Struct):
         added = _length(merged) - _length(near)
         if length - added >= _TAKE_TURNS * max(min(length, self.length), 1):
             return False
-        self.begins = np.concatenate([self.begins[:first], merged[0], self.begins[after:]])
-        self.ends = np.concatenate([self.ends[:first], merged[1], self.ends[after:]])
+        self.begins = np.concatenate(
+            [
+                self.begins[:first],
+                merged[0],
+                self.begins[after:],
+            ]
+        )
+        self.ends = np.concatenate(
+            [
+                self.ends[:first],
+                merged[1],
+                self.ends[after:],
+            ]
+        )
         self.length += added
         return True
 
@@ -130,7 +158,10 @@ def _length(intervals: tuple[Ints, Ints]) -> int:
     return int((intervals[1] - intervals[0]).sum())
 
 
-def _by_start(first: tuple[Ints, Ints], second: tuple[Ints, Ints]) -> tuple[Ints, Ints]:
+def _by_start(
+    first: tuple[Ints, Ints],
+    second: tuple[Ints, Ints],
+) -> tuple[Ints, Ints]:
     begins = np.concatenate([first[0], second[0]])
     order = np.argsort(begins, kind="stable")
     return begins[order], np.concatenate([first[1], second[1]])[order]
@@ -186,7 +217,10 @@ def _profiler_ns(excerpt: Excerpt, team: pl.DataFrame, times: Ints) -> Ints:
     own = excerpt.profiler.join(team, on=["process_id", "thread_id"], how="semi").sort("start")
     if not own.height or not len(times):
         return _zero_pieces(times)
-    begins, ends = _merged(own["start"].to_numpy(), own["end"].to_numpy())
+    begins, ends = _merged(
+        own["start"].to_numpy(),
+        own["end"].to_numpy(),
+    )
     until_each = covered_ns(times, begins, ends)
     return np.diff(until_each)
 

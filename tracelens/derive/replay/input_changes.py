@@ -66,10 +66,17 @@ def _is_cold(subject: Subject, chosen: Flags) -> Flags:
     replay = subject.replay
     sources = table.recorded[table.graph.sources]
     steps = np.searchsorted(replay.marks, table.graph.sources, "right")
-    waited = np.bincount(steps, np.where(chosen, table.graph.weights, 0))[steps]
+    waited = np.bincount(
+        steps,
+        np.where(chosen, table.graph.weights, 0),
+    )[steps]
     ends = np.sort(table.recorded[table.targets[chosen]])
     place = np.searchsorted(ends, sources, "right") - 1
-    since = np.where(place >= 0, sources - ends[np.maximum(place, 0)], _COLD_NS)
+    since = np.where(
+        place >= 0,
+        sources - ends[np.maximum(place, 0)],
+        _COLD_NS,
+    )
     copied = replay.excerpt.work["name"].str.starts_with("h2d").fill_null(value=False).to_numpy()
     is_copy = (table.kinds == COPY) & picked(copied, table.items)
     is_near = (waited >= _LONG_WAIT_NS) & (since >= 0) & (since < _COLD_NS)
@@ -116,7 +123,11 @@ def workers(subject: Subject, value: str | None) -> Spread:
         warmed = _warmed(weights, is_cold)
         rest = of_a_step(warmed, subject.is_host & ~is_input)
         kept_frac = max(produced - rest, 0) / waited if waited else 0
-        return np.where(is_input, (warmed * kept_frac).astype(np.int64), warmed)
+        return np.where(
+            is_input,
+            (warmed * kept_frac).astype(np.int64),
+            warmed,
+        )
 
     def change_without_ops(weights: Ints) -> Ints:
         return change(weights, of_a_step(weights, is_op))
@@ -209,7 +220,11 @@ def dtype(subject: Subject, value: str | None) -> Change:
     def change(weights: Ints) -> Ints:
         scaled = (weights * share).astype(np.int64)
         is_launch = table.kinds == LAUNCH
-        scaled = np.where(is_launch, np.maximum(scaled, np.minimum(weights, usual)), scaled)
+        scaled = np.where(
+            is_launch,
+            np.maximum(scaled, np.minimum(weights, usual)),
+            scaled,
+        )
         return np.where(chosen, scaled, weights)
 
     return change

@@ -78,7 +78,10 @@ def predict_job(trace: Trace, changes: Sequence[str]) -> JobStep:
     delays = own_delays(model)
     removals = [removal for culprit in fixed for removal in delays_of(culprit, delays)]
     concerned = fixed[0].connected if fixed else None
-    n_steps = max(model.steps.group_by("rank").len()["len"].to_list(), default=1)
+    n_steps = max(
+        model.steps.group_by("rank").len()["len"].to_list(),
+        default=1,
+    )
     before = replay.duration_ns((), 1.0, concerned) / n_steps
     without_delay = min(before, replay.duration_ns(removals, 1.0, concerned) / n_steps)
     after = min(before, replay.duration_ns(removals, network, concerned) / n_steps)
@@ -114,7 +117,12 @@ def _late_ranks(model: TimeModel) -> list[Culprit]:
     return [culprit for culprit in culprits if culprit.cause not in (LINK, NETWORK)]
 
 
-def _bound(trace: Trace, replay: Replay, removals: list[Removal], network: float) -> str:
+def _bound(
+    trace: Trace,
+    replay: Replay,
+    removals: list[Removal],
+    network: float,
+) -> str:
     """Return what takes most of the ranks' time: computing, transfers, waiting or other work."""
     whole = replay.duration_ns(removals, network)
     n_ranks = len(replay.begins)

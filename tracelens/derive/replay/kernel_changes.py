@@ -80,7 +80,10 @@ def channels_last(subject: Subject, _: str | None) -> Spread:
     convolutions, normalizations = (
         (table.kinds == KERNEL)
         & ~gone
-        & picked(work["primitive"].eq_missing(kind).to_numpy(), table.items)
+        & picked(
+            work["primitive"].eq_missing(kind).to_numpy(),
+            table.items,
+        )
         for kind in ("conv", "normalization")
     )
 
@@ -133,7 +136,11 @@ def fused_optimizer(subject: Subject, _: str | None) -> Spread:
     sources = table.recorded[table.graph.sources]
     targets = table.recorded[table.targets]
     inside = covered_ns(targets, begins, ends) - covered_ns(sources, begins, ends)
-    shares = np.where(subject.is_host, inside / np.maximum(targets - sources, 1), 0)
+    shares = np.where(
+        subject.is_host,
+        inside / np.maximum(targets - sources, 1),
+        0,
+    )
     on_device = np.isin(table.kinds, (KERNEL, QUEUE)) & picked(rows, table.items)
 
     def change(weights: Ints, kept: float = usual, kept_on_device: float = _FUSED_DEVICE) -> Ints:

@@ -110,7 +110,11 @@ def build_table(edges: Edges, times: Ints, classes: Ints) -> tuple[EdgeTable, In
     by_target = forward[np.lexsort((forward, targets[forward]))]
     counts = np.bincount(targets[by_target], minlength=len(times))
     offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-    graph = MomentGraph(offsets, np.ascontiguousarray(sources[by_target]), ns[by_target].copy())
+    graph = MomentGraph(
+        offsets,
+        np.ascontiguousarray(sources[by_target]),
+        ns[by_target].copy(),
+    )
     columns = [column[by_target] for column in (targets, *others)]
     kinds, items, n_ops, n_python, n_generated, n_calls, profiler_ns, is_inferred = columns[1:]
     return (

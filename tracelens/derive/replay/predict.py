@@ -129,7 +129,10 @@ def whatif(trace: Trace, *changes: str, other: Trace | None = None) -> pl.DataFr
 
 
 def predict(
-    trace: Trace, changes: Sequence[str], rank: int | None = None, other: Trace | None = None
+    trace: Trace,
+    changes: Sequence[str],
+    rank: int | None = None,
+    other: Trace | None = None,
 ) -> list[Prediction]:
     """Return the prediction of each rank that marks steps, or only of `rank`.
 
@@ -153,12 +156,20 @@ def predict(
     others = {} if other is None else replays(other)
     alone = next(iter(others.values())) if len(others) == 1 else None
     return [
-        _of_rank(Subject(trace, replay, others.get(r, alone)), changes, steps.get(r))
+        _of_rank(
+            Subject(trace, replay, others.get(r, alone)),
+            changes,
+            steps.get(r),
+        )
         for r, replay in chosen.items()
     ]
 
 
-def _of_job(trace: Trace, changes: Sequence[str], of_job: Sequence[str]) -> Prediction:
+def _of_job(
+    trace: Trace,
+    changes: Sequence[str],
+    of_job: Sequence[str],
+) -> Prediction:
     if len(of_job) < len(changes):
         other = next(change for change in changes if change not in of_job)
         raise UsageError(
@@ -280,7 +291,11 @@ def _ends_of_spreads(steps: _Replayed, spreads: Sequence[Spread]) -> tuple[float
 
 
 def _with_sampling(
-    subject: Subject, step: UnprofiledStep | None, steps: _Replayed, low: float, margin: float
+    subject: Subject,
+    step: UnprofiledStep | None,
+    steps: _Replayed,
+    low: float,
+    margin: float,
 ) -> tuple[float, float]:
     """Return the low end of the range, and what to add to its high end, for other batches.
 
@@ -292,8 +307,15 @@ def _with_sampling(
     is_wait = subject.of_cause("input")
     left = _left(steps.weights[is_wait], steps.changed[is_wait])
     sampling_ns = step.sampling_ns * left
-    without_waits = np.where(is_wait, np.minimum(steps.changed, 0), steps.changed)
-    share_below = max(1 - margin / max(steps.afters[0], 1), 0)
+    without_waits = np.where(
+        is_wait,
+        np.minimum(steps.changed, 0),
+        steps.changed,
+    )
+    share_below = max(
+        1 - margin / max(steps.afters[0], 1),
+        0,
+    )
     no_wait_ns = steps.step_ns(without_waits) * share_below
     return max(low - sampling_ns, min(low, no_wait_ns)), sampling_ns
 
@@ -350,7 +372,10 @@ def _device_ns(replay: Replay, weights: Ints, scale: float, before: float) -> fl
     Recorded steps may be longer than the one `before` the change because the host was slower. Then
     `scale` is less than 1, but the device's work is as long as recorded.
     """
-    return min(device_step_ns(replay, weights) * max(scale, 1), before)
+    return min(
+        device_step_ns(replay, weights) * max(scale, 1),
+        before,
+    )
 
 
 def scale_and_costs(
@@ -402,10 +427,15 @@ def _bound(subject: Subject, weights: Ints) -> tuple[str, str | None]:
             things[bound, thing] = things.get((bound, thing), 0) + ns
     if not sums:
         return "unknown", None
-    first = max(sums, key=lambda word: (sums[word], word))
+    first = max(
+        sums,
+        key=lambda word: (sums[word], word),
+    )
     times_of_bound = {thing: ns for (bound, thing), ns in things.items() if bound == first}
     return first, max(
-        times_of_bound, key=lambda thing: (times_of_bound[thing], thing), default=None
+        times_of_bound,
+        key=lambda thing: (times_of_bound[thing], thing),
+        default=None,
     )
 
 
@@ -426,7 +456,11 @@ def savings(
     n_steps = len(replay.marks) - 1
     results = []
     for chosen in groups:
-        less = np.where(chosen, (weights * (1 - share)).astype(np.int64), weights)
+        less = np.where(
+            chosen,
+            (weights * (1 - share)).astype(np.int64),
+            weights,
+        )
         total = weights[chosen].clip(min=0).sum() / n_steps
         gained = before - steady_step_ns(replay, less)
         results.append((round(total * scale), round(max(gained, 0) * scale)))

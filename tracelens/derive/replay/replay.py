@@ -96,7 +96,13 @@ class Twice(Struct, frozen=True):
         joints = np.full(len(joint_ns), -1)
         by_target = np.argsort(targets, kind="stable")
         counts = np.bincount(targets, minlength=2 * n_moments)
-        is_free = np.concatenate([np.zeros(len(numbers), bool), _is_free(replay), joints > 0])
+        is_free = np.concatenate(
+            [
+                np.zeros(len(numbers), bool),
+                _is_free(replay),
+                joints > 0,
+            ]
+        )
         none = np.zeros(2 * len(numbers), np.int64)
         return cls(
             np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
@@ -108,8 +114,16 @@ class Twice(Struct, frozen=True):
 
     def graph(self, weights: Ints) -> MomentGraph:
         """Return the graph of both copies; `weights` has a weight for each edge of the excerpt."""
-        both = np.where(self.is_free, 0, np.append(weights, 0)[self.origins])
-        return MomentGraph(self.offsets, self.sources, (both + self.joint_ns).astype(np.int64))
+        both = np.where(
+            self.is_free,
+            0,
+            np.append(weights, 0)[self.origins],
+        )
+        return MomentGraph(
+            self.offsets,
+            self.sources,
+            (both + self.joint_ns).astype(np.int64),
+        )
 
 
 def replays(trace: Trace) -> dict[int, Replay]:
@@ -142,7 +156,12 @@ def build(excerpt: Excerpt) -> Replay | None:
     firsts = [1 + sum(lengths[:number]) for number in range(len(chains))]
     n_host_moments = 1 + sum(lengths)
     work = read_work(excerpt, n_host_moments)
-    times = [np.zeros(1, np.int64), *(chain.times for chain in chains), work.starts, work.ends]
+    times = [
+        np.zeros(1, np.int64),
+        *(chain.times for chain in chains),
+        work.starts,
+        work.ends,
+    ]
     classes = [
         np.zeros(1, np.int64),
         np.full(n_host_moments - 1, 1),
@@ -166,9 +185,16 @@ def build(excerpt: Excerpt) -> Replay | None:
                 is_inferred=wait.is_inferred,
             )
     usual = add_device_edges(edges, excerpt, work, call_begins, 0)
-    table, place = build_table(edges, np.concatenate(times), np.concatenate(classes))
+    table, place = build_table(
+        edges,
+        np.concatenate(times),
+        np.concatenate(classes),
+    )
     ends = [
-        (int(place[first]), int(place[first + length - 1]))
+        (
+            int(place[first]),
+            int(place[first + length - 1]),
+        )
         for first, length in zip(firsts, lengths, strict=True)
         if length
     ]
@@ -204,11 +230,17 @@ def _waited_ns(table: EdgeTable, begins: Ints, ends: Ints) -> Ints:
     """Return how long the host waited for workers in each edge."""
     from_ns, to_ns = table.recorded[table.graph.sources], table.recorded[table.targets]
     inside = covered_ns(to_ns, begins, ends) - covered_ns(from_ns, begins, ends)
-    return np.where(np.isin(table.kinds, (OP, PYTHON)), inside, 0)
+    return np.where(
+        np.isin(table.kinds, (OP, PYTHON)),
+        inside,
+        0,
+    )
 
 
 def _moments_of_calls(
-    excerpt: Excerpt, chains: Sequence[Chain], firsts: Sequence[int]
+    excerpt: Excerpt,
+    chains: Sequence[Chain],
+    firsts: Sequence[int],
 ) -> tuple[Ints, Ints, Ints]:
     """Return the moments at which each call begins and ends, and the op around it.
 
@@ -227,7 +259,12 @@ def _moments_of_calls(
 
 
 def _add_host_edges(  # noqa: PLR0913, PLR0917 - of three tables each
-    edges: Edges, excerpt: Excerpt, chain: Chain, first: int, waits: list[HostWait], marks: Ints
+    edges: Edges,
+    excerpt: Excerpt,
+    chain: Chain,
+    first: int,
+    waits: list[HostWait],
+    marks: Ints,
 ) -> None:
     """Add the edges along a chain; the last piece of a waiting call takes only the call's own time.
 
@@ -248,7 +285,11 @@ def _add_host_edges(  # noqa: PLR0913, PLR0917 - of three tables each
     in_call = chain.calls >= 0
     in_op = chain.ops >= 0
     kinds = np.where(in_call, CALL, np.where(in_op, OP, PYTHON))
-    items = np.where(in_call, chain.calls, np.where(in_op, chain.ops, NONE))
+    items = np.where(
+        in_call,
+        chain.calls,
+        np.where(in_op, chain.ops, NONE),
+    )
     ends_call = np.zeros(len(ns), np.int64)
     ends_call[chain.call_ends[chain.call_ends > 0] - 1] = 1
     edges.add(
@@ -310,7 +351,11 @@ def step_ends(replay: Replay, times: Ints) -> Ints:
     """Return when each step ends: the host began the next one, and the device finished the step."""
     ends = times[replay.marks[1:]].copy()
     is_own = (replay.work_steps >= 0) & (replay.work_steps < len(ends))
-    np.maximum.at(ends, replay.work_steps[is_own], times[replay.work_ends[is_own]])
+    np.maximum.at(
+        ends,
+        replay.work_steps[is_own],
+        times[replay.work_ends[is_own]],
+    )
     return np.maximum.accumulate(ends)
 
 
@@ -370,8 +415,14 @@ def keep_workers_pace(replay: Replay, weights: Ints) -> Ints:
 
 def device_step_ns(replay: Replay, weights: Ints) -> float:
     """Return the time that the device needs for a step, if the host takes no time."""
-    is_host = np.isin(replay.table.kinds, (OP, PYTHON, CALL, LAUNCH, QUEUE))
-    return steady_step_ns(replay, np.where(is_host, np.minimum(weights, 0), weights))
+    is_host = np.isin(
+        replay.table.kinds,
+        (OP, PYTHON, CALL, LAUNCH, QUEUE),
+    )
+    return steady_step_ns(
+        replay,
+        np.where(is_host, np.minimum(weights, 0), weights),
+    )
 
 
 def steady_path(replay: Replay, weights: Ints) -> list[tuple[int, int]]:
@@ -381,7 +432,11 @@ def steady_path(replay: Replay, weights: Ints) -> list[tuple[int, int]]:
     times, deciding = earliest_times(graph)
     n = replay.table.graph.n_moments
     begin = int(step_ends(replay, times[:n])[-1])
-    moment = n + last_moment(replay, times[n:], len(replay.marks) - 2)
+    moment = n + last_moment(
+        replay,
+        times[n:],
+        len(replay.marks) - 2,
+    )
     path = []
     while (edge := int(deciding[moment])) >= 0 and times[moment] > begin:
         source = int(graph.sources[edge])

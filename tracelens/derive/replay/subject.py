@@ -31,7 +31,10 @@ class Subject(Struct, dict=True):
     @cached_property
     def labels(self) -> Labels:
         """The labels of each edge."""
-        return labels_of(self.replay, np.arange(len(self.replay.table.kinds)))
+        return labels_of(
+            self.replay,
+            np.arange(len(self.replay.table.kinds)),
+        )
 
     def in_layer(self, layer: str) -> Flags:
         """Flag edges that belong to a module or to one inside it."""
@@ -42,7 +45,10 @@ class Subject(Struct, dict=True):
     @property
     def is_host(self) -> Flags:
         """Flags of edges that are the host's own time."""
-        return np.isin(self.replay.table.kinds, (OP, PYTHON, CALL))
+        return np.isin(
+            self.replay.table.kinds,
+            (OP, PYTHON, CALL),
+        )
 
     def of_cause(self, cause: str) -> Flags:
         """Flag the host's edges that have this cause."""

@@ -90,7 +90,12 @@ def _of_all(trace: Trace) -> dict[int, UnprofiledStep]:
     by_rank = steps.group_by("rank").agg("duration_ns")
     times = {rank: _usual_ns(lengths) for rank, lengths in by_rank.iter_rows()}
     return {
-        rank: _of_rank(trace, replay, steps.filter(pl.col("rank") == rank), times[rank])
+        rank: _of_rank(
+            trace,
+            replay,
+            steps.filter(pl.col("rank") == rank),
+            times[rank],
+        )
         for rank, replay in replays(trace).items()
         if rank in times and replay.excerpt.is_marked
     }
@@ -101,7 +106,12 @@ def _usual_ns(lengths: Sequence[int]) -> int:
     return round(mean(lengths) if are_of_several_kinds(lengths) else median(lengths))
 
 
-def _of_rank(trace: Trace, replay: Replay, steps: pl.DataFrame, recorded_ns: int) -> UnprofiledStep:
+def _of_rank(
+    trace: Trace,
+    replay: Replay,
+    steps: pl.DataFrame,
+    recorded_ns: int,
+) -> UnprofiledStep:
     rank = replay.excerpt.rank
     error = replay_error_frac(replay)
     measured = measured_range(trace, rank)
@@ -115,7 +125,10 @@ def _of_rank(trace: Trace, replay: Replay, steps: pl.DataFrame, recorded_ns: int
     times = [steady_step_ns(replay, weights) for weights in scenarios]
     device_ns = device_step_ns(replay, scenarios[0])
     # Cold caches slow the host, not the device.
-    warm_ns = max(warm_ns, round(recorded_ns * min(device_ns / max(times[0], 1), 1)))
+    warm_ns = max(
+        warm_ns,
+        round(recorded_ns * min(device_ns / max(times[0], 1), 1)),
+    )
     scale = warm_ns / times[2] if times[2] else 1.0
     usual = round(times[0] * scale)
     width = STEP_WIDTH if is_of(trace, rank, "torch") else NSYS_STEP_WIDTH
@@ -123,7 +136,11 @@ def _of_rank(trace: Trace, replay: Replay, steps: pl.DataFrame, recorded_ns: int
     waited, may_miss = _sampling_ns(replay, steps)
     below = math.hypot(margin, usual - times[3] * scale)  # the two errors are independent
     least = max(usual - waited, 0) * (1 - below / max(usual, 1))  # if no step waits for a batch
-    low = max(round(usual - below - may_miss), round(least), 0)
+    low = max(
+        round(usual - below - may_miss),
+        round(least),
+        0,
+    )
     high = round(usual + margin + may_miss)
     slowness = costs.slowness if isinstance(costs, CostsOfHost) else 1.0
     if isinstance(costs, CostsOfHost) and slowness > SLOWEST_HOST:
@@ -155,13 +172,20 @@ def _sampling_ns(replay: Replay, steps: pl.DataFrame) -> tuple[float, float]:
     begins, ends = replay.worker_waits
     place = np.searchsorted(starts, begins, "right") - 1
     inside = (place >= 0) & (place < len(starts))
-    sums = np.bincount(place[inside], (ends - begins)[inside], minlength=len(starts))
+    sums = np.bincount(
+        place[inside],
+        (ends - begins)[inside],
+        minlength=len(starts),
+    )
     mean = float(sums.mean())
     of_one_wait = float(sums.max()) / len(sums)
     if len(sums) == 1:
         return mean, of_one_wait
     student = _STUDENT[min(len(sums) - 1, len(_STUDENT)) - 1]
-    return mean, min(student * float(sums.std(ddof=1)) / math.sqrt(len(sums)), of_one_wait)
+    return mean, min(
+        student * float(sums.std(ddof=1)) / math.sqrt(len(sums)),
+        of_one_wait,
+    )
 
 
 def bounds_of_range(rank: RankTime, step: UnprofiledStep) -> tuple[str, str] | None:

@@ -82,7 +82,15 @@ def _synchronizations(excerpt: Excerpt, work: Work, starts: Ints, ends: Ints) ->
         whole = end - int(work.ends[chosen])
         if waited and is_implicit[call] and whole > end - begin:
             continue
-        waits.append(HostWait(call, chosen, -1 if waited else end - begin, whole, not is_known))
+        waits.append(
+            HostWait(
+                call,
+                chosen,
+                -1 if waited else end - begin,
+                whole,
+                not is_known,
+            )
+        )
     return waits
 
 
@@ -98,7 +106,15 @@ def _blocking_copies(excerpt: Excerpt, work: Work, ends: Ints) -> list[HostWait]
         call = int(work.calls[row])
         if not (is_pageable[row] or waits_by_name[call]) or ends[call] < work.ends[row]:
             continue
-        waits.append(HostWait(call, row, -1, int(ends[call] - work.ends[row]), is_inferred=False))
+        waits.append(
+            HostWait(
+                call,
+                row,
+                -1,
+                int(ends[call] - work.ends[row]),
+                is_inferred=False,
+            )
+        )
     return waits
 
 
@@ -119,12 +135,23 @@ def _full_queues(excerpt: Excerpt, work: Work, starts: Ints, ends: Ints) -> list
         done = np.flatnonzero(pending & (work.ends <= end) & (work.ends > end - _NEAR_NS))
         if len(done):
             row = int(done[np.argmax(work.ends[done])])
-            waits.append(HostWait(call, row, -1, int(end - work.ends[row]), is_inferred=True))
+            waits.append(
+                HostWait(
+                    call,
+                    row,
+                    -1,
+                    int(end - work.ends[row]),
+                    is_inferred=True,
+                )
+            )
     return waits
 
 
 def _with_usual_times(
-    excerpt: Excerpt, waits: list[HostWait], starts: Ints, ends: Ints
+    excerpt: Excerpt,
+    waits: list[HostWait],
+    starts: Ints,
+    ends: Ints,
 ) -> list[HostWait]:
     """Replace times that cannot be read from a call by usual times.
 
@@ -148,6 +175,10 @@ def _with_usual_times(
             return_ns = min(wait.return_ns, usual_return)
             settled.append(HostWait(wait.call, wait.work, wait.own_ns, return_ns, wait.is_inferred))
             continue
-        usual_ns = min(took, usual.get(names[wait.call], _USUAL_CALL_NS), _USUAL_CALL_NS * 4)
+        usual_ns = min(
+            took,
+            usual.get(names[wait.call], _USUAL_CALL_NS),
+            _USUAL_CALL_NS * 4,
+        )
         settled.append(HostWait(wait.call, wait.work, usual_ns, wait.return_ns, wait.is_inferred))
     return settled

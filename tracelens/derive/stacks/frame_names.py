@@ -76,7 +76,11 @@ def split_frame(text: str) -> PrintedFrame:
         return PrintedFrame(function, library=file_name(place[5:]))
     path, _, line = place.removeprefix("at ").rpartition(":")
     if place.startswith("at ") and path and line.isascii() and line.isdigit() and len(line) < 10:
-        return PrintedFrame(function, file=file_name(path), line=int(line))
+        return PrintedFrame(
+            function,
+            file=file_name(path),
+            line=int(line),
+        )
     return PrintedFrame(function)
 
 
@@ -93,7 +97,10 @@ def normalise_function(name: str) -> str:
     words = _QUALIFIER.sub("", _outside_brackets(text)).split()
     if not words:
         return text or UNKNOWN_FUNCTION
-    operator = next((i for i, word in enumerate(words) if _OPERATOR_WORD.search(word)), None)
+    operator = next(
+        (i for i, word in enumerate(words) if _OPERATOR_WORD.search(word)),
+        None,
+    )
     plain = words[-1] if operator is None else " ".join(words[operator:])
     plain = plain[:1] + plain[1:].split("@", 1)[0]  # symbol versions: foo@plt, foo@@GLIBC_2.2.5
     return _COLONS.sub("::", _without_suffixes(plain)).removeprefix("::") or text
@@ -140,7 +147,10 @@ def _outside_brackets(text: str) -> str:
             elif bracket == "<lambda":
                 kept.append("{lambda}")
             elif bracket == "{":
-                word = re.match(r"\w{0,40}", text[match.end() : match.end() + 40])
+                word = re.match(
+                    r"\w{0,40}",
+                    text[match.end() : match.end() + 40],
+                )
                 kept.append("{" + (word.group() if word else "") + "}")
         if depth == 0:
             start = match.end()

@@ -21,12 +21,21 @@ class RoleRule(Struct, frozen=True):
     library: str | None = None
     file: str | None = None
 
-    def matches(self, function: str, library: str | None, file: str | None) -> bool:
+    def matches(
+        self,
+        function: str,
+        library: str | None,
+        file: str | None,
+    ) -> bool:
         """Return whether the rule applies.
 
         A frame without library or file fails a rule that has a pattern for it.
         """
-        pairs = ((self.function, function), (self.library, library), (self.file, file))
+        pairs = (
+            (self.function, function),
+            (self.library, library),
+            (self.file, file),
+        )
         return all(
             wanted is None or (text is not None and re.match(wanted, text))
             for wanted, text in pairs
@@ -121,4 +130,7 @@ def frame_role(
 
     The role is "unknown" if no rule matches.
     """
-    return next((rule.role for rule in rules if rule.matches(function, library, file)), "unknown")
+    return next(
+        (rule.role for rule in rules if rule.matches(function, library, file)),
+        "unknown",
+    )

@@ -44,14 +44,24 @@ def pair_stacks(base: Trace, other: Trace) -> list[tuple[dict[str, Any], dict[st
     shared = [symbol for symbol in ones if symbol in twos]
     if shared:
         return [(ones[symbol], twos[symbol]) for symbol in shared]
-    return [(next(iter(ones.values())), next(iter(twos.values())))] if ones and twos else []
+    return (
+        [
+            (
+                next(iter(ones.values())),
+                next(iter(twos.values())),
+            )
+        ]
+        if ones and twos
+        else []
+    )
 
 
 def n_shared_outer(base: Sequence[str], other: Sequence[str]) -> int:
     """Count the outermost functions that two stacks have in common; these come first in both."""
     pairs = enumerate(zip(base, other, strict=False))
     return next(
-        (level for level, (mine, theirs) in pairs if mine != theirs), min(len(base), len(other))
+        (level for level, (mine, theirs) in pairs if mine != theirs),
+        min(len(base), len(other)),
     )
 
 

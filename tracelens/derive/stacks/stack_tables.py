@@ -90,7 +90,10 @@ def stack_tables(
     Ids and hits count in order.
     """
     names = _normalised_names(stops)
-    distinct_names = pl.Series([*set(names.values())], dtype=pl.String)
+    distinct_names = pl.Series(
+        [*set(names.values())],
+        dtype=pl.String,
+    )
     entries = {*distinct_names.filter(_named_by(distinct_names, WELL_KNOWN_ENTRIES))}
     role_of = cache(partial(frame_role, rules=rules))
     stacks: list[dict[str, Any]] = []
@@ -121,7 +124,10 @@ def stack_tables(
                 "process_id": stop.process_id or process_id,
                 "thread_id": stop.thread_id,
                 "implementation": implementation,
-                "depth": max(stop.depth or 0, stop.frames[-1].level + 1),
+                "depth": max(
+                    stop.depth or 0,
+                    stop.frames[-1].level + 1,
+                ),
                 "truncated": stop.truncated,
                 "python_frames": stop.python_frames or _python_frames(functions, roles),
                 "build_kind": _build_kind(is_entry, roles, has_debug_info),
@@ -225,14 +231,19 @@ def _kinds(frames: Sequence[StackFrame], functions: Sequence[str]) -> list[str]:
 
 
 def _build_kind(
-    is_entry: Sequence[bool], roles: Sequence[str], has_debug_info: Sequence[bool]
+    is_entry: Sequence[bool],
+    roles: Sequence[str],
+    has_debug_info: Sequence[bool],
 ) -> str:
     """Return whether the framework's frames have debug information: debug, mixed or release.
 
     Frames between the innermost one and the outermost entry are examined, or all except the
     innermost if no entry is known. If none of them is the framework's, return unknown.
     """
-    outermost_entry = max((i for i, entry in enumerate(is_entry) if entry), default=len(roles))
+    outermost_entry = max(
+        (i for i, entry in enumerate(is_entry) if entry),
+        default=len(roles),
+    )
     counted = [
         has_debug_info[i] for i in range(1, outermost_entry) if roles[i] not in _NO_FRAMEWORK
     ]

@@ -92,7 +92,8 @@ def interval_classes(
             frame
             if "cause" in frame.columns
             else frame.with_columns(
-                cause=pl.lit(causes.get(name, name)), row=pl.lit(None, pl.Int64)
+                cause=pl.lit(causes.get(name, name)),
+                row=pl.lit(None, pl.Int64),
             )
         )
         for name, frame in intervals.items()
@@ -166,13 +167,17 @@ def _input(axis: ThreadAxis, marked: pl.Series) -> pl.DataFrame:
     of_thread = axis.thread_of(launches).rename("thread").value_counts(name="n_thread")
     first, after = (launches.search_sorted(called[edge]) for edge in ("start_ns", "end_ns"))
     called = called.with_columns(
-        thread=axis.thread_of(called["start_ns"]), n=after.cast(pl.Int64) - first
+        thread=axis.thread_of(called["start_ns"]),
+        n=after.cast(pl.Int64) - first,
     )
     called = called.join(of_thread, on="thread", how="left", maintain_order="left")
     n_inside = pl.col("n").sum().over("name", "thread")
     is_step = n_inside > pl.col("n_thread").fill_null(0) / 2
     both = pl.concat(
-        [times.filter(marked == "input"), called.filter(~is_step).select(times.columns)]
+        [
+            times.filter(marked == "input"),
+            called.filter(~is_step).select(times.columns),
+        ]
     )
     return both.sort("start_ns")
 
@@ -190,17 +195,28 @@ def causing_calls(calls: pl.DataFrame, blocked: pl.DataFrame) -> pl.DataFrame:
     takes_time = pl.col("end_ns") > pl.col("start_ns")
     waiting = with_cause.drop_nulls("cause").filter(takes_time)
     ids = pl.col("row", "span_id").cast(pl.Int64)
-    return _outer(waiting.with_columns(ids, pl.col("cause").cast(pl.String)))
+    return _outer(
+        waiting.with_columns(
+            ids,
+            pl.col("cause").cast(pl.String),
+        )
+    )
 
 
 def _with_causes_of_others(calls: pl.DataFrame, blocked: pl.DataFrame) -> pl.DataFrame:
     """Give blocked launches the name and the cause of the other thread's call that blocks them."""
     by_others = blocked.select("row", "by", by_cause=pl.lit("allocation"))
     with_others = calls.join(by_others, on="row", how="left", maintain_order="left")
-    api = pl.coalesce("by", pl.col("api").cast(pl.String))
+    api = pl.coalesce(
+        "by",
+        pl.col("api").cast(pl.String),
+    )
     return with_others.with_columns(
         api=api.cast(pl.Categorical),
-        cause=pl.coalesce("by_cause", pl.col("cause").cast(pl.String)),
+        cause=pl.coalesce(
+            "by_cause",
+            pl.col("cause").cast(pl.String),
+        ),
     ).drop("by", "by_cause")
 
 
@@ -233,7 +249,11 @@ def _waiting(spans: pl.DataFrame, causing: pl.DataFrame) -> pl.DataFrame:
     ops = spans.filter(row.is_in(waiting_spans.implode())).filter(
         is_op & text.str.contains(_OPERATOR)
     )
-    ops = ops.select(row.cast(pl.Int64).alias("span"), op_start="start_ns", op_end="end_ns")
+    ops = ops.select(
+        row.cast(pl.Int64).alias("span"),
+        op_start="start_ns",
+        op_end="end_ns",
+    )
     waiting_ops = waits.join(ops, on="span", how="inner", maintain_order="left")
     return _outer(
         waiting_ops.select(start_ns="op_start", end_ns="op_end", row="row", cause="cause")
@@ -242,7 +262,12 @@ def _waiting(spans: pl.DataFrame, causing: pl.DataFrame) -> pl.DataFrame:
 
 def _outer(intervals: pl.DataFrame) -> pl.DataFrame:
     """Drop intervals that begin within an earlier one; sort the rest by start."""
-    ordered = intervals.sort("start_ns", "end_ns", descending=[False, True], maintain_order=True)
+    ordered = intervals.sort(
+        "start_ns",
+        "end_ns",
+        descending=[False, True],
+        maintain_order=True,
+    )
     reached = pl.col("end_ns").cum_max().shift(1)
     is_outer = pl.col("start_ns") >= reached
     return ordered.filter(is_outer.fill_null(value=True))

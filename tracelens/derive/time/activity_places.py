@@ -32,7 +32,10 @@ _LENGTH = pl.col("end_ns") - pl.col("start_ns")
 
 
 def with_places(
-    segments: pl.DataFrame, axis: ThreadAxis, spans: pl.DataFrame, causing: pl.DataFrame
+    segments: pl.DataFrame,
+    axis: ThreadAxis,
+    spans: pl.DataFrame,
+    causing: pl.DataFrame,
 ) -> pl.DataFrame:
     """Give the segments of a thread axis a call path (`what`, `span_id`), and split them by it.
 
@@ -69,7 +72,10 @@ def with_places(
 
 
 def _name_stretches(
-    stretches: pl.DataFrame, axis: ThreadAxis, spans: pl.DataFrame, paths: CallPaths
+    stretches: pl.DataFrame,
+    axis: ThreadAxis,
+    spans: pl.DataFrame,
+    paths: CallPaths,
 ) -> pl.DataFrame:
     """Split intervals where the path changes; name those outside of any place by neighbours."""
     pieces = _cut(stretches, axis, spans, paths)
@@ -117,7 +123,10 @@ def _overlapping(spans: pl.DataFrame, segments: pl.DataFrame) -> pl.Series:
 
 
 def _cut(
-    stretches: pl.DataFrame, axis: ThreadAxis, spans: pl.DataFrame, paths: CallPaths
+    stretches: pl.DataFrame,
+    axis: ThreadAxis,
+    spans: pl.DataFrame,
+    paths: CallPaths,
 ) -> pl.DataFrame:
     """Cut the intervals where the path changes; add the path (`what`) and its place (`span_id`).
 

@@ -61,7 +61,12 @@ class Breakdown(Struct, frozen=True):
 def merge(parts: Sequence[Breakdown]) -> Breakdown:
     """Join breakdowns of different ranks into one, sorted by rank."""
     windows = pl.concat([TIME_BREAKDOWN.empty(), *(part.windows for part in parts)])
-    idle = pl.concat([pl.DataFrame(schema=_IDLE), *(part.idle for part in parts)])
+    idle = pl.concat(
+        [
+            pl.DataFrame(schema=_IDLE),
+            *(part.idle for part in parts),
+        ]
+    )
     return Breakdown(windows.sort("rank", maintain_order=True), idle)
 
 
@@ -75,7 +80,11 @@ def break_down_devices(
     """Turn the devices' sums into rows of steps and phases, with names for causes and places."""
     windows = _number_windows(devices, phases)
     whole_time = _whole(devices, steps, times.ends)
-    rows = _busy_times(trace, pl.concat([whole_time, windows]), times.busy)
+    rows = _busy_times(
+        trace,
+        pl.concat([whole_time, windows]),
+        times.busy,
+    )
     kinds = _idle_by_kind(times.idle, windows, rows)
     with_kinds = rows.join(kinds, on=_KEY, how="left", nulls_equal=True)
     frame = with_kinds.with_columns(pl.col(IDLE_KINDS).fill_null(0))
@@ -144,7 +153,9 @@ def _number_windows(devices: Mapping[Device, DeviceWork], phases: pl.DataFrame) 
 
 
 def _whole(
-    devices: Mapping[Device, DeviceWork], steps: pl.DataFrame, ends: Sequence[int]
+    devices: Mapping[Device, DeviceWork],
+    steps: pl.DataFrame,
+    ends: Sequence[int],
 ) -> pl.DataFrame:
     """Return one window per device whose rank marks steps, from its first to its last work."""
     marked = {*steps["rank"].unique()}
@@ -183,7 +194,11 @@ def _busy_times(trace: Trace, windows: pl.DataFrame, busy: pl.DataFrame) -> pl.D
     )
 
 
-def _idle_by_kind(idle: pl.DataFrame, windows: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
+def _idle_by_kind(
+    idle: pl.DataFrame,
+    windows: pl.DataFrame,
+    rows: pl.DataFrame,
+) -> pl.DataFrame:
     """Sum idle time by kind: the columns of _KEY, and one column for each of IDLE_KINDS.
 
     `idle` is that of DeviceTimes. Rows from a device's first to its last work (phase None) count
@@ -215,8 +230,15 @@ def _idle_by_place(devices: Mapping[Device, DeviceWork], places: pl.DataFrame) -
     number_of_place = pl.col("first") + pl.col("place")
     placed = places.join(numbers, on="device").with_columns(number_of_place)
     every_name = pl.Series(
-        "what", [name for names_of_device in names for name in names_of_device], dtype=pl.String
+        "what",
+        [name for names_of_device in names for name in names_of_device],
+        dtype=pl.String,
     )
     what = every_name.gather(placed["first"])
     cause = _CAUSE.gather(placed["cause"])
-    return placed.select(cause, what, *PLACES[2:], *_KEY[:2]).select(*_IDLE)
+    return placed.select(
+        cause,
+        what,
+        *PLACES[2:],
+        *_KEY[:2],
+    ).select(*_IDLE)

@@ -27,7 +27,13 @@ def busy_ops(trace: Trace, ranks: pl.Series) -> pl.DataFrame:
     """
     of_ranks = pl.col("rank").is_in(ranks.implode())
     is_op = pl.col("kind") == "op"
-    ops = trace.select("spans", *_THREAD, *_TIMES, "name", where=is_op & of_ranks)
+    ops = trace.select(
+        "spans",
+        *_THREAD,
+        *_TIMES,
+        "name",
+        where=is_op & of_ranks,
+    )
     text = pl.col("name").cast(pl.String)
     long_ops = ops.filter(pl.col("duration_ns") >= LOADING_NS).filter(text.str.contains(OPERATOR))
     if long_ops.is_empty():
@@ -35,7 +41,10 @@ def busy_ops(trace: Trace, ranks: pl.Series) -> pl.DataFrame:
     calls = trace.select("api_calls", *_THREAD, *_TIMES, where=of_ranks)
     events = pl.concat([ops.drop("name"), calls])
     edges = pl.concat(
-        [events.select(*_THREAD, "start_ns"), events.select(*_THREAD, start_ns=END)]
+        [
+            events.select(*_THREAD, "start_ns"),
+            events.select(*_THREAD, start_ns=END),
+        ]
     ).sort(*_THREAD, "start_ns")
     length = pl.col("start_ns").shift(-1).over(_THREAD) - pl.col("start_ns")
     stretches = edges.with_columns(duration_ns=length).filter(pl.col("duration_ns") >= LOADING_NS)

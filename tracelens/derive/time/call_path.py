@@ -77,7 +77,10 @@ class CallPaths(Struct, frozen=True):
     def texts(self, spans: pl.DataFrame, places: pl.Series) -> pl.Series:
         """Write the path of each place, its parts joined by ` > `; None if there is no place."""
         wanted = places.drop_nulls().unique().sort()
-        parts = self.frame.select(pl.col(_PATH).gather(self._positions(wanted)), place=wanted)
+        parts = self.frame.select(
+            pl.col(_PATH).gather(self._positions(wanted)),
+            place=wanted,
+        )
         long = parts.unpivot(index="place", value_name="row").drop_nulls("row")
         long = long.select("place", "row").unique()
         name_of_place = spans["name"].gather(long["row"])
@@ -89,7 +92,10 @@ class CallPaths(Struct, frozen=True):
         is_new = text.ne_missing(text.shift(1).over("place"))
         by_place = named.filter(is_new).group_by("place")
         joined = by_place.agg(text.str.join(" > "))
-        asked = pl.DataFrame({"place": places}, schema={"place": pl.Int64})
+        asked = pl.DataFrame(
+            {"place": places},
+            schema={"place": pl.Int64},
+        )
         return asked.join(joined, on="place", how="left", maintain_order="left")["text"]
 
 
@@ -101,8 +107,14 @@ def find_paths(spans: pl.DataFrame, rows: pl.Series) -> CallPaths:
     rows = rows.cast(pl.Int64).alias("row")
     parent = spans["parent_id"].gather(rows).cast(pl.Int64)
     parent_at = rows.search_sorted(parent).cast(pl.Int64)
-    parent_at = parent_at.set(parent.is_null() | (parent_at >= len(rows)), None)
-    parent_at = parent_at.set((rows.gather(parent_at) != parent).fill_null(value=True), None)
+    parent_at = parent_at.set(
+        parent.is_null() | (parent_at >= len(rows)),
+        None,
+    )
+    parent_at = parent_at.set(
+        (rows.gather(parent_at) != parent).fill_null(value=True),
+        None,
+    )
     parts = _parts(_facts(spans, rows), parent_at)
     frame = pl.DataFrame(
         [
@@ -138,7 +150,10 @@ def _parts(facts: pl.DataFrame, parent: pl.Series) -> dict[str, pl.Series]:
     # Without an anchor, it is the innermost Python function.
     innermost = nearest_row(parent, is_python & anchor_above.is_null())
     leaf = _first_known(
-        op, wait.set(~waits_inside, None), callee, innermost.set(anchor.is_not_null(), None)
+        op,
+        wait.set(~waits_inside, None),
+        callee,
+        innermost.set(anchor.is_not_null(), None),
     )
     return {
         "annotation": nearest_row(parent, facts["is_note"]),

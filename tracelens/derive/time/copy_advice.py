@@ -37,7 +37,8 @@ def process_copy_rules(program: JudgedProgram) -> Iterator[Rule]:
         return
     by_rank = busiest_places(program.trace, COPY).values()
     places = sorted(
-        (place for of_rank in by_rank for place in of_rank), key=lambda place: -place[1]
+        (place for of_rank in by_rank for place in of_rank),
+        key=lambda place: -place[1],
     )
     all_ns = sum(ns for _, ns in places)
     for pattern, words in _LESS.items():
@@ -137,7 +138,12 @@ def other_copy_rules(program: JudgedProgram) -> Iterator[Rule]:
         if _have_own_stream(program.trace, exposed.filter(is_download))
         else "Copy results beside computing: on a stream of its own, and wait for them later"
     )
-    yield Rule(min(downloads, program.hideable_ns["copy"]), overlap, "copy", "copy_cost")
+    yield Rule(
+        min(downloads, program.hideable_ns["copy"]),
+        overlap,
+        "copy",
+        "copy_cost",
+    )
 
 
 def _have_own_stream(trace: Trace, exposed: pl.DataFrame) -> bool:
@@ -174,4 +180,10 @@ def page_rules(program: JudgedProgram) -> Iterator[Rule]:
         "Move pages of managed memory before kernels touch them (cudaMemPrefetchAsync), or copy"
         " from pinned memory"
     )
-    yield Rule(sum(ns for _, ns in places), words, "compute", "copy_cost", places=places)
+    yield Rule(
+        sum(ns for _, ns in places),
+        words,
+        "compute",
+        "copy_cost",
+        places=places,
+    )

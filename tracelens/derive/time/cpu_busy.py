@@ -54,7 +54,8 @@ def with_op_time(
         )
         of_process = ops.filter(process_id == process)
         activities_of_main = cut_at(
-            _reaching(activities_of_main, of_process).with_columns(end_ns=END), edges
+            _reaching(activities_of_main, of_process).with_columns(end_ns=END),
+            edges,
         )
         activities_of_main = activities_of_main.with_columns(
             duration_ns=pl.col("end_ns") - pl.col("start_ns")
@@ -84,7 +85,11 @@ def _reaching(activities: pl.DataFrame, ops: pl.DataFrame) -> pl.DataFrame:
     These may start before its own activities and end after them. The added time has the cause host.
     """
     (low, high), (first, last) = (
-        frame.select(pl.col("start_ns").min(), end=END.max()).row(0) for frame in (activities, ops)
+        frame.select(
+            pl.col("start_ns").min(),
+            end=END.max(),
+        ).row(0)
+        for frame in (activities, ops)
     )
     around = [(first, low), (high, last)] if ops.height else []
     more = [
@@ -117,7 +122,9 @@ def find_communication(axis: ThreadAxis, spans: pl.DataFrame) -> pl.DataFrame:
         return pl.DataFrame(schema=dict.fromkeys(_EDGES, pl.Int64))
     axis_ops = axis.spans.filter(pl.col("kind") == "op")
     is_group, is_operator = matching(
-        axis_ops["name"].cast(pl.Categorical), COMMUNICATION, _IS_OPERATOR
+        axis_ops["name"].cast(pl.Categorical),
+        COMMUNICATION,
+        _IS_OPERATOR,
     )
     operators = axis_ops.filter(is_operator & ~is_group).select(_EDGES)
     busy = pl.concat([operators, axis.calls[_EDGES]])

@@ -141,7 +141,10 @@ def break_down_processes(trace: Trace) -> tuple[pl.DataFrame, pl.DataFrame]:
     for rank, tiles in trace.derived(_tiles_by_rank).items():
         in_program = pl.col("phase") == PROGRAM
         places = _places(tiles.filter(_IS_IDLE & in_program))
-        key = [pl.lit(rank, pl.Int32).alias("rank"), pl.lit(None, pl.Int32).alias("device_id")]
+        key = [
+            pl.lit(rank, pl.Int32).alias("rank"),
+            pl.lit(None, pl.Int32).alias("device_id"),
+        ]
         parts.append([part.select(*key, pl.all()) for part in (_sums(tiles), places)])
     windows, idle = (pl.concat(frames) for frames in zip(*parts, strict=True))
     return TIME_BREAKDOWN.conform(windows), idle
@@ -280,7 +283,12 @@ def _main_thread(activities: pl.DataFrame) -> pl.DataFrame:
     known = activities.group_by(key).agg(duration_ns.sum())
     by_time = known.sort("duration_ns", *key, descending=[True, False, False])
     most = by_time.head(1)
-    main_thread = activities.join(most.select(key), on=key, how="semi", maintain_order="left")
+    main_thread = activities.join(
+        most.select(key),
+        on=key,
+        how="semi",
+        maintain_order="left",
+    )
     end_ns = pl.col("start_ns") + duration_ns
     return main_thread.sort("start_ns").with_columns(end_ns=end_ns)
 
@@ -294,7 +302,8 @@ def _tiles(main_thread: pl.DataFrame, steps: pl.DataFrame) -> pl.DataFrame:
     low = edges["start_ns"].min()
     high = edges["end_ns"].max()
     whole = pl.DataFrame(
-        {"start_ns": [low], "end_ns": [high]}, schema={"start_ns": pl.Int64, "end_ns": pl.Int64}
+        {"start_ns": [low], "end_ns": [high]},
+        schema={"start_ns": pl.Int64, "end_ns": pl.Int64},
     )
     by_activity = cut_rows(whole, main_thread)
     activity_rows = by_activity["at"]
@@ -306,9 +315,10 @@ def _tiles(main_thread: pl.DataFrame, steps: pl.DataFrame) -> pl.DataFrame:
     placed = cut_rows(tiles, ordered)
     phase = ordered["phase"].gather(placed["at"])
     step = ordered["step"].gather(placed["at"])
-    return placed.with_columns(step=step, phase=phase if steps.height else pl.lit(PROGRAM)).drop(
-        "at"
-    )
+    return placed.with_columns(
+        step=step,
+        phase=phase if steps.height else pl.lit(PROGRAM),
+    ).drop("at")
 
 
 def _sums(tiles: pl.DataFrame) -> pl.DataFrame:
@@ -340,7 +350,10 @@ def _sums(tiles: pl.DataFrame) -> pl.DataFrame:
             for cause in CAUSES
         ),
     ]
-    phase = pl.lit(None if tiles["step"].count() else PROGRAM, pl.String).alias("phase")
+    phase = pl.lit(
+        None if tiles["step"].count() else PROGRAM,
+        pl.String,
+    ).alias("phase")
     no_step = pl.lit(None, pl.Int64).alias("step")
     whole = tiles.select(no_step, phase, *measures)
     by_step = tiles.drop_nulls("step").group_by("step", "phase")

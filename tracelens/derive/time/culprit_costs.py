@@ -87,10 +87,22 @@ def removals_of(culprit: Culprit, excess_frac: float = 0.0) -> list[Removal]:
     of_device = culprit.cause in DEVICE_PARTS
     if culprit.rotates:
         return [
-            Removal(frozenset([rank.rank]), rank.steps, excess_frac, of_device)
+            Removal(
+                frozenset([rank.rank]),
+                rank.steps,
+                excess_frac,
+                of_device,
+            )
             for rank in culprit.late
         ]
-    return [Removal(frozenset(culprit.members.ranks), culprit.steps, excess_frac, of_device)]
+    return [
+        Removal(
+            frozenset(culprit.members.ranks),
+            culprit.steps,
+            excess_frac,
+            of_device,
+        )
+    ]
 
 
 def delays_of(culprit: Culprit, delays: pl.DataFrame) -> list[Removal]:
@@ -119,7 +131,12 @@ def with_part(culprit: Culprit, delays: pl.DataFrame) -> Culprit:
     if measure is None or is_hidden:
         measure = IDLE if excess_ns(IDLE) >= _MOSTLY * excess_ns(OWN_TIME) else OWN_TIME
     part_ns = float(rows[f"{measure}_ns"].mean() or 0)  # type: ignore[arg-type]
-    return replace(culprit, measure=measure, part_ns=part_ns, usual_ns=part_ns - excess_ns(measure))
+    return replace(
+        culprit,
+        measure=measure,
+        part_ns=part_ns,
+        usual_ns=part_ns - excess_ns(measure),
+    )
 
 
 def with_costs(model: TimeModel, delays: pl.DataFrame, culprits: list[Culprit]) -> Culprits:
@@ -134,7 +151,12 @@ def with_costs(model: TimeModel, delays: pl.DataFrame, culprits: list[Culprit]) 
     felt: list[Culprit] = []
     felt_removals: list[Removal] = []
     for place, (culprit, removal) in enumerate(zip(culprits, removals, strict=True)):
-        others = list(chain(*removals[:place], *removals[place + 1 :]))
+        others = list(
+            chain(
+                *removals[:place],
+                *removals[place + 1 :],
+            )
+        )
         with_cost = _with_cost(replay, delays, culprit, removal, others)
         if with_cost is not None:
             felt.append(with_cost)
@@ -177,7 +199,10 @@ def _with_cost(
 
 
 def _gain(
-    replay: Replay, others: list[Removal], removal: list[Removal], of: Collection[int]
+    replay: Replay,
+    others: list[Removal],
+    removal: list[Removal],
+    of: Collection[int],
 ) -> float:
     """Return what the job gains by a removal in addition to the others."""
     return replay.duration_ns(others, of=of) - replay.duration_ns([*others, *removal], of=of)

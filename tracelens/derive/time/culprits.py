@@ -63,8 +63,15 @@ def find_culprits(model: TimeModel) -> Culprits:
     shared = _slow_network(trace, delays)
     if not groups and shared is None:
         return Culprits((), 0.0, 0.0)
-    greatest = sorted(groups, key=lambda culprit: -culprit.excess_ns * culprit.n_steps)[:_MOST]
-    blamed = with_costs(model, delays, [with_part(culprit, delays) for culprit in greatest])
+    greatest = sorted(
+        groups,
+        key=lambda culprit: -culprit.excess_ns * culprit.n_steps,
+    )[:_MOST]
+    blamed = with_costs(
+        model,
+        delays,
+        [with_part(culprit, delays) for culprit in greatest],
+    )
     by_rank = delays.group_by("rank").agg(pl.col("step_ns").sum())
     total = float(by_rank["step_ns"].mean() or 1)  # type: ignore[arg-type]
     cost = blamed.cost_ns
@@ -85,18 +92,29 @@ def find_culprits(model: TimeModel) -> Culprits:
 # ---- which late ranks are one culprit
 
 
-def _group_late_ranks(trace: Trace, late: Sequence[LateRank], steps: list[int]) -> list[Culprit]:
+def _group_late_ranks(
+    trace: Trace,
+    late: Sequence[LateRank],
+    steps: list[int],
+) -> list[Culprit]:
     """Group late ranks into culprits: ranks with similar delays, one cause and the same steps."""
     if not late:
         return []
-    rotating = _rotating([rank for rank in late if rank.steps is not None], len(steps))
+    rotating = _rotating(
+        [rank for rank in late if rank.steps is not None],
+        len(steps),
+    )
     groups = [_merge(rotating, list_set(rank.rank for rank in rotating), steps)] if rotating else []
     groups = [replace(group, rotates=True, when="another rank each step") for group in groups]
     sets = trace.derived(named_sets)
     for pool in _pools([rank for rank in late if rank not in rotating]):
         by_rank = {rank.rank: rank for rank in pool}
         groups += [
-            _merge([by_rank[rank] for rank in members.ranks], members, steps)
+            _merge(
+                [by_rank[rank] for rank in members.ranks],
+                members,
+                steps,
+            )
             for members in _sets(by_rank, sets)
         ]
     return groups
@@ -109,7 +127,10 @@ def _rotating(late: list[LateRank], n_steps: int) -> list[LateRank]:
         for step in late_rank.steps or ():
             by_step.setdefault(step, set()).add(late_rank.rank)
     sets = [by_step[step] for step in sorted(by_step)]
-    most = max((len(late_rank.steps or ()) for late_rank in late), default=0)
+    most = max(
+        (len(late_rank.steps or ()) for late_rank in late),
+        default=0,
+    )
     if len(late) < 2 or len(sets) < 3:
         return []
     if any(before & after and before != after for before, after in combinations(sets, 2)):
@@ -123,7 +144,10 @@ def _rotating(late: list[LateRank], n_steps: int) -> list[LateRank]:
 def _pools(late: Iterable[LateRank]) -> list[list[LateRank]]:
     """Group late ranks that have the same cause and about the same late steps."""
     pools: list[list[LateRank]] = []
-    for rank in sorted(late, key=lambda rank: (-len(rank.steps or ()), rank.rank)):
+    for rank in sorted(
+        late,
+        key=lambda rank: (-len(rank.steps or ()), rank.rank),
+    ):
         for pool in pools:
             if pool[0].cause == rank.cause and _same_steps(pool[0].steps, rank.steps):
                 pool.append(rank)
@@ -133,13 +157,20 @@ def _pools(late: Iterable[LateRank]) -> list[list[LateRank]]:
     return pools
 
 
-def _same_steps(steps: frozenset[int] | None, other: frozenset[int] | None) -> bool:
+def _same_steps(
+    steps: frozenset[int] | None,
+    other: frozenset[int] | None,
+) -> bool:
     if steps is None or other is None:
         return steps is other
     return len(steps & other) >= _SAME_STEPS * len(steps | other)
 
 
-def _slow_groups(trace: Trace, late: Sequence[LateRank], steps: list[int]) -> list[Culprit]:
+def _slow_groups(
+    trace: Trace,
+    late: Sequence[LateRank],
+    steps: list[int],
+) -> list[Culprit]:
     """Return the groups on slow links, each with its late ranks.
 
     Late ranks in no slow group are left out: they only take part in more collectives.
@@ -157,13 +188,23 @@ def _slow_groups(trace: Trace, late: Sequence[LateRank], steps: list[int]) -> li
         excess_per_call = pl.col("transfer_median_ns") - pl.col("peers_ns")
         more = excess_per_call * pl.col("n_calls")
         groups = slow.group_by("group_key", "ranks").agg(
-            pl.col("group", "slow").first(), more=more.sum()
+            pl.col("group", "slow").first(),
+            more=more.sum(),
         )
-        order = groups.sort("more", "ranks", descending=[True, False], nulls_last=True)
+        order = groups.sort(
+            "more",
+            "ranks",
+            descending=[True, False],
+            nulls_last=True,
+        )
         for row in order.iter_rows(named=True):
             members = [left.pop(rank) for rank in row["ranks"] if rank in left]
             if members:
-                name = RankSet("group", name_group(row["group"]), tuple(row["ranks"]))
+                name = RankSet(
+                    "group",
+                    name_group(row["group"]),
+                    tuple(row["ranks"]),
+                )
                 members_of_group = _merge(members, name, steps)
                 culprits.append(replace(members_of_group, cause=row["slow"]))
     return culprits
@@ -178,7 +219,8 @@ def _sets(late: dict[int, LateRank], sets: Sequence[RankSet]) -> list[RankSet]:
     causes = {rank.cause for rank in late.values()}
     first = "node" if causes & {*_HOST_CAUSES} else "stage"
     ordered = sorted(
-        sets, key=lambda members: (members.kind != first, members.kind == "group", members.name)
+        sets,
+        key=lambda members: (members.kind != first, members.kind == "group", members.name),
     )
     parts = _split_by_gaps({rank: delay.excess_ns for rank, delay in late.items()})
     return [_name_set(frozenset(part), ordered) for part in parts]
@@ -217,7 +259,11 @@ def _split_by_gaps(values: dict[int, float]) -> list[list[int]]:
     return parts
 
 
-def _merge(late: Sequence[LateRank], members: RankSet, steps: list[int]) -> Culprit:
+def _merge(
+    late: Sequence[LateRank],
+    members: RankSet,
+    steps: list[int],
+) -> Culprit:
     """Merge late ranks into one culprit, with the cause of most of their delay."""
     chosen: set[int] = set()
     for rank in late:
@@ -260,9 +306,10 @@ def _slow_network(trace: Trace, delays: pl.DataFrame) -> Culprit | None:
     slowdown = transfer_ns / transfer_ns.median().over("group_key", *SAME_CALL)
     transfers = each_transfer(trace).drop_nulls("step").with_columns(slowdown=slowdown)
     slowdowns = transfers.group_by("step").agg(pl.col("slowdown").median())
-    slow_steps = long_steps.join(slowdowns.filter(pl.col("slowdown") >= SLOW), on="step").sort(
-        "step"
-    )
+    slow_steps = long_steps.join(
+        slowdowns.filter(pl.col("slowdown") >= SLOW),
+        on="step",
+    ).sort("step")
     all_steps = sorted({*delays["step"].drop_nulls()})
     if slow_steps.is_empty() or 2 * slow_steps.height > len(all_steps):
         return None
@@ -274,7 +321,19 @@ def _slow_network(trace: Trace, delays: pl.DataFrame) -> Culprit | None:
     every_rank = tuple(sorted({*delays["rank"]}))
     everyone = RankSet("ranks", "the network", every_rank)
     description = describe_steps(late, all_steps)
-    culprit = Culprit(everyone, (), late, description, NETWORK, excess, len(late))
+    culprit = Culprit(
+        everyone,
+        (),
+        late,
+        description,
+        NETWORK,
+        excess,
+        len(late),
+    )
     return replace(
-        culprit, part_ns=part_ns, usual_ns=part_ns - excess, cost_ns=excess, step_ns=step_ns
+        culprit,
+        part_ns=part_ns,
+        usual_ns=part_ns - excess,
+        cost_ns=excess,
+        step_ns=step_ns,
     )

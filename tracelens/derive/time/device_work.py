@@ -85,14 +85,19 @@ class DeviceWork(Struct, frozen=True):
 
 
 def works_of_devices(
-    trace: Trace, hosts: Mapping[int, HostTime], phases: pl.DataFrame
+    trace: Trace,
+    hosts: Mapping[int, HostTime],
+    phases: pl.DataFrame,
 ) -> dict[Device, DeviceWork]:
     """Return each device's work and windows, by rank and device; `hosts` has each rank's host."""
     kernel_columns = trace.select("kernels", *_WORK, "is_communication")
     kernels = kernel_columns.with_columns(kind=_KERNEL_KIND)
     copies = trace.select("memcpys", *_WORK, "source_memory", "destination_memory")
     copy = pl.lit(COPY, pl.UInt8)
-    others = pl.concat([copies, trace.select("memsets", *_WORK)], how="diagonal")
+    others = pl.concat(
+        [copies, trace.select("memsets", *_WORK)],
+        how="diagonal",
+    )
     both = [
         part.with_columns(call=call_rows(hosts, part.select("rank", "api_call_id")))
         for part in (kernels, others.with_columns(kind=copy))
@@ -107,7 +112,10 @@ def works_of_devices(
     return {
         key: DeviceWork(
             hosts[key[0]],
-            (parts[0].get(key, nothing), parts[1].get(key, nothing)),
+            (
+                parts[0].get(key, nothing),
+                parts[1].get(key, nothing),
+            ),
             of_rank.get(key[0], windows.clear()),
         )
         for key in sorted({key for part in parts for key in part})
@@ -150,7 +158,11 @@ def _with_touch_calls(host: HostTime, touches: pl.DataFrame) -> HostTime:
     )
     as_calls = touch_calls.cast(host.calls.schema).select(host.calls.columns)
     calls = pl.concat([host.calls, as_calls])
-    return replace(host, calls=calls, places=[*host.places, TOUCH])
+    return replace(
+        host,
+        calls=calls,
+        places=[*host.places, TOUCH],
+    )
 
 
 def call_rows(hosts: Mapping[int, HostTime], wanted: pl.DataFrame) -> pl.Series:
@@ -161,16 +173,21 @@ def call_rows(hosts: Mapping[int, HostTime], wanted: pl.DataFrame) -> pl.Series:
     ids = wanted["api_call_id"]
     known = [
         pl.DataFrame({"api_call_id": host.ids}).select(
-            pl.lit(rank, pl.Int32).alias("rank"), "api_call_id", row=pl.int_range(pl.len())
+            pl.lit(rank, pl.Int32).alias("rank"),
+            "api_call_id",
+            row=pl.int_range(pl.len()),
         )
         for rank, host in hosts.items()
         if host.ids is not None
     ]
     if known:
         all_calls = pl.concat(known)
-        ids = wanted.join(all_calls, on=["rank", "api_call_id"], how="left", maintain_order="left")[
-            "row"
-        ]
+        ids = wanted.join(
+            all_calls,
+            on=["rank", "api_call_id"],
+            how="left",
+            maintain_order="left",
+        )["row"]
     return ids.fill_null(-1) if ids.null_count() else ids
 
 

@@ -33,7 +33,12 @@ def without_deepest(bars: pl.DataFrame, most: int) -> pl.DataFrame:
     if rows.height <= most // _BARS_OF_LEVEL:
         return bars
     drawn = rows.sort("level", maintain_order=True).head(most // _BARS_OF_LEVEL)
-    return bars.join(drawn, on=["lane", "level"], how="semi", maintain_order="left")
+    return bars.join(
+        drawn,
+        on=["lane", "level"],
+        how="semi",
+        maintain_order="left",
+    )
 
 
 def merge_short(bars: pl.DataFrame, length: int, most: int) -> tuple[pl.DataFrame, int | None]:
@@ -111,7 +116,11 @@ def _of_rank(trace: Trace, bars: pl.DataFrame, rank: int | None) -> pl.DataFrame
     around = pl.concat(spans).unique(["source", "event_id"])
     ids = around["span_id"].drop_nulls().unique()
     recorded = trace.select(
-        "spans", "span_id", *_OF_SPAN, where=pl.col("span_id").is_in(ids.implode()), rank=rank
+        "spans",
+        "span_id",
+        *_OF_SPAN,
+        where=pl.col("span_id").is_in(ids.implode()),
+        rank=rank,
     )
     recorded = recorded.cast({pl.Categorical: pl.String})
     named = around.join(recorded, on="span_id", how="left").select(

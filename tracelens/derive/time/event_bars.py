@@ -60,7 +60,11 @@ def bars_between(model: TimeModel, rank: int, begin: int, length: int) -> pl.Dat
     work = _work(model.trace, rank, begin, end)
     stream_id = pl.col("stream_id").fill_null(0)
     stream = pl.format("GPU {} stream {}", "device_id", stream_id)
-    streams = _clipped(_as_bars(work, lane=stream, kind="drawn"), begin, length)
+    streams = _clipped(
+        _as_bars(work, lane=stream, kind="drawn"),
+        begin,
+        length,
+    )
     others = [
         _idle(model, rank, work, (begin, end)),
         _queues(model.trace, rank, begin, end),
@@ -114,23 +118,43 @@ def _recorded_work(trace: Trace, rank: int, condition: pl.Expr) -> Iterator[pl.D
     for table, columns, name, drawn, kind in (
         ("kernels", ("name", "primitive", "is_communication"), "name", "primitive", kernel_kind),
         ("memcpys", ("direction",), copy_name, pl.lit("copy"), copy_kind),
-        ("memsets", (), pl.lit("memset"), pl.lit("copy"), copy_kind),
+        (
+            "memsets",
+            (),
+            pl.lit("memset"),
+            pl.lit("copy"),
+            copy_kind,
+        ),
     ):
         event_id = _IDS[table]
         recorded = trace.select(table, *shared, event_id, *columns, where=condition, rank=rank)
         work = recorded.select(
-            *shared, name=name, drawn=drawn, kind=kind, source=pl.lit(table), event_id=event_id
+            *shared,
+            name=name,
+            drawn=drawn,
+            kind=kind,
+            source=pl.lit(table),
+            event_id=event_id,
         )
         yield work.cast(CODED)
 
 
-def _idle(model: TimeModel, rank: int, work: pl.DataFrame, window: tuple[int, int]) -> pl.DataFrame:
+def _idle(
+    model: TimeModel,
+    rank: int,
+    work: pl.DataFrame,
+    window: tuple[int, int],
+) -> pl.DataFrame:
     """Draw one bar per piece of idle time of each device that ran anything.
 
     A bar's name is the call path to blame.
     """
     parts = [pl.DataFrame(schema=BARS).cast(CODED)]
-    edges = {"start_ns": [window[0]], "end_ns": [window[1]], "counted": [True]}
+    edges = {
+        "start_ns": [window[0]],
+        "end_ns": [window[1]],
+        "counted": [True],
+    }
     windows = pl.DataFrame(edges)
     host = host_of_calls(model.trace, model.host, rank, work["api_call_id"])
     assert host.ids is not None
@@ -151,7 +175,10 @@ def _idle(model: TimeModel, rank: int, work: pl.DataFrame, window: tuple[int, in
                 lane=pl.lit(f"GPU {device_id} idle"),
                 duration_ns=pl.col("end_ns") - pl.col("start_ns"),
                 name=pl.concat_str(
-                    cause.alias("cause"), what.alias("what"), separator=": ", ignore_nulls=True
+                    cause.alias("cause"),
+                    what.alias("what"),
+                    separator=": ",
+                    ignore_nulls=True,
                 ),
                 api_call_id=pl.lit(None, pl.Int64),
             )
@@ -171,11 +198,16 @@ def _queues(trace: Trace, rank: int, begin: int, end: int) -> pl.DataFrame:
     device_number = pl.col("device_id").rle_id() * (lengths.height + 1)
     bar = pl.col("queue_class").rle_id() + device_number
     bars = lengths.group_by("device_id", bar=bar, maintain_order=True).agg(
-        pl.col("queue_class").first(), pl.col("length").max(), pl.col("time_ns").first()
+        pl.col("queue_class").first(),
+        pl.col("length").max(),
+        pl.col("time_ns").first(),
     )
     next_ns = pl.col("time_ns").shift(-1).over("device_id").fill_null(end)
     words = pl.Series([word for _, word in QUEUES])
-    bars = bars.with_columns(until=next_ns, kind=words.gather(bars["queue_class"]))
+    bars = bars.with_columns(
+        until=next_ns,
+        kind=words.gather(bars["queue_class"]),
+    )
     waiting = pl.format("up to {} launches wait", "length")
     return _as_bars(
         bars,
@@ -246,14 +278,28 @@ def _host(trace: Trace, rank: int, begin: int, end: int) -> pl.DataFrame:
 def _nested(rows: pl.DataFrame, lane: str) -> pl.DataFrame:
     """Return the rows of host threads as bars, nested by thread; threads with most time first."""
     thread = ["process_id", "thread_id"]
-    rows = rows.sort("start_ns", "duration_ns", descending=[False, True], maintain_order=True)
+    rows = rows.sort(
+        "start_ns",
+        "duration_ns",
+        descending=[False, True],
+        maintain_order=True,
+    )
     no_hint = pl.lit(None, pl.Int64)
     times = rows.select(*thread, *_TIMES, parent_hint=no_hint)
     without_hint = times.clear().drop("parent_hint")
-    depth = pl.Series("level", nest(times, without_hint).depth, dtype=pl.Int64)
+    depth = pl.Series(
+        "level",
+        nest(times, without_hint).depth,
+        dtype=pl.Int64,
+    )
     busy_ns = pl.col("duration_ns").sum().over(thread)
     bars = rows.with_columns(depth, busy=busy_ns)
-    bars = bars.sort("busy", *thread, descending=[True, False, False], maintain_order=True)
+    bars = bars.sort(
+        "busy",
+        *thread,
+        descending=[True, False, False],
+        maintain_order=True,
+    )
     thread_id = pl.col("thread_id").fill_null(0)
     return _as_bars(bars, lane=pl.format(f"thread {{}}{lane}", thread_id))
 

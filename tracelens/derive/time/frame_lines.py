@@ -67,7 +67,10 @@ def _earlier_frames(spans: pl.DataFrame) -> pl.DataFrame:
     earliest_end = pl.col("end_ns").cum_min().shift()
     ended = earliest_end.over("rank", *_THREAD)
     open_frames = first.filter(ended.is_null() | (ended > start_ns))
-    names = open_frames.select("rank", pl.col("name").cast(pl.String)).unique()
+    names = open_frames.select(
+        "rank",
+        pl.col("name").cast(pl.String),
+    ).unique()
     return names.select("rank", shortened(pl.col("name")))
 
 

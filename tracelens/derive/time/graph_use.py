@@ -55,7 +55,10 @@ def is_capture(trace: Trace) -> bool:
 def count_captured(trace: Trace) -> dict[int, int]:
     """Return, by rank, how many kernels were launched into a graph and never ran."""
     calls = trace.select(
-        "api_calls", "rank", "api_call_id", where=pl.col("kind") == "kernel_launch"
+        "api_calls",
+        "rank",
+        "api_call_id",
+        where=pl.col("kind") == "kernel_launch",
     )
     ran = trace.select("kernels", "rank", "api_call_id").unique()
     calls = calls.join(ran, on=["rank", "api_call_id"], how="anti")
@@ -90,13 +93,20 @@ def _op_of_changing_sizes(trace: Trace) -> str | None:
     is_launch = pl.col("kind").is_in(LAUNCHES) & pl.col("step").is_not_null()
     calls = trace.select("api_calls", "rank", "step", "span_id", where=is_launch)
     spans = trace.uncached().select("spans", "rank", "span_id", "name", "input_shapes")
-    rows = rows_of(spans["rank"], spans["span_id"], calls.select("rank", "span_id"))
+    rows = rows_of(
+        spans["rank"],
+        spans["span_id"],
+        calls.select("rank", "span_id"),
+    )
     of_span = spans.select(pl.col("name", "input_shapes").gather(rows))
     launches = calls.lazy().select("rank", "step").with_columns(of_span).drop_nulls("input_shapes")
     # The codes of equal strings are equal, so sizes are compared by code.
     code = pl.col("input_shapes").to_physical()
     by_op = launches.group_by("rank", "step", "name")
-    sizes = by_op.agg(n=pl.len(), sizes=code.sort().cast(pl.String).str.join(";")).collect()
+    sizes = by_op.agg(
+        n=pl.len(),
+        sizes=code.sort().cast(pl.String).str.join(";"),
+    ).collect()
     changing = (
         sizes.group_by(["rank", "name", "n"])
         .agg(

@@ -14,7 +14,11 @@ from tracelens.derive.time.thread_axis import (
 )
 
 
-def list_activities(spans: pl.DataFrame, calls: pl.DataFrame, marks: pl.DataFrame) -> pl.DataFrame:
+def list_activities(
+    spans: pl.DataFrame,
+    calls: pl.DataFrame,
+    marks: pl.DataFrame,
+) -> pl.DataFrame:
     """List the activities of every thread that launches device work or marks steps.
 
     The columns are those of the table, without the rank. `spans` has parent_id (row number), kind,

@@ -68,7 +68,12 @@ def host_causes(model: TimeModel) -> pl.DataFrame:
     inside = _in_steps(did, _host_steps(model))
     unmarked = did.join(model.steps, on="rank", how="anti")
     no_step = pl.lit(None, inside.schema["step"]).alias("step")
-    whole = unmarked.select("rank", no_step, "cause", spent_ns=pl.col("end_ns") - _START)
+    whole = unmarked.select(
+        "rank",
+        no_step,
+        "cause",
+        spent_ns=pl.col("end_ns") - _START,
+    )
     both = pl.concat([inside.select(whole.columns), whole])
     return both.group_by("rank", "step", "cause").agg(pl.col("spent_ns").sum())
 
@@ -86,7 +91,11 @@ def _host_steps(model: TimeModel) -> pl.DataFrame:
     is_marked = pl.col("marked_ns").is_not_null()
     host_ns = pl.when(is_marked).then("host_ns").otherwise("duration_ns")
     return steps.select(
-        "rank", "step", is_marked=is_marked, begin_ns=begin_ns, until_ns=begin_ns + host_ns
+        "rank",
+        "step",
+        is_marked=is_marked,
+        begin_ns=begin_ns,
+        until_ns=begin_ns + host_ns,
     )
 
 

@@ -95,7 +95,12 @@ def host_times(
     )
 
 
-def host_of_calls(trace: Trace, activities: pl.DataFrame, rank: int, ids: pl.Series) -> HostTime:
+def host_of_calls(
+    trace: Trace,
+    activities: pl.DataFrame,
+    rank: int,
+    ids: pl.Series,
+) -> HostTime:
     """Return what a rank's host did, with only the calls of `ids`, such as those of one step."""
     sites = trace.select("sites", "rank", "site_id", "op", rank=rank)
     reading = _Reading([rank], sites, launch_places(trace))
@@ -114,7 +119,12 @@ class _Reading:
     A rank's places and threads are numbered in the order in which they appear.
     """
 
-    def __init__(self, ranks: Iterable[int], sites: pl.DataFrame, launches: pl.DataFrame) -> None:
+    def __init__(
+        self,
+        ranks: Iterable[int],
+        sites: pl.DataFrame,
+        launches: pl.DataFrame,
+    ) -> None:
         self.places: dict[int, dict[str, int]] = {rank: {} for rank in sorted(ranks)}
         self.threads: dict[int, dict[Thread, int]] = {rank: {} for rank in self.places}
         self.n_calls = dict.fromkeys(self.places, 0)
@@ -156,12 +166,18 @@ class _Reading:
         self.are_rows &= (calls["api_call_id"] == self._next_rows(calls["rank"])).all()
         thread, distinct_threads = numbered(calls, _THREAD)
         thread_numbers = [
-            self.threads[rank].setdefault((process, thread_id), len(self.threads[rank]))
+            self.threads[rank].setdefault(
+                (process, thread_id),
+                len(self.threads[rank]),
+            )
             for rank, process, thread_id in distinct_threads.iter_rows()
         ]
         place = self._places_of(calls)
         lacks_place = (place.fill_null(-1) < 0).arg_true()
-        apis = self.numbers(calls["rank"].gather(lacks_place), calls["api"].gather(lacks_place))
+        apis = self.numbers(
+            calls["rank"].gather(lacks_place),
+            calls["api"].gather(lacks_place),
+        )
         self.parts.append(
             calls.select(
                 returned=pl.col("start_ns") + pl.col("duration_ns"),
@@ -182,11 +198,21 @@ class _Reading:
     def _places_of(self, calls: pl.DataFrame) -> pl.Series:
         """Return the place of each call, else its op; None or -1 if neither is known."""
         sites = calls.select("rank", "site_id")
-        op = self.ops.gather(rows_of(self.sites["rank"], self.sites["site_id"], sites))
+        op = self.ops.gather(
+            rows_of(
+                self.sites["rank"],
+                self.sites["site_id"],
+                sites,
+            )
+        )
         if self.launches.is_empty():
             return op
         ids = calls.select("rank", "api_call_id")
-        launch = rows_of(self.launches["rank"], self.launches["api_call_id"], ids)
+        launch = rows_of(
+            self.launches["rank"],
+            self.launches["api_call_id"],
+            ids,
+        )
         return pl.select(pl.coalesce(self.of_launches.gather(launch), op)).to_series()
 
     def finished(self, activities: pl.DataFrame, ids: pl.DataFrame | None) -> dict[int, HostTime]:
@@ -236,7 +262,11 @@ class _Reading:
         They get a number if they have none.
         """
         mains: dict[int, dict[int | None, Thread]] = {rank: {} for rank in self.places}
-        by_time = active_threads.sort("ns", *_THREAD, descending=[True, False, False, False])
+        by_time = active_threads.sort(
+            "ns",
+            *_THREAD,
+            descending=[True, False, False, False],
+        )
         for rank, process, thread in by_time.select(_THREAD).iter_rows():
             mains[rank].setdefault(process, (process, thread))
         for rank, threads in self.threads.items():
@@ -323,24 +353,42 @@ def _in_regions(trace: Trace, rank: int) -> pl.DataFrame:
         # `during` finds intervals of the same process. Here they must have the same owner, a thread
         # or a process, so the owner is given as the process.
         by_owner = pl.col(owner).alias("process_id")
-        labelled = during(calls.with_columns(by_owner), regions.with_columns(by_owner), *_REGION)
+        labelled = during(
+            calls.with_columns(by_owner),
+            regions.with_columns(by_owner),
+            *_REGION,
+        )
         return labelled.select("rank", "api_call_id", "site_id", "region").drop_nulls("region")
 
     of_thread = in_regions(calls.filter(opens_regions), "thread_id")
     of_process = in_regions(calls.filter(~opens_regions), "process_id")
     placed = pl.concat([of_thread, of_process])
     ops = trace.select("sites", "rank", "site_id", "op", rank=rank)
-    with_ops = placed.join(ops, on=["rank", "site_id"], how="left", maintain_order="left")
-    region_and_op = pl.concat_str(pl.nth(0), pl.nth(1), separator=" > ", ignore_nulls=True)
+    with_ops = placed.join(
+        ops,
+        on=["rank", "site_id"],
+        how="left",
+        maintain_order="left",
+    )
+    region_and_op = pl.concat_str(
+        pl.nth(0),
+        pl.nth(1),
+        separator=" > ",
+        ignore_nulls=True,
+    )
     what = each_pair_once(
-        with_ops["region"], with_ops["op"], lambda pairs: pairs.select(what=region_and_op)
+        with_ops["region"],
+        with_ops["op"],
+        lambda pairs: pairs.select(what=region_and_op),
     )
     places = with_ops.select("rank", "api_call_id", what.to_series())
     return places.cast(_PLACED)  # type: ignore[arg-type]
 
 
 def _place(
-    tree: pl.DataFrame, calls: pl.DataFrame, earlier: Collection[str] | None
+    tree: pl.DataFrame,
+    calls: pl.DataFrame,
+    earlier: Collection[str] | None,
 ) -> pl.DataFrame:
     """Name the places of calls, from the tree of spans around them.
 
@@ -358,7 +406,10 @@ def _place(
     chain_of_span, chains = call_paths(spans, "kind", "name")
     paths = find_paths(chains, pl.int_range(chains.height, eager=True))
     lacks_own = paths.frame["own"].is_null()
-    texts = paths.texts(chains, paths.frame["place"].set(lacks_own, None))
+    texts = paths.texts(
+        chains,
+        paths.frame["place"].set(lacks_own, None),
+    )
     what_of_chain = texts.cast(pl.Categorical)
     if earlier is not None:
         what_of_chain = mark_lines(what_of_chain, earlier)
@@ -369,5 +420,10 @@ def _place(
 
 def _are_around(parent: pl.Series, rows: pl.Series) -> pl.Series:
     """Return whether each span is one of the rows, or around one of them."""
-    no_rows = pl.repeat(0, len(parent), dtype=pl.Int64, eager=True)
+    no_rows = pl.repeat(
+        0,
+        len(parent),
+        dtype=pl.Int64,
+        eager=True,
+    )
     return sum_within(parent, no_rows.scatter(rows, 1)) > 0

@@ -104,7 +104,10 @@ def tracks_by_rank(
     process, _ = numbered(active_threads, ["rank", "process_id"])
     n_threads = pl.len().over(process)
     active_threads = active_threads.select(
-        "thread_number", *_THREAD, process=process.cast(pl.Int64), n=n_threads
+        "thread_number",
+        *_THREAD,
+        process=process.cast(pl.Int64),
+        n=n_threads,
     )
     own_segments = segments.select("thread_number", *SEGMENTS).sort("thread_number", "start_ns")
     work = own_segments.filter(IS_WORK)
@@ -114,7 +117,12 @@ def tracks_by_rank(
             "thread_number", "start_ns"
         )
     )
-    both = pl.concat([own_segments.select(SEGMENTS.keys()), shared.select(SEGMENTS.keys())])
+    both = pl.concat(
+        [
+            own_segments.select(SEGMENTS.keys()),
+            shared.select(SEGMENTS.keys()),
+        ]
+    )
     bounds = _bounds(own_segments["thread_number"], active_threads.height, 0)
     shared_bounds = _bounds(shared["process"], active_threads.height, own_segments.height)
     of_threads: dict[int, dict[Thread, tuple[int, int]]] = {rank: {} for rank in threads}
@@ -124,7 +132,13 @@ def tracks_by_rank(
         if n > 1:
             of_processes[rank][process_id] = shared_bounds[number]
     return {
-        rank: _of_rank(both, of_threads[rank], of_processes[rank], mains[rank], of_rank)
+        rank: _of_rank(
+            both,
+            of_threads[rank],
+            of_processes[rank],
+            mains[rank],
+            of_rank,
+        )
         for rank, of_rank in threads.items()
     }
 
@@ -142,7 +156,10 @@ def first_of_threads(segments: pl.DataFrame) -> pl.DataFrame:
     order = number_in_process.cast(pl.Int64)
     merged = segments.select("process", *SEGMENTS, order=order)
     while merged.height and merged.select(pl.col("order").max() > 0).item():
-        merged = merged.with_columns(pair=pl.col("order") // 2, side=pl.col("order") % 2)
+        merged = merged.with_columns(
+            pair=pl.col("order") // 2,
+            side=pl.col("order") % 2,
+        )
         number, pairs = numbered(merged, ["process", "pair"])
         laid_out = axis.laid_out(merged.with_columns(number=number), "number")
         sides = [laid_out.filter(side=side).select(SEGMENTS.keys()) for side in (0, 1)]

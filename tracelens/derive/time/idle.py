@@ -55,7 +55,10 @@ def in_time_order(device: DeviceWork) -> pl.DataFrame:
     numbered = pl.concat(device.work).with_row_index("gap")
     work = numbered.sort("start_ns", "duration_ns", "gap")
     end = pl.col("start_ns") + pl.col("duration_ns")
-    return work.with_columns(pl.col("gap").cast(pl.Int64), end_ns=end)
+    return work.with_columns(
+        pl.col("gap").cast(pl.Int64),
+        end_ns=end,
+    )
 
 
 def cut_gaps(work: pl.DataFrame, device: DeviceWork) -> Iterator[pl.DataFrame]:
@@ -107,7 +110,10 @@ def _gaps(work: pl.DataFrame, device: DeviceWork) -> Iterator[pl.DataFrame]:
             before=pl.col("call").shift(1, fill_value=call_before),
         )
         yield _with_calls(gaps.filter(LENGTH > 0), device)
-        reached = max(reached, *part.select(pl.col("end_ns").max()).row(0))
+        reached = max(
+            reached,
+            *part.select(pl.col("end_ns").max()).row(0),
+        )
         call_before = part["call"][-1]
     every = (work["end_ns"], device.windows["end_ns"])
     high = max(int(ends.max()) for ends in every if len(ends))  # type: ignore[arg-type]
@@ -137,7 +143,11 @@ def _with_calls(gaps: pl.DataFrame, device: DeviceWork) -> pl.DataFrame:
     # returned.
     is_same = (pl.col("call") == pl.col("before")) & pl.col("returned").is_not_null()
     at_once = pl.when(is_same.fill_null(value=False)).then(device.from_ns - LATENCY_NS)
-    known = gaps.with_columns(returned, thread, place.fill_null(-1).alias("call_place"))
+    known = gaps.with_columns(
+        returned,
+        thread,
+        place.fill_null(-1).alias("call_place"),
+    )
     return known.with_columns(returned=at_once.otherwise("returned")).select(*_GAPS)
 
 
@@ -159,7 +169,8 @@ def _caused(gaps: pl.DataFrame, host: HostTime) -> pl.DataFrame:
     # If launching lasts until the call returns, it also covers the latency until the work starts.
     goes_on = (pl.col("cause") == LAUNCH) & (end_ns == host_end)
     on_host = on_host.with_columns(
-        end_ns=pl.when(goes_on).then("launch_end").otherwise("end_ns"), goes_on=goes_on
+        end_ns=pl.when(goes_on).then("launch_end").otherwise("end_ns"),
+        goes_on=goes_on,
     )
     extended = on_host.filter("goes_on")["row"]
     ends_later = pl.col("launch_end") > host_end
@@ -178,7 +189,10 @@ def _caused(gaps: pl.DataFrame, host: HostTime) -> pl.DataFrame:
 
 def _cause(cause: int) -> list[pl.Expr]:
     """Return the columns of a cause that comes from no activity."""
-    return [pl.lit(cause, pl.UInt8).alias("cause"), pl.lit(-1, pl.Int32).alias("place")]
+    return [
+        pl.lit(cause, pl.UInt8).alias("cause"),
+        pl.lit(-1, pl.Int32).alias("place"),
+    ]
 
 
 def _on_host(gaps: pl.DataFrame, host: HostTime) -> pl.DataFrame:
@@ -186,7 +200,8 @@ def _on_host(gaps: pl.DataFrame, host: HostTime) -> pl.DataFrame:
     goes_past = pl.col("host_end") > pl.col("start_ns")
     gaps = gaps.filter(goes_past).with_columns(end_ns="host_end")
     return _cut_by_tracks(gaps, host.tracks).with_columns(
-        pl.col("cause").fill_null(host.unrecorded), pl.col("place").fill_null(-1)
+        pl.col("cause").fill_null(host.unrecorded),
+        pl.col("place").fill_null(-1),
     )
 
 
@@ -220,7 +235,11 @@ def _cut_by_tracks(intervals: pl.DataFrame, tracks: Tracks) -> pl.DataFrame:
 
 def _numbered_segments(tracks: Tracks) -> pl.DataFrame:
     """Return the segments of the tracks, with the number of the track."""
-    bounds = pl.DataFrame(tracks.bounds, schema=["first", "after"], orient="row")
+    bounds = pl.DataFrame(
+        tracks.bounds,
+        schema=["first", "after"],
+        orient="row",
+    )
     track_number = pl.col("track").cast(pl.Int32)
     rows = bounds.with_row_index("track").select(track_number, row=pl.int_ranges("first", "after"))
     has_rows = pl.col("row").list.len() > 0
@@ -238,7 +257,10 @@ def _refilled(pieces: pl.DataFrame) -> pl.DataFrame:
     # For each piece, whether it follows a wait, and the place of that wait.
     run = (is_new | ~is_launch).cum_sum()
     first_is_wait = is_wait.first().over(run)
-    pieces = pieces.with_columns(waits=first_is_wait, waited=pl.col("place").first().over(run))
+    pieces = pieces.with_columns(
+        waits=first_is_wait,
+        waited=pl.col("place").first().over(run),
+    )
     is_refill = is_launch & pl.col("waits")
     sync_code = pl.lit(_SYNC, pl.UInt8)
     return pieces.with_columns(

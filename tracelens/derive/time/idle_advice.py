@@ -207,7 +207,11 @@ def _work_and_waits(program: JudgedProgram, places: list[tuple[str, int]]) -> It
         )
 
 
-def _advice_on(program: JudgedProgram, cause: str, places: list[tuple[str, int]]) -> str | None:
+def _advice_on(
+    program: JudgedProgram,
+    cause: str,
+    places: list[tuple[str, int]],
+) -> str | None:
     """Return advice on idle time of a cause if most of it lies in places of one kind, else None."""
     if cause == "input":
         return _by_loader(program, places)
@@ -250,9 +254,15 @@ def _advice_by_host_place(
     return advice
 
 
-def _by_kind(advice: Mapping[str, str], places: list[tuple[str, int]]) -> str | None:
+def _by_kind(
+    advice: Mapping[str, str],
+    places: list[tuple[str, int]],
+) -> str | None:
     """Return the first advice whose pattern matches most of the time of all places."""
-    return next((text for kind, text in advice.items() if _is_mostly(places, kind)), None)
+    return next(
+        (text for kind, text in advice.items() if _is_mostly(places, kind)),
+        None,
+    )
 
 
 def _has_host_optimizer(program: JudgedProgram) -> bool:

@@ -74,7 +74,12 @@ def times_of_devices(trace: Trace, devices: Mapping[Device, DeviceWork]) -> Devi
     busy, idle, places = (
         part.filter(others) for part in (as_recorded.busy, as_recorded.idle, as_recorded.places)
     )
-    both = joined([replace(as_recorded, busy=busy, idle=idle, places=places), _times(anew, causes)])
+    both = joined(
+        [
+            replace(as_recorded, busy=busy, idle=idle, places=places),
+            _times(anew, causes),
+        ]
+    )
     return replace(both, launching=as_recorded.launching, ends=as_recorded.ends)
 
 
@@ -113,7 +118,10 @@ def _launched(
     return times, by_device
 
 
-def _times(devices: Mapping[int, DeviceWork], causes: Mapping[int, pl.Series]) -> DeviceTimes:
+def _times(
+    devices: Mapping[int, DeviceWork],
+    causes: Mapping[int, pl.Series],
+) -> DeviceTimes:
     return (by_columns if LIBRARY is None else by_pass)(devices, causes)
 
 
@@ -131,7 +139,10 @@ def joined(parts: Sequence[DeviceTimes]) -> DeviceTimes:
 # Whole columns in Polars.
 
 
-def by_columns(devices: Mapping[int, DeviceWork], causes: Mapping[int, pl.Series]) -> DeviceTimes:
+def by_columns(
+    devices: Mapping[int, DeviceWork],
+    causes: Mapping[int, pl.Series],
+) -> DeviceTimes:
     """Sum in Polars. This defines the result of the C code.
 
     `causes` has, by device number, the cause of the launching before each kernel, copy and fill. A
@@ -191,7 +202,10 @@ def _busy(work: pl.DataFrame, windows: pl.DataFrame) -> pl.DataFrame:
 
     The last row is for all time.
     """
-    whole = work.select(start_ns=pl.col("start_ns").min(), end_ns=pl.col("end_ns").max())
+    whole = work.select(
+        start_ns=pl.col("start_ns").min(),
+        end_ns=pl.col("end_ns").max(),
+    )
     every = pl.concat([windows.select("start_ns", "end_ns"), whole])
     sums = {}
     for name, kinds in UNIONS.items():
@@ -204,7 +218,10 @@ def _busy(work: pl.DataFrame, windows: pl.DataFrame) -> pl.DataFrame:
 # In C.
 
 
-def by_pass(devices: Mapping[int, DeviceWork], causes: Mapping[int, pl.Series]) -> DeviceTimes:
+def by_pass(
+    devices: Mapping[int, DeviceWork],
+    causes: Mapping[int, pl.Series],
+) -> DeviceTimes:
     """Sum in one pass in C. The result is the same as that of `by_columns`."""
     numbers = [*devices]
     parts = []
@@ -212,7 +229,10 @@ def by_pass(devices: Mapping[int, DeviceWork], causes: Mapping[int, pl.Series]) 
         numbers_at_once = numbers[first : first + _AT_ONCE]
         some = {number: devices[number] for number in numbers_at_once}
         parts.append(
-            _decoded(some, [_pass(device, causes.get(number)) for number, device in some.items()])
+            _decoded(
+                some,
+                [_pass(device, causes.get(number)) for number, device in some.items()],
+            )
         )
     return joined(parts)
 
@@ -248,8 +268,14 @@ def _pass(device: DeviceWork, causes: pl.Series | None) -> _Passed:
         *_memory(host.calls, {"returned": _I64, "place": _I32}),
         memory(host.calls["thread"], _I32) if has_threads else None,
         *_memory(host.tracks.of_threads, dict.fromkeys(TRACKS_OF_THREAD, _I32)),
-        array("q", [first for first, _ in host.tracks.bounds]),
-        array("q", [after for _, after in host.tracks.bounds]),
+        array(
+            "q",
+            [first for first, _ in host.tracks.bounds],
+        ),
+        array(
+            "q",
+            [after for _, after in host.tracks.bounds],
+        ),
         *_memory(host.tracks.segments, _SEGMENTS),
         *_memory(windows, {"start_ns": _I64, "end_ns": _I64}),
         memory(windows["counted"].cast(pl.UInt8), _U8),
@@ -269,11 +295,17 @@ def _pass(device: DeviceWork, causes: pl.Series | None) -> _Passed:
 def _decoded(devices: Mapping[int, DeviceWork], passed: Sequence[_Passed]) -> DeviceTimes:
     """Return the library's sums as frames."""
     counts = [
-        (number, device.windows.height + 1, len(device.host.places) + 1)
+        (
+            number,
+            device.windows.height + 1,
+            len(device.host.places) + 1,
+        )
         for number, device in devices.items()
     ]
     sizes = pl.DataFrame(
-        counts, schema=dict.fromkeys(("device", "n_windows", "n_places"), _I64), orient="row"
+        counts,
+        schema=dict.fromkeys(("device", "n_windows", "n_places"), _I64),
+        orient="row",
     )
     n_windows = pl.col("n_windows")
     n_places = pl.col("n_places")
@@ -317,7 +349,10 @@ def _idle(sizes: pl.DataFrame, sums: pl.Series) -> pl.DataFrame:
     n_in_window = 2 * n_causes
     of_device = sizes[last_before(sizes["first_window"] * n_in_window, row)]
     row_in_device = pl.col("row") - n_in_window * pl.col("first_window")
-    return of_device.with_columns(row.alias("row"), idle_ns=sums.gather(row)).select(
+    return of_device.with_columns(
+        row.alias("row"),
+        idle_ns=sums.gather(row),
+    ).select(
         "device",
         "idle_ns",
         window=row_in_device // n_in_window,

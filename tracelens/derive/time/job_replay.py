@@ -108,7 +108,11 @@ class Replay(Struct, frozen=True):
         )
         return max(replayed_ns, self._hosts_ns(removals, of) if hosts_limit else 0.0)
 
-    def _hosts_ns(self, removals: Collection[Removal], of: Collection[int] | None) -> float:
+    def _hosts_ns(
+        self,
+        removals: Collection[Removal],
+        of: Collection[int] | None,
+    ) -> float:
         """Return how long the slowest host works in all steps; 0 without removals.
 
         In a step whose delay is removed, a rank's host takes no longer than the median of the hosts
@@ -122,14 +126,20 @@ class Replay(Struct, frozen=True):
         paces = self.paces.select("rank", "step", since_step="step", pace_ns=pace)
         paces = _with_removals(paces, removals)
         usual_ns = pl.col("pace_ns").filter(~pl.col("is_away")).quantile(0.5, "lower").over("step")
-        without_delay = pl.coalesce(usual_ns, pl.col("pace_ns") * pl.col("kept"))
+        without_delay = pl.coalesce(
+            usual_ns,
+            pl.col("pace_ns") * pl.col("kept"),
+        )
         pace_ns = (
             pl.when("is_away")
             .then(pl.min_horizontal("pace_ns", without_delay))
             .otherwise("pace_ns")
         )
         sums = paces.with_columns(pace_ns).group_by("rank").agg(pl.col("pace_ns").sum())
-        return max((ns for rank, ns in sums.iter_rows() if of is None or rank in of), default=0)
+        return max(
+            (ns for rank, ns in sums.iter_rows() if of is None or rank in of),
+            default=0,
+        )
 
     def _owns(self, removals: Collection[Removal]) -> list[float]:
         """Return each row's own time; removed ranks take the time of their peers at the same call.
@@ -266,5 +276,6 @@ def _edges(model: TimeModel, rows: pl.DataFrame) -> pl.DataFrame:
     shift = (start_ns - pl.col("own_start_ns")).first()
     shifts = rows.group_by("rank", maintain_order=True).agg(shift=shift)
     return edges.join(shifts, on="rank").select(
-        "rank", *(pl.col(name) + pl.col("shift") for name in both)
+        "rank",
+        *(pl.col(name) + pl.col("shift") for name in both),
     )

@@ -82,7 +82,8 @@ class JudgedProgram(Struct, frozen=True):
         kept = idle.join(bounds, on=key, how="left")
         ns = pl.col("idle_ns")
         least, most, total = kept.select(
-            *((pl.col(name).fill_null(1) * ns).sum() for name in ("least", "most")), ns=ns.sum()
+            *((pl.col(name).fill_null(1) * ns).sum() for name in ("least", "most")),
+            ns=ns.sum(),
         ).row(0)
         return (least / total, most / total) if total else None
 
@@ -91,7 +92,13 @@ def judge_program(model: TimeModel) -> JudgedProgram:
     """Collect what the rules of advice need."""
     ranks = rank_times(model)
     parts = {part: sum(rank.parts[part] for rank in ranks) for part in PARTS}
-    recorded = {part: max(sum(rank.recorded[part] for rank in ranks), 1) for part in PARTS}
+    recorded = {
+        part: max(
+            sum(rank.recorded[part] for rank in ranks),
+            1,
+        )
+        for part in PARTS
+    }
     kept = pl.col("cause").replace_strict({name: parts[name] / recorded[name] for name in CAUSES})
     is_program = pl.col("what").ne_missing(PROFILER)
     places = model.idle.filter(is_program)
@@ -122,7 +129,10 @@ def _hideable(model: TimeModel, parts: Mapping[str, int]) -> dict[str, int]:
     hideable = {}
     for part in ("communication", "copy"):
         hidden_ns = int((windows[f"{part}_ns"] - windows[f"exposed_{part}_ns"]).sum())
-        hideable[part] = min(parts[part], max(parts["compute"] - hidden_ns, 0))
+        hideable[part] = min(
+            parts[part],
+            max(parts["compute"] - hidden_ns, 0),
+        )
     return hideable
 
 
@@ -156,7 +166,11 @@ def _slowed_parts(trace: Trace) -> pl.DataFrame:
     # Only a process without a device has call paths of launching. They are judged as one path.
     what = pl.when(pl.col("cause") != "launch").then(pl.col("what").cast(pl.String))
     did = did.select(
-        *_THREAD, "start_ns", "duration_ns", pl.col("cause").cast(pl.String), what=what
+        *_THREAD,
+        "start_ns",
+        "duration_ns",
+        pl.col("cause").cast(pl.String),
+        what=what,
     )
     added = pl.concat([pl.DataFrame(schema=_ADDED), *_records(trace, did)])
     added = added.group_by(_PLACE).agg(pl.col("least_ns", "most_ns").sum())

@@ -99,7 +99,11 @@ def own_delays(model: TimeModel) -> pl.DataFrame:
 
 def _compared_steps(model: TimeModel) -> pl.DataFrame:
     """Return `rank_steps` with `host_paces`; one row per rank if some ranks mark no steps."""
-    steps = rank_steps(model).join(host_paces(model), on=["rank", "step"], how="left")
+    steps = rank_steps(model).join(
+        host_paces(model),
+        on=["rank", "step"],
+        how="left",
+    )
     all_mark_steps = not steps["step"].null_count()
     none_marks_steps = not steps["step"].count()
     if all_mark_steps or none_marks_steps:
@@ -270,7 +274,12 @@ def _host_causes(model: TimeModel, delays: pl.DataFrame) -> pl.DataFrame:
     key = ["rank", "step", "cause"]
     causes = spent.select("cause").unique()
     every_cause = delays.select("rank", "step").join(causes, how="cross")
-    hosts = every_cause.join(spent.select(*key, "spent_ns"), on=key, how="left", nulls_equal=True)
+    hosts = every_cause.join(
+        spent.select(*key, "spent_ns"),
+        on=key,
+        how="left",
+        nulls_equal=True,
+    )
     spent_ns = pl.col("spent_ns").fill_null(0)
     usual_ns = spent_ns.quantile(0.5, "lower").over("step", "cause")
     return hosts.with_columns(spent_ns, usual_ns=usual_ns)
@@ -282,5 +291,10 @@ def _beside_usual(late_steps: pl.DataFrame, hosts: pl.DataFrame, cause: str) -> 
     Both are 0 where it spent none.
     """
     of_cause = hosts.filter(pl.col("cause") == cause).drop("cause")
-    beside = late_steps.join(of_cause, on=["rank", "step"], how="left", nulls_equal=True)
+    beside = late_steps.join(
+        of_cause,
+        on=["rank", "step"],
+        how="left",
+        nulls_equal=True,
+    )
     return beside.with_columns(pl.col("spent_ns", "usual_ns").fill_null(0))

@@ -19,7 +19,9 @@ _IDS = {"process_id": pl.Int64, "thread_id": pl.Int64}
 
 
 def causes_of_launching(
-    trace: Trace, devices: Mapping[Device, DeviceWork], launching: pl.Series
+    trace: Trace,
+    devices: Mapping[Device, DeviceWork],
+    launching: pl.Series,
 ) -> pl.Series:
     """Return, for each piece of device work, why the host was launching before it, as a code.
 
@@ -44,12 +46,19 @@ def causes_of_launching(
     compared = first_gaps.join(longest_repeat, on=["device", "name"], how="left")
     much_longer = ns >= _MUCH_LONGER * pl.col("repeat_ns").fill_null(0)
     loads = compared.filter((ns >= LOADING_NS) & much_longer)
-    causes = pl.repeat(LAUNCH, len(launching), dtype=pl.UInt8, eager=True)
+    causes = pl.repeat(
+        LAUNCH,
+        len(launching),
+        dtype=pl.UInt8,
+        eager=True,
+    )
     return causes.scatter(busy, HOST).scatter(loads["gap"], _LOADING)
 
 
 def _in_busy_ops(
-    trace: Trace, devices: Mapping[Device, DeviceWork], long_gaps: pl.DataFrame
+    trace: Trace,
+    devices: Mapping[Device, DeviceWork],
+    long_gaps: pl.DataFrame,
 ) -> pl.Series:
     """Return the gaps in which the launching thread was mostly in an op that works for long."""
     busy = busy_ops(trace, long_gaps["rank"].unique())
@@ -60,8 +69,15 @@ def _in_busy_ops(
     for (rank, _), device in devices.items():
         work = in_time_order(device)
         end = pl.col("end_ns").cum_max().shift(1, fill_value=device.from_ns)
-        gaps = work.select(pl.col("gap") + first, start_ns=end, until="start_ns")
-        gaps = gaps.join(long_gaps.filter(pl.col("rank") == rank), on="gap")
+        gaps = work.select(
+            pl.col("gap") + first,
+            start_ns=end,
+            until="start_ns",
+        )
+        gaps = gaps.join(
+            long_gaps.filter(pl.col("rank") == rank),
+            on="gap",
+        )
         thread = device.host.calls["thread"].gather(gaps["call"])
         ids = pl.DataFrame(device.host.threads, schema=_IDS, orient="row")
         parts.append(pl.concat([gaps, ids[thread]], how="horizontal"))
@@ -84,7 +100,13 @@ def _launching_gaps(devices: Mapping[Device, DeviceWork], launching: pl.Series) 
     work = pl.DataFrame(sizes, schema=schema, orient="row")
     work_numbers = pl.int_ranges("n_work")
     work = work.with_columns(work=work_numbers).explode("work")
-    gaps = work.select("rank", "device", "n_calls", gap=pl.int_range(pl.len()), ns=launching)
+    gaps = work.select(
+        "rank",
+        "device",
+        "n_calls",
+        gap=pl.int_range(pl.len()),
+        ns=launching,
+    )
     calls_of_work = pl.concat([device.calls for device in devices.values()])
     gaps = gaps.with_columns(call=calls_of_work)
     n_known = pl.col("n_calls") - 1
@@ -93,7 +115,9 @@ def _launching_gaps(devices: Mapping[Device, DeviceWork], launching: pl.Series) 
 
 
 def _kernel_launches(
-    trace: Trace, devices: Mapping[Device, DeviceWork], suspects: pl.DataFrame
+    trace: Trace,
+    devices: Mapping[Device, DeviceWork],
+    suspects: pl.DataFrame,
 ) -> pl.DataFrame:
     """List all launches of kernels that a suspected call launches: rank, name, call; by start."""
     kernels = trace.select("kernels", "rank", "name", "start_ns", "api_call_id")
@@ -103,10 +127,20 @@ def _kernel_launches(
     # A graph's first launch is long for another reason; its kernels were loaded before.
     is_graph = pl.col("kind") == "graph_launch"
     graphs = trace.select("api_calls", "rank", "api_call_id", where=is_graph)
-    kernels = kernels.join(graphs, on=["rank", "api_call_id"], how="anti", maintain_order="left")
+    kernels = kernels.join(
+        graphs,
+        on=["rank", "api_call_id"],
+        how="anti",
+        maintain_order="left",
+    )
     hosts = {rank: device.host for (rank, _), device in devices.items()}
     call = call_rows(hosts, kernels.select("rank", "api_call_id"))
     name_code = pl.col("name").to_physical()
     launches = kernels.select("rank", name_code, call=call)
     suspected_names = launches.join(suspects, on=["rank", "call"], how="semi")
-    return launches.join(suspected_names, on=["rank", "name"], how="semi", maintain_order="left")
+    return launches.join(
+        suspected_names,
+        on=["rank", "name"],
+        how="semi",
+        maintain_order="left",
+    )

@@ -43,14 +43,18 @@ def waiting_kernels(trace: Trace, moves: pl.DataFrame) -> pl.DataFrame:
     columns = ("kernel_id", "span_id", "name", "step", "start_ns", "duration_ns")
     kernels = trace.select("kernels", *_DEVICE, *columns)
     kernels = kernels.rename({"start_ns": "begun_ns"}).with_columns(
-        ended_ns=pl.col("begun_ns") + pl.col("duration_ns"), start_ns="begun_ns"
+        ended_ns=pl.col("begun_ns") + pl.col("duration_ns"),
+        start_ns="begun_ns",
     )
     arriving = moves.filter(pl.col("direction") != "d2h").with_columns(moved_ns=_END)
     joined = (
         arriving.drop("duration_ns")
         .sort("start_ns")
         .join_asof(
-            kernels.sort("start_ns"), on="start_ns", by=list(_DEVICE), check_sortedness=False
+            kernels.sort("start_ns"),
+            on="start_ns",
+            by=list(_DEVICE),
+            check_sortedness=False,
         )
         .filter(pl.col("start_ns") < pl.col("ended_ns"))
     )
@@ -60,7 +64,10 @@ def waiting_kernels(trace: Trace, moves: pl.DataFrame) -> pl.DataFrame:
             pl.col("span_id", "name", "step").first(),
             n_moves=pl.len(),
             size_bytes=pl.col("size_bytes").sum(),
-            stalled_ns=pl.min_horizontal(pl.col("moved_ns").max(), pl.col("ended_ns").first())
+            stalled_ns=pl.min_horizontal(
+                pl.col("moved_ns").max(),
+                pl.col("ended_ns").first(),
+            )
             - pl.col("start_ns").min(),
         )
         .with_columns(pl.col("name").cast(pl.String))

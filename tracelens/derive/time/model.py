@@ -80,7 +80,10 @@ def _model_for_times(trace: Trace) -> TimeModel:
 
 
 def _model_of(
-    trace: Trace, breakdown: Breakdown | None = None, *, names_launches: bool = True
+    trace: Trace,
+    breakdown: Breakdown | None = None,
+    *,
+    names_launches: bool = True,
 ) -> TimeModel:
     """Compute the model from `breakdown`, which is computed if it is None.
 
@@ -122,5 +125,8 @@ def _model_of(
         collectives=collectives,
         waits=pairs,
         device=TIME_BREAKDOWN.conform(device),
-        idle=breakdown.idle.sort(_PLACES, descending=[False, False, True, False, False]),
+        idle=breakdown.idle.sort(
+            _PLACES,
+            descending=[False, False, True, False, False],
+        ),
     )

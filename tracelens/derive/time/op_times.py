@@ -46,12 +46,21 @@ def by_columns(trace: Trace) -> list[pl.DataFrame]:
         "api_calls", "rank", "process_id", "thread_id", "span_id", "start_ns", "duration_ns"
     )
     by_rank = [
-        by_name(tree, of_rank(work, tree), of_rank(calls, tree)) for tree in span_trees(spans)
+        by_name(
+            tree,
+            of_rank(work, tree),
+            of_rank(calls, tree),
+        )
+        for tree in span_trees(spans)
     ]
     return [names for names in by_rank if names.height]
 
 
-def by_name(tree: pl.DataFrame, work: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
+def by_name(
+    tree: pl.DataFrame,
+    work: pl.DataFrame,
+    calls: pl.DataFrame,
+) -> pl.DataFrame:
     """Sum the time of each op of one rank: one row per name, names as categorical codes."""
     is_python_kind = pl.col("kind").is_in(["python", "module"])
     tree = tree.with_columns(is_op=pl.col("kind") == "op", is_python=is_python_kind)
@@ -70,7 +79,10 @@ def by_name(tree: pl.DataFrame, work: pl.DataFrame, calls: pl.DataFrame) -> pl.D
 
 
 def _span_times(
-    tree: pl.DataFrame, op_of_span: pl.Series, work: pl.DataFrame, calls: pl.DataFrame
+    tree: pl.DataFrame,
+    op_of_span: pl.Series,
+    work: pl.DataFrame,
+    calls: pl.DataFrame,
 ) -> pl.DataFrame:
     """Return each span's name, its duration_ns, its cpu_self_ns, and its cuda_total_ns.
 
@@ -90,7 +102,11 @@ def _span_times(
     )
 
 
-def _python_times(tree: pl.DataFrame, op_of_span: pl.Series, self_ns: pl.Series) -> pl.DataFrame:
+def _python_times(
+    tree: pl.DataFrame,
+    op_of_span: pl.Series,
+    self_ns: pl.Series,
+) -> pl.DataFrame:
     """Sum Python calls' own time by the op directly around them: name, python_ns."""
     is_in_op = tree["is_python"] & op_of_span.is_not_null()
     owners = _owners(tree, is_in_op)
@@ -98,10 +114,17 @@ def _python_times(tree: pl.DataFrame, op_of_span: pl.Series, self_ns: pl.Series)
     return times.group_by("name").sum()
 
 
-def _launched_times(tree: pl.DataFrame, op_of_span: pl.Series, work: pl.DataFrame) -> pl.DataFrame:
+def _launched_times(
+    tree: pl.DataFrame,
+    op_of_span: pl.Series,
+    work: pl.DataFrame,
+) -> pl.DataFrame:
     """Sum device work by the innermost op around its launch: name, cuda_self_ns."""
     ops = op_of_span.gather(work["span_id"])
-    times = work.select(cuda_self_ns="duration_ns", name=tree["name"].gather(ops))
+    times = work.select(
+        cuda_self_ns="duration_ns",
+        name=tree["name"].gather(ops),
+    )
     return times.group_by("name").sum()
 
 
@@ -152,8 +175,14 @@ class _Ops:
             words = kinds.dictionary.to_pylist()
         except UnicodeDecodeError:  # the strings of a damaged file
             return False
-        codes = array("I", [self.words.setdefault(name, len(self.words)) for name in texts])
-        flags = array("I", [_FLAGS.get(word, 0) for word in words])
+        codes = array(
+            "I",
+            [self.words.setdefault(name, len(self.words)) for name in texts],
+        )
+        flags = array(
+            "I",
+            [_FLAGS.get(word, 0) for word in words],
+        )
         places = values(names.indices), values(kinds.indices)
         return bool(
             self.library.ops_place(
@@ -230,7 +259,12 @@ def in_batches(trace: Trace) -> list[pl.DataFrame] | None:
         return None
     ranks = {rank: _Ops(n) for rank, n in trace.heights("spans").items()}
     with ThreadPoolExecutor(1) as pool:
-        timed = [pool.submit(all, _each(trace, ranks, _Ops.charge_calls, "api_calls", *_CALLS))]
+        timed = [
+            pool.submit(
+                all,
+                _each(trace, ranks, _Ops.charge_calls, "api_calls", *_CALLS),
+            )
+        ]
         times = _each(
             trace, ranks, _Ops.time, "spans", "self_ns"
         )  # threads of the pool sum each rank as soon as its spans have chains
@@ -254,10 +288,20 @@ def _names(rank: int, ops: _Ops) -> pl.DataFrame:
     """Return the result for one rank."""
     with ThreadPoolExecutor(2) as pool:
         of_each = pool.map(
-            lambda ns: (ns.sum(), ns.mean(), ns.median(), ns.min(), ns.max()), ops.measures()
+            lambda ns: (
+                ns.sum(),
+                ns.mean(),
+                ns.median(),
+                ns.min(),
+                ns.max(),
+            ),
+            ops.measures(),
         )
         measures = pl.DataFrame(list(of_each), _MEASURES, orient="row")
-    words = pl.DataFrame({"name": [*ops.words]}, {"name": pl.String})
+    words = pl.DataFrame(
+        {"name": [*ops.words]},
+        {"name": pl.String},
+    )
     names = words.hstack(ops.sums)
     # All other names belong to spans that are not ops. Python functions may have 60,000 names.
     names = names.filter(pl.col("n_calls") > 0)

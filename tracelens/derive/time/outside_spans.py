@@ -55,7 +55,11 @@ def name_by_neighbours(spans: pl.DataFrame, axis: ThreadAxis, moments: pl.Series
     return sides.select(what=_text_between(pl.col("before"), pl.col("after"))).to_series()
 
 
-def _outermost_ended(spans: pl.DataFrame, row: pl.Series, moments: pl.Series) -> pl.Series:
+def _outermost_ended(
+    spans: pl.DataFrame,
+    row: pl.Series,
+    moments: pl.Series,
+) -> pl.Series:
     """Return, for each row, its outermost ancestor that has ended by the moment, else the row."""
     while row.count():
         parent = spans["parent_id"].gather(row).cast(pl.Int64)
@@ -98,7 +102,12 @@ def _bare_calls(calls: pl.DataFrame, spans: pl.DataFrame) -> pl.DataFrame:
     return calls.filter(each_once(around, _is_step).fill_null(value=True))
 
 
-def _named(name: pl.Expr, is_outside: pl.Expr, edge: str, outside: str) -> pl.Expr:
+def _named(
+    name: pl.Expr,
+    is_outside: pl.Expr,
+    edge: str,
+    outside: str,
+) -> pl.Expr:
     """Return the short name of the event on one side.
 
     A step's mark is replaced by the step's `edge`, or by `outside` if the step is over as well.

@@ -42,7 +42,11 @@ def _on_program(bare: pl.DataFrame, trace: Trace) -> Iterator[str]:
     times = {phase: _median(sums.filter(phase=phase)) for phase in (START_UP, TEAR_DOWN)}
     left_out = [
         f"{word} ({duration(ns)})"
-        for word, ns in zip(("start-up", "tear-down"), times.values(), strict=True)
+        for word, ns in zip(
+            ("start-up", "tear-down"),
+            times.values(),
+            strict=True,
+        )
         if ns >= _SHORTEST_NS
     ]
     ranks = _ranks(bare, trace)

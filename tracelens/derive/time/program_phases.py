@@ -94,7 +94,12 @@ def program_steps(trace: Trace) -> pl.DataFrame:
     is_whole = pl.col("is_whole")
     is_chosen = is_whole | ~is_whole.any().over("rank")
     chosen = in_program.filter(is_chosen).select("rank", "step")
-    return steps_of(trace).join(chosen, on=["rank", "step"], how="semi", maintain_order="left")
+    return steps_of(trace).join(
+        chosen,
+        on=["rank", "step"],
+        how="semi",
+        maintain_order="left",
+    )
 
 
 def in_program(trace: Trace) -> pl.Expr:
@@ -178,7 +183,10 @@ class _Rank(Struct, frozen=True, dict=True):
         """Return the gaps between the work of all devices, from the beginning to the end."""
         start_ns = pl.col("start_ns")
         times = pl.concat(
-            part.select(start_ns.cast(pl.Int64), end_ns=END.cast(pl.Int64))
+            part.select(
+                start_ns.cast(pl.Int64),
+                end_ns=END.cast(pl.Int64),
+            )
             for part in self.work.values()
         )
         what = pl.col("what").cast(pl.String)
@@ -192,7 +200,12 @@ class _Rank(Struct, frozen=True, dict=True):
         )
         overlaps = times.filter(start_ns < end, pl.col("end_ns") > begin)
         within = union(overlaps)
-        return Gaps.between(within, (begin, end), self.work.get("kernels"), host)
+        return Gaps.between(
+            within,
+            (begin, end),
+            self.work.get("kernels"),
+            host,
+        )
 
 
 def _of_all_ranks(trace: Trace) -> pl.DataFrame:
@@ -264,7 +277,14 @@ def _of_recorded(known: _Rank, awaited: int | None) -> Iterable[_Row]:
     first = min(starts) if earlier is None else earlier
     gaps = known.gaps(known.begin if earlier is None else earlier, stop)
     start = start_up_end(gaps, first, awaited)
-    edges = (known.begin, earlier or known.begin, start, stop, known.later or known.end, known.end)
+    edges = (
+        known.begin,
+        earlier or known.begin,
+        start,
+        stop,
+        known.later or known.end,
+        known.end,
+    )
     parts = zip(PHASES, edges, edges[1:], strict=False)
     return [
         (None, name, low, high, True) for name, low, high in parts if low < high or name == PROGRAM
@@ -291,7 +311,10 @@ def _of_steps(known: _Rank) -> Iterable[_Row]:
     first = int(steps["start_ns"][0])
     last = int(steps["end_ns"].max())  # type: ignore[arg-type]
     if earlier is not None and known.begin < min(earlier, first):
-        rows.insert(0, (None, EARLIER, known.begin, min(earlier, first), True))
+        rows.insert(
+            0,
+            (None, EARLIER, known.begin, min(earlier, first), True),
+        )
     if known.later is not None:
         rows.append((None, LATER, max(known.later, last), known.end, True))
     return rows

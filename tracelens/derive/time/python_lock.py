@@ -36,7 +36,9 @@ def python_of_another_thread(model: TimeModel, rank: int, cause: str, place: str
     if cause != "launch":
         is_there &= pl.col("what") == place
     at_place = model.host.filter(pl.col("rank") == rank, is_there).select(
-        pl.col("process_id", "thread_id").cast(pl.Int64), "start_ns", end_ns=END
+        pl.col("process_id", "thread_id").cast(pl.Int64),
+        "start_ns",
+        end_ns=END,
     )
     if at_place.is_empty():
         return None
@@ -47,13 +49,15 @@ def python_of_another_thread(model: TimeModel, rank: int, cause: str, place: str
     spans = model.trace.select("spans", *columns, rank=rank)
     is_other_thread = (pl.col("process_id") == process) & (pl.col("thread_id") != thread)
     others = spans.filter(is_other_thread).with_columns(
-        pl.col("start_ns").cast(pl.Int64), end_ns=END.cast(pl.Int64)
+        pl.col("start_ns").cast(pl.Int64),
+        end_ns=END.cast(pl.Int64),
     )
     (is_waiting,) = matching(others["name"], _RELEASES)
     holds_lock = (others["kind"] == "python") & ~is_waiting
     frames = others.filter(holds_lock)
     locked = _without(
-        union(frames.select(_EDGES)), union(others.filter(~holds_lock).select(_EDGES))
+        union(frames.select(_EDGES)),
+        union(others.filter(~holds_lock).select(_EDGES)),
     )
     host_time = union(at_place.filter(pl.col("thread_id") == thread).select(_EDGES))
     running = _both(host_time, locked)
@@ -80,10 +84,16 @@ def _innermost(frames: pl.DataFrame, running: pl.DataFrame, ran_ns: int) -> str 
     Of the functions whose calls were open for most of the time, it has the shortest usual call.
     """
     length = pl.col("duration_ns")
-    by_name = frames.group_by("name").agg(total=length.sum(), usual=length.median())
+    by_name = frames.group_by("name").agg(
+        total=length.sum(),
+        usual=length.median(),
+    )
     longest = by_name.sort("total", descending=True).head(_FRAMES)
     for name in longest.sort("usual", "name")["name"]:
-        open_ns = covered_by(running, union(frames.filter(name=name).select(_EDGES))).sum()
+        open_ns = covered_by(
+            running,
+            union(frames.filter(name=name).select(_EDGES)),
+        ).sum()
         if open_ns >= _MOST * ran_ns:
             return str(name)
     return None

@@ -80,7 +80,8 @@ def open_at_end(ranges: pl.DataFrame) -> pl.DataFrame:
     is_step = pl.col("name").cast(pl.String).str.contains(FAMILIES["profiler"])
     steps = annotations.filter(is_step).sort("start_ns")
     last_steps = steps.group_by(THREAD).agg(
-        step_start=pl.col("start_ns").last(), step_end=END.last()
+        step_start=pl.col("start_ns").last(),
+        step_end=END.last(),
     )
     start = pl.col("start_ns")
     is_open = (start > pl.col("step_start")) & (start < pl.col("step_end"))
@@ -115,7 +116,10 @@ def by_start(first: pl.DataFrame, *others: pl.DataFrame) -> pl.DataFrame:
     in_order = first if start.is_sorted() else first.sort("start_ns", maintain_order=True)
     if not others:
         return in_order
-    return in_order.merge_sorted(pl.concat(others).sort("start_ns"), key="start_ns")
+    return in_order.merge_sorted(
+        pl.concat(others).sort("start_ns"),
+        key="start_ns",
+    )
 
 
 def one_after_another(*frames: pl.DataFrame) -> Iterator[tuple[pl.DataFrame, ...]]:
@@ -159,14 +163,30 @@ def _extents_of_ranks(frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
     """Return one row per rank: its first start, its last end, and its number of rows."""
     start = pl.col("start_ns")
     times = [
-        frame.select("rank", start, end_ns=END if "duration_ns" in frame.columns else start)
+        frame.select(
+            "rank",
+            start,
+            end_ns=END if "duration_ns" in frame.columns else start,
+        )
         for frame in frames
     ]
     by_rank = pl.concat(times).lazy().group_by("rank")
-    return by_rank.agg(start.min(), pl.col("end_ns").max(), n=pl.len()).sort("rank").collect()
+    return (
+        by_rank.agg(
+            start.min(),
+            pl.col("end_ns").max(),
+            n=pl.len(),
+        )
+        .sort("rank")
+        .collect()
+    )
 
 
-def place_work(ranges: pl.DataFrame, calls: pl.DataFrame, work: pl.DataFrame) -> Ranges:
+def place_work(
+    ranges: pl.DataFrame,
+    calls: pl.DataFrame,
+    work: pl.DataFrame,
+) -> Ranges:
     """Build the trees of ranges, and place the work of calls in them.
 
     The times of ranks do not overlap. Calls are sorted by start.
@@ -179,7 +199,11 @@ def place_work(ranges: pl.DataFrame, calls: pl.DataFrame, work: pl.DataFrame) ->
     thread_numbers = pl.int_range(pl.len(), dtype=pl.Int64)
     threads = threads.with_columns(thread_number=thread_numbers)
     tree = ranges.join(
-        threads, on=[*THREAD, "domain"], how="left", nulls_equal=True, maintain_order="left"
+        threads,
+        on=[*THREAD, "domain"],
+        how="left",
+        nulls_equal=True,
+        maintain_order="left",
     )
     # A thread's work counts once in each of its domains. Before the first moment nothing is open.
     asked = (
@@ -209,7 +233,11 @@ def place_work(ranges: pl.DataFrame, calls: pl.DataFrame, work: pl.DataFrame) ->
     return Ranges(tree, launched.with_columns(within=within), own_ns, edges)
 
 
-def _launched(calls: pl.DataFrame, work: pl.DataFrame, edges: pl.Series) -> pl.DataFrame:
+def _launched(
+    calls: pl.DataFrame,
+    work: pl.DataFrame,
+    edges: pl.Series,
+) -> pl.DataFrame:
     """Sum work by its call's thread and segment: n_launches, device_ns, kernel_ns, first, last.
 
     A segment is the index of its first moment in `edges`, or -1 for time before all of them. The
@@ -240,7 +268,12 @@ def _launched(calls: pl.DataFrame, work: pl.DataFrame, edges: pl.Series) -> pl.D
         work.select("start_ns", "duration_ns", "is_kernel", end=END)
         .with_columns(key.alias("key"), *is_first_piece)
         .group_by("key", "is_kernel")
-        .agg(n_launches.cast(pl.Int64).alias("n_launches"), ns.sum(), start_ns.min(), end.max())
+        .agg(
+            n_launches.cast(pl.Int64).alias("n_launches"),
+            ns.sum(),
+            start_ns.min(),
+            end.max(),
+        )
     )
     sums = by_kind.group_by("key").agg(
         pl.col("n_launches").sum(),
@@ -250,7 +283,8 @@ def _launched(calls: pl.DataFrame, work: pl.DataFrame, edges: pl.Series) -> pl.D
         last=end.max(),
     )
     sums = sums.sort("key").with_columns(
-        segment=pl.col("key") // n_threads, thread_number=pl.col("key") % n_threads
+        segment=pl.col("key") // n_threads,
+        thread_number=pl.col("key") % n_threads,
     )
     ids_of_threads = distinct_threads[sums["thread_number"]]
     return sums.hstack(ids_of_threads.cast(dict.fromkeys(THREAD[1:], pl.Int64))).drop(
@@ -300,25 +334,40 @@ def _runs(ranges: Ranges, key: Sequence[str]) -> tuple[pl.DataFrame, pl.Series, 
 
 
 def _run_sums(
-    launched: pl.DataFrame, begin: pl.Series, end: pl.Series, columns: Sequence[str]
+    launched: pl.DataFrame,
+    begin: pl.Series,
+    end: pl.Series,
+    columns: Sequence[str],
 ) -> pl.DataFrame:
     """Return the sums of columns over each run of rows, from `begin` up to but without `end`."""
     sums = []
     for column in columns:
         until = pl.concat(
-            [pl.Series(column, [0], pl.Int64), launched[column].cum_sum().cast(pl.Int64)]
+            [
+                pl.Series(column, [0], pl.Int64),
+                launched[column].cum_sum().cast(pl.Int64),
+            ]
         )
         sums.append(until.gather(end) - until.gather(begin))
     return pl.DataFrame(sums)
 
 
-def _run_extent(launched: pl.DataFrame, begin: pl.Series, end: pl.Series) -> pl.Series:
+def _run_extent(
+    launched: pl.DataFrame,
+    begin: pl.Series,
+    end: pl.Series,
+) -> pl.Series:
     """Return the time from the least `first` to the greatest `last` in each run of rows.
 
     It is 0 for an empty run. This is a sparse table: least and greatest are computed for blocks of
     1, 2, 4, 8 … rows, and two such blocks cover any run.
     """
-    no_extent = pl.repeat(0, len(begin), dtype=pl.Int64, eager=True)
+    no_extent = pl.repeat(
+        0,
+        len(begin),
+        dtype=pl.Int64,
+        eager=True,
+    )
     extent = no_extent.alias("projected_ns")
     first = launched["first"]
     last = launched["last"]

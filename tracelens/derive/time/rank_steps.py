@@ -26,7 +26,12 @@ def rank_steps(model: TimeModel) -> pl.DataFrame:
     )
     last_of_rank = busiest.group_by("rank", maintain_order=True).last()
     device = last_of_rank.select("rank", "device_id")
-    of_device = steps.join(device, on=["rank", "device_id"], how="semi", nulls_equal=True)
+    of_device = steps.join(
+        device,
+        on=["rank", "device_id"],
+        how="semi",
+        nulls_equal=True,
+    )
     parts = [f"{part}_ns" for part in PARTS]
     parts_of_steps = of_device.select("rank", "step", *parts, step_ns="window_ns")
     return parts_of_steps.sort("rank", "step")
@@ -39,7 +44,10 @@ def rank_averages(model: TimeModel) -> pl.DataFrame:
     if it begins in the program.
     """
     steps = rank_steps(model)
-    means = steps.group_by("rank").agg(pl.exclude("step").mean(), n=pl.len())
+    means = steps.group_by("rank").agg(
+        pl.exclude("step").mean(),
+        n=pl.len(),
+    )
     windows = model.phases.filter(pl.col("phase") == PROGRAM)
     delays = waits_in(model.trace, windows).rename(
         {"awaited_rank": "rank", "exposed_ns": "delays_ns"}
@@ -55,7 +63,12 @@ def ranks_to_draw(model: TimeModel) -> list[int]:
 
     The list is empty if no rank waits for another.
     """
-    pairs = model.waits.sort("exposed_ns", "rank", "awaited_rank", descending=[True, False, False])
+    pairs = model.waits.sort(
+        "exposed_ns",
+        "rank",
+        "awaited_rank",
+        descending=[True, False, False],
+    )
     total_ns = pl.col("exposed_ns").sum()
     first_awaited = pl.col("awaited_rank").first()
     losses = pairs.group_by("rank").agg(total_ns, first_awaited)
@@ -98,7 +111,10 @@ def heat_map(
     longest = pl.col("step_ns", "waiting_ns", "compute_ns", "idle_ns").max()
     cells = (
         steps.with_columns(idle_ns=pl.sum_horizontal(causes))
-        .group_by(row=_number_of("rank", rows), column=_number_of("step", columns))
+        .group_by(
+            row=_number_of("rank", rows),
+            column=_number_of("step", columns),
+        )
         .agg(longest, pl.col(causes).sum())
     )
     longest_cause = pl.concat_list(causes).list.arg_max()
@@ -112,7 +128,11 @@ def heat_map(
     )
 
 
-def _groups(values: pl.Series, most: int, alone: Sequence[int] = ()) -> list[list[int]]:
+def _groups(
+    values: pl.Series,
+    most: int,
+    alone: Sequence[int] = (),
+) -> list[list[int]]:
     """Split the distinct values, in order, into groups of equal size: at most about `most`.
 
     Values in `alone` are groups of their own.

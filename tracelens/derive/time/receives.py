@@ -45,21 +45,36 @@ def _of_devices(trace: Trace) -> pl.DataFrame:
         return pl.DataFrame(schema={"name": pl.String, "ns": pl.Int64})
     works = kernels.filter(~communicates)
     exposed_ns = pl.col("duration_ns") - covered_ns(talks, works, _DEVICE)
-    names = trace.collectives.select("rank", "kernel_id", pl.col("name").cast(pl.String))
+    names = trace.collectives.select(
+        "rank",
+        "kernel_id",
+        pl.col("name").cast(pl.String),
+    )
     least = match_collectives(trace).calls.select("rank", "kernel_id", "least_ns").drop_nulls()
     described = talks.with_columns(ns=exposed_ns.cast(pl.Int64))
     for more in (names, least):
         described = described.join(more, on=["rank", "kernel_id"], how="left")
-    return described.select(pl.col("name").fill_null(""), ns=pl.min_horizontal("ns", "least_ns"))
+    return described.select(
+        pl.col("name").fill_null(""),
+        ns=pl.min_horizontal("ns", "least_ns"),
+    )
 
 
 def _of_hosts(trace: Trace) -> pl.DataFrame:
     """Return name and ns of each span in which a rank without kernels communicates."""
     spans = [
-        of_rank.select(pl.lit(rank, pl.Int32).alias("rank"), "step", "name", "duration_ns")
+        of_rank.select(
+            pl.lit(rank, pl.Int32).alias("rank"),
+            "step",
+            "name",
+            "duration_ns",
+        )
         for rank, of_rank in communicating_spans(trace).items()
     ]
     if not spans:
         return pl.DataFrame(schema={"name": pl.String, "ns": pl.Int64})
     judged = pl.concat(spans).filter(in_program(trace))
-    return judged.select(pl.col("name").cast(pl.String), ns=pl.col("duration_ns").cast(pl.Int64))
+    return judged.select(
+        pl.col("name").cast(pl.String),
+        ns=pl.col("duration_ns").cast(pl.Int64),
+    )

@@ -16,7 +16,10 @@ def first_moment(trace: Trace) -> int:
 
 def _first_moment(trace: Trace) -> int:
     moments = [trace.select(name, "start_ns")["start_ns"].min() for name in _EVENTS]
-    return min((int(moment) for moment in moments if isinstance(moment, int)), default=0)
+    return min(
+        (int(moment) for moment in moments if isinstance(moment, int)),
+        default=0,
+    )
 
 
 def since_start(trace: Trace, frame: pl.DataFrame) -> pl.DataFrame:

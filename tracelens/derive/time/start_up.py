@@ -90,11 +90,16 @@ class Gaps(Struct, frozen=True):
         length = end_ns - start_ns
         busy_so_far = length.cum_sum()
         gaps = edges.select(
-            start_ns="end_ns", end_ns=start_ns.shift(-1), busy_ns=busy_so_far
+            start_ns="end_ns",
+            end_ns=start_ns.shift(-1),
+            busy_ns=busy_so_far,
         ).filter((length >= LONG_NS) | (start_ns == begin) & (length > 0))
         firsts = _before_first_use(gaps, kernels)
         narrow, wide = (
-            covered_by(union(pl.concat([host.calls, pieces, host.profiler])), gaps)
+            covered_by(
+                union(pl.concat([host.calls, pieces, host.profiler])),
+                gaps,
+            )
             for pieces in (host.loads, host.launches)
         )
         profiler_ns = covered_by(host.profiler, gaps)
@@ -152,7 +157,11 @@ def trials_ns(kernels: pl.DataFrame, step: int, later: pl.Series) -> int:
     """
     of_later = kernels.filter(pl.col("step").is_in(later.implode()))
     of_step = kernels.filter(pl.col("step") == step)
-    usual = of_step.join(of_later.select("name").unique(), on="name", how="semi")
+    usual = of_step.join(
+        of_later.select("name").unique(),
+        on="name",
+        how="semi",
+    )
     n_usual = of_later.group_by("step").len()["len"].median()
     if not isinstance(n_usual, float) or usual.height < _ALL * n_usual:
         return 0

@@ -35,7 +35,13 @@ def are_of_several_kinds(lengths: Sequence[int]) -> bool:
     """
     if abs(median(lengths) - mean(lengths)) > _MUCH * mean(lengths):
         return True
-    return find_period(long_steps(lengths), [*range(len(lengths))]) is not None
+    return (
+        find_period(
+            long_steps(lengths),
+            [*range(len(lengths))],
+        )
+        is not None
+    )
 
 
 def describe_steps(late: Collection[int] | None, steps: Iterable[int]) -> str:

@@ -32,7 +32,11 @@ def step_sentences(model: TimeModel) -> list[str]:
         several = len(model.trace.manifest.ranks) > 1
         ranks = {rank.rank: rank for rank in rank_times(model)}
         return [
-            _sentence(f"Rank {row['rank']}: a" if several else "A", row, ranks.get(row["rank"]))
+            _sentence(
+                f"Rank {row['rank']}: a" if several else "A",
+                row,
+                ranks.get(row["rank"]),
+            )
             for row in times.iter_rows(named=True)
         ]
     median_ns = pl.col("median_ns")
@@ -52,7 +56,12 @@ def _spread(low_ns: int, high_ns: int) -> str:
     return ", all alike" if is_even else f"; {span_text(low_ns, high_ns)}"
 
 
-def _beside_mark(median: float, mark: float | None, *, is_process: bool = False) -> str:
+def _beside_mark(
+    median: float,
+    mark: float | None,
+    *,
+    is_process: bool = False,
+) -> str:
     """Say how long the steps' marks are, if the steps themselves have another length."""
     if mark is None or not differs(median, mark):
         return ""
@@ -60,7 +69,11 @@ def _beside_mark(median: float, mark: float | None, *, is_process: bool = False)
     return f", until {until}; the range that marks it on the host is {duration(mark)} long"
 
 
-def _sentence(subject: str, row: dict[str, Any], rank: RankTime | None) -> str:
+def _sentence(
+    subject: str,
+    row: dict[str, Any],
+    rank: RankTime | None,
+) -> str:
     """Say how long a rank's steps take, and to which time percentages refer.
 
     `row` is a row of `step_times`.

@@ -98,7 +98,12 @@ def _of_rank(trace: Trace, rank: int, pattern: str | None = None) -> dict[str, p
         trace.select(name, "rank", *columns).filter(pl.col("rank") == rank)
         for name, columns in (("spans", _SPANS), ("api_calls", _CALLS))
     )
-    spans = spans.sort("start_ns", "duration_ns", descending=[False, True], maintain_order=True)
+    spans = spans.sort(
+        "start_ns",
+        "duration_ns",
+        descending=[False, True],
+        maintain_order=True,
+    )
     calls = calls.sort("start_ns")
     placed = spans.with_columns(parent_id=_found(spans, "span_id", spans, "parent_id"))
     refuse_circles(placed["parent_id"], rank)
@@ -114,7 +119,9 @@ def _of_rank(trace: Trace, rank: int, pattern: str | None = None) -> dict[str, p
     waits = trace.select("synchronizations", "rank", *_WAITS)
     times.take_waits(waits.filter(pl.col("rank") == rank))
     activities = list_activities(
-        placed, calls.with_columns(_found(spans, "span_id", calls, "span_id")), marks
+        placed,
+        calls.with_columns(_found(spans, "span_id", calls, "span_id")),
+        marks,
     )
     if activities.height:
         activities = activities.with_columns(
@@ -151,12 +158,20 @@ def mark_steps_by(trace: Trace, pattern: str) -> Trace:
         )
     tables = {name: trace.frame(name) for name in TABLES}
     for name in ("steps", "activities"):
-        tables[name] = pl.concat([TABLES[name].empty(), *map(TABLES[name].conform, derived[name])])
+        tables[name] = pl.concat(
+            [
+                TABLES[name].empty(),
+                *map(TABLES[name].conform, derived[name]),
+            ]
+        )
     for name, id_column in _MARKED.items():
         columns = tables[name].select("rank", id_column, "step")
         step = pl.col("step").cast(pl.Int64)
         marked = [frame.select("rank", id_column, step) for frame in derived[name]]
-        tables[name] = _with_steps(tables[name], pl.concat([columns.clear(), *marked]))
+        tables[name] = _with_steps(
+            tables[name],
+            pl.concat([columns.clear(), *marked]),
+        )
     steps_of_calls = tables["api_calls"].select("rank", "api_call_id", "step")
     for name in DEVICE_WORK:
         tables[name] = _with_steps(tables[name], steps_of_calls)
@@ -164,7 +179,15 @@ def mark_steps_by(trace: Trace, pattern: str) -> Trace:
         name: why for name, why in trace.manifest.empty_tables.items() if not tables[name].height
     }
     lazy = {name: TABLES[name].conform(frame).lazy() for name, frame in tables.items()}
-    return Trace(replace(trace.manifest, n_rows={}, n_names={}, empty_tables=still_empty), lazy)
+    return Trace(
+        replace(
+            trace.manifest,
+            n_rows={},
+            n_names={},
+            empty_tables=still_empty,
+        ),
+        lazy,
+    )
 
 
 def _with_steps(table: pl.DataFrame, steps: pl.DataFrame) -> pl.DataFrame:
@@ -173,7 +196,12 @@ def _with_steps(table: pl.DataFrame, steps: pl.DataFrame) -> pl.DataFrame:
     return table.drop("step").join(steps, on=key, how="left", maintain_order="left")
 
 
-def _found(frame: pl.DataFrame, ids: str, other: pl.DataFrame, wanted: str) -> pl.Series:
+def _found(
+    frame: pl.DataFrame,
+    ids: str,
+    other: pl.DataFrame,
+    wanted: str,
+) -> pl.Series:
     """Return the rows of `frame` that the ids in another frame's column refer to."""
     ids_of_other = other.select("rank", wanted)
     return rows_of(frame["rank"], frame[ids], ids_of_other).alias(wanted)

@@ -65,7 +65,9 @@ class ThreadAxis(Struct, frozen=True):
 
 
 def axes_in_batches(
-    spans: pl.DataFrame, calls: pl.DataFrame, marks: pl.DataFrame
+    spans: pl.DataFrame,
+    calls: pl.DataFrame,
+    marks: pl.DataFrame,
 ) -> Iterator[ThreadAxis]:
     """Yield axes with the threads that launch work or mark steps, in batches."""
     threads = _with_extent(_launching(spans, calls, marks), spans, calls)
@@ -85,13 +87,27 @@ def axes_in_batches(
     for batch in batches:
         axis_spans = _of_threads(spans, batch, of_spans)
         axis_calls = _of_threads(calls, batch, of_calls)
-        axis = ThreadAxis(batch, axis_spans, axis_calls, overhead.clear(), calls.height > 0)
+        axis = ThreadAxis(
+            batch,
+            axis_spans,
+            axis_calls,
+            overhead.clear(),
+            calls.height > 0,
+        )
         yield ThreadAxis(
-            batch, axis_spans, axis_calls, _stopped_by(overhead, axis), calls.height > 0
+            batch,
+            axis_spans,
+            axis_calls,
+            _stopped_by(overhead, axis),
+            calls.height > 0,
         )
 
 
-def _launching(spans: pl.DataFrame, calls: pl.DataFrame, marks: pl.DataFrame) -> pl.DataFrame:
+def _launching(
+    spans: pl.DataFrame,
+    calls: pl.DataFrame,
+    marks: pl.DataFrame,
+) -> pl.DataFrame:
     """List the threads that launch work or mark steps, by process, with `is_main`.
 
     Those that mark steps or launch most come first.
@@ -109,12 +125,22 @@ def _launching(spans: pl.DataFrame, calls: pl.DataFrame, marks: pl.DataFrame) ->
     both = pl.concat([launching, marking])
     ranked = both.group_by(_KEY).agg(pl.max("n"))
     by_use = ranked.drop_nulls().sort(
-        "process_id", "n", "thread_id", descending=[False, True, False]
+        "process_id",
+        "n",
+        "thread_id",
+        descending=[False, True, False],
     )
-    return by_use.select(*_KEY, is_main=pl.col("process_id").is_first_distinct())
+    return by_use.select(
+        *_KEY,
+        is_main=pl.col("process_id").is_first_distinct(),
+    )
 
 
-def _with_extent(threads: pl.DataFrame, spans: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
+def _with_extent(
+    threads: pl.DataFrame,
+    spans: pl.DataFrame,
+    calls: pl.DataFrame,
+) -> pl.DataFrame:
     """Add to the threads their first and last moment (low_ns, high_ns), n_rows and pause_ns."""
     start = pl.col("start_ns").cast(pl.Int64)
     extents = [
@@ -190,7 +216,9 @@ def _rows_by_thread(frame: pl.DataFrame, threads: pl.DataFrame) -> pl.DataFrame:
 
 
 def _of_threads(
-    frame: pl.DataFrame, threads: pl.DataFrame, by_thread: pl.DataFrame | None
+    frame: pl.DataFrame,
+    threads: pl.DataFrame,
+    by_thread: pl.DataFrame | None,
 ) -> pl.DataFrame:
     """Return the rows of some threads on their axis, by start.
 
@@ -267,7 +295,9 @@ def launches_behind_allocation(calls: pl.DataFrame) -> pl.DataFrame:
     launches = long_calls.filter(pl.col("kind") == "kernel_launch")
     allocations = long_calls.filter(pl.col("kind") == "memory")
     pairs = launches.select("row", *place_and_time).join(
-        allocations.select(*place_and_time, "api"), on="process_id", suffix="_other"
+        allocations.select(*place_and_time, "api"),
+        on="process_id",
+        suffix="_other",
     )
     tolerance_ns = _END_APART * (pl.col("end_ns") - pl.col("start_ns"))
     is_other_thread = pl.col("thread_id") != pl.col("thread_id_other")

@@ -84,7 +84,10 @@ class TimeModel(Struct, frozen=True):
         )
         if "device_id" not in keys:
             windows = windows.join(
-                _used_devices(windows), on=["rank", "device_id"], how="semi", nulls_equal=True
+                _used_devices(windows),
+                on=["rank", "device_id"],
+                how="semi",
+                nulls_equal=True,
             )
         n_different = pl.col("device_id").n_unique()
         sums = windows.group_by(keys).agg(
@@ -101,7 +104,10 @@ class TimeModel(Struct, frozen=True):
         Work that begins before or after it, such as work of start-up, is not judged.
         """
         windows = self.phases.filter(phase=PROGRAM).group_by("rank")
-        return windows.agg(begin=pl.col("start_ns").min(), end=pl.col("end_ns").max())
+        return windows.agg(
+            begin=pl.col("start_ns").min(),
+            end=pl.col("end_ns").max(),
+        )
 
     def kept_shares(self) -> dict[int, float]:
         """Return, by rank, the share of launching and other host work that is the program's own.
@@ -249,7 +255,10 @@ class RankTime(Struct, frozen=True):
         """
         bound = self.bound
         shares = self.shares
-        rest = max((part for part in PARTS if part != bound), key=shares.__getitem__)
+        rest = max(
+            (part for part in PARTS if part != bound),
+            key=shares.__getitem__,
+        )
         return rest if shares[rest] >= WORTH_IT else None
 
     @property

@@ -60,7 +60,13 @@ def median_and_longest(model: TimeModel, rank: int) -> list[DrawnStep]:
         chosen = {middle: "median"} if middle == last else {middle: "median", last: "longest"}
         rows = [(place, steps.row(number, named=True)) for number, place in chosen.items()]
         drawn = [
-            DrawnStep(rank, row["step"], place, row["start_ns"], row["duration_ns"])
+            DrawnStep(
+                rank,
+                row["step"],
+                place,
+                row["start_ns"],
+                row["duration_ns"],
+            )
             for place, row in rows
         ]
     else:
@@ -81,16 +87,28 @@ def steps_to_draw(model: TimeModel, rank: int, path: pl.DataFrame) -> list[Drawn
     on_path = {*path.filter(pl.col("rank") == rank)["step"].drop_nulls()}
     rank_steps = model.program_steps.filter(pl.col("rank") == rank).sort("start_ns")
     others = [
-        DrawnStep(rank, row["step"], "", row["start_ns"], row["duration_ns"])
+        DrawnStep(
+            rank,
+            row["step"],
+            "",
+            row["start_ns"],
+            row["duration_ns"],
+        )
         for row in rank_steps.iter_rows(named=True)
         if row["step"] not in {drawn_step.step for drawn_step in chosen} and row["duration_ns"] > 0
     ]
     others.sort(key=lambda drawn_step: drawn_step.step not in on_path)
-    return [*chosen, *others[: max(_MOST_STEPS - len(chosen), 0)]]
+    return [
+        *chosen,
+        *others[: max(_MOST_STEPS - len(chosen), 0)],
+    ]
 
 
 def same_moment(
-    clocks: pl.DataFrame, rank: int, moment_ns: int, others: list[int]
+    clocks: pl.DataFrame,
+    rank: int,
+    moment_ns: int,
+    others: list[int],
 ) -> dict[int, int]:
     """Convert a moment on a rank's clock to the clocks of other ranks.
 
@@ -125,7 +143,12 @@ def _recorded(trace: Trace, rank: int) -> tuple[int, int]:
     for name in ("kernels", "memcpys", "spans", "api_calls"):
         times = trace.select(name, "rank", "start_ns", "duration_ns").filter(pl.col("rank") == rank)
         if times.height:
-            bounds.append(times.select(pl.col("start_ns").min(), end=end.max()).row(0))
+            bounds.append(
+                times.select(
+                    pl.col("start_ns").min(),
+                    end=end.max(),
+                ).row(0)
+            )
     if not bounds:
         return 0, 0
     start = min(first for first, _ in bounds)
@@ -133,14 +156,21 @@ def _recorded(trace: Trace, rank: int) -> tuple[int, int]:
 
 
 def draw_timelines(
-    model: TimeModel, together: list[int], alone: Mapping[int, Sequence[DrawnStep]]
+    model: TimeModel,
+    together: list[int],
+    alone: Mapping[int, Sequence[DrawnStep]],
 ) -> Iterator[Timeline]:
     """Draw the ranks in `together` below each other, then the steps of each rank in `alone`.
 
     More than two steps of a rank are drawn only if their bars are few.
     """
     for drawn_step in median_and_longest(model, together[0]) if len(together) > 1 else []:
-        moment = same_moment(model.collectives.clocks, together[0], drawn_step.start_ns, together)
+        moment = same_moment(
+            model.collectives.clocks,
+            together[0],
+            drawn_step.start_ns,
+            together,
+        )
         timeline = draw_timeline(model, drawn_step, moment)
         if timeline is not None:
             yield timeline

@@ -24,7 +24,10 @@ def to_csv(report: Report) -> str:
     cleaned = []
     for name in section.frame.select(pl.selectors.string()).columns:
         words = section.frame[name].unique().drop_nulls()
-        shown = pl.Series([_cell(word) for word in words], dtype=pl.String)
+        shown = pl.Series(
+            [_cell(word) for word in words],
+            dtype=pl.String,
+        )
         cleaned.append(
             section.frame[name].replace_strict(words, shown, default=None)
             if len(words)
@@ -44,4 +47,9 @@ def _cell(text: str) -> str:
     return f"'{seen}" if re.match(_FORMULA, seen) else seen
 
 
-FORMAT = Format("csv", (".csv",), lambda report, _: to_csv(report), holds_one_table=True)
+FORMAT = Format(
+    "csv",
+    (".csv",),
+    lambda report, _: to_csv(report),
+    holds_one_table=True,
+)

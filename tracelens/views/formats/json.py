@@ -49,11 +49,21 @@ def to_json(report: Report, rows: int | None = None) -> str:
         else:
             sections[name] = _rounded(section_document(section, rows, useful(section)))
     document["sections"] = sections
-    return json.dumps(document, allow_nan=False, default=str, separators=(",", ":")) + "\n"
+    return (
+        json.dumps(
+            document,
+            allow_nan=False,
+            default=str,
+            separators=(",", ":"),
+        )
+        + "\n"
+    )
 
 
 def section_document(
-    section: Section, rows: int | None, columns: Sequence[str] | None = None
+    section: Section,
+    rows: int | None,
+    columns: Sequence[str] | None = None,
 ) -> dict[str, Any]:
     """Return a section's first rows, how many it has, its notes, and why it has no answer.
 

@@ -72,4 +72,8 @@ def escape(text: str) -> str:
     return plain.replace("@", "&#64;").replace("://", "&#58;//")
 
 
-FORMAT = Format("markdown", (".md",), lambda report, screen: to_markdown(report, screen.rows))
+FORMAT = Format(
+    "markdown",
+    (".md",),
+    lambda report, screen: to_markdown(report, screen.rows),
+)

@@ -42,13 +42,22 @@ def to_text(report: Report, screen: Screen) -> str:
     for section, rows in digest(report, screen.rows):
         parts += [Text(), _section(section, replace(screen, rows=rows))]
     for head, lines in endings(report):
-        parts += [Text(), Text(head, style="bold cyan"), *(_bullet(line) for line in lines)]
+        parts += [
+            Text(),
+            Text(head, style="bold cyan"),
+            *(_bullet(line) for line in lines),
+        ]
     return _render(Group(*parts), screen)
 
 
 def frame_to_text(frame: pl.DataFrame, screen: Screen) -> str:
     """Write one frame as a table, for commands that show something other than a report."""
-    columns = show(Table("", "", ()), frame, frame.columns, screen.rows)
+    columns = show(
+        Table("", "", ()),
+        frame,
+        frame.columns,
+        screen.rows,
+    )
     return _render(_draw_table(columns, frame.height, screen), screen)
 
 
@@ -87,8 +96,16 @@ def _draw_table(columns: Sequence[Shown], height: int, screen: Screen) -> Render
     for (column, width), heading in zip(fitted, headings, strict=True):
         justify: Literal["left", "right"] = "right" if column.is_number else "left"
         lines = [""] * (n_lines - len(heading)) + heading
-        grid.add_column(Text("\n".join(lines)), justify=justify, width=width, overflow="fold")
-    for row in zip(*(column.cells for column, _ in fitted), strict=True):
+        grid.add_column(
+            Text("\n".join(lines)),
+            justify=justify,
+            width=width,
+            overflow="fold",
+        )
+    for row in zip(
+        *(column.cells for column, _ in fitted),
+        strict=True,
+    ):
         cells = zip(row, fitted, strict=True)
         grid.add_row(
             *(
@@ -103,7 +120,14 @@ def _draw_table(columns: Sequence[Shown], height: int, screen: Screen) -> Render
         rest.append(
             f"not shown for lack of width: {', '.join(column.label for column in left_out)}"
         )
-    return Group(grid, Text("; ".join(rest), style="dim")) if rest else grid
+    return (
+        Group(
+            grid,
+            Text("; ".join(rest), style="dim"),
+        )
+        if rest
+        else grid
+    )
 
 
 def _head(report: Report) -> RenderableType:
@@ -114,13 +138,21 @@ def _head(report: Report) -> RenderableType:
         about.append(f"{len(manifest.ranks)} ranks")
     if not manifest.complete:
         about.append("incomplete: see tracelens check")
-    return Group(line, Text("; ".join(about), style="dim")) if about else line
+    return (
+        Group(
+            line,
+            Text("; ".join(about), style="dim"),
+        )
+        if about
+        else line
+    )
 
 
 def _section(section: Section, screen: Screen) -> RenderableType:
     analysis = section.analysis
     title = Text.assemble(
-        (printable(analysis.question), "bold cyan"), (f"  {analysis.name}", "dim")
+        (printable(analysis.question), "bold cyan"),
+        (f"  {analysis.name}", "dim"),
     )
     parts: list[RenderableType] = [title]
     if section.absent is not None:
@@ -129,7 +161,10 @@ def _section(section: Section, screen: Screen) -> RenderableType:
         names, words = useful(section), section.words
         columns = show(analysis.result, section.frame, names, screen.rows, words)
         parts.append(_draw_table(columns, section.frame.height, screen))
-    return Group(*parts, *(_bullet(note) for note in section.notes))
+    return Group(
+        *parts,
+        *(_bullet(note) for note in section.notes),
+    )
 
 
 def _bullet(note: str) -> RenderableType:
@@ -145,27 +180,47 @@ def _fit(columns: Sequence[Shown], width: int) -> tuple[list[tuple[Shown, int]],
     Columns of text share the remaining width.
     """
     wanted = [_wanted_width(column) for column in columns]
-    least = _least_widths(columns, wanted, min(_NARROWEST_FIRST, max(width // 2, _NARROWEST)))
+    least = _least_widths(
+        columns,
+        wanted,
+        min(_NARROWEST_FIRST, max(width // 2, _NARROWEST)),
+    )
     n = len(columns)
     while n > 1 and sum(least[:n]) + _GAP * n > width:
         n -= 1
-    number = next((i for i, column in enumerate(columns) if column.is_number), 0)
+    number = next(
+        (i for i, column in enumerate(columns) if column.is_number),
+        0,
+    )
     if number >= max(n, 2):
         others = [column for column in columns[1:] if column is not columns[number]]
-        return _fit([columns[0], columns[number], *others], width)
+        return _fit(
+            [columns[0], columns[number], *others],
+            width,
+        )
     spare = width - sum(least[:n]) - _GAP * n
     widths = least[:n]
-    nearest_first = sorted(range(n), key=lambda i: wanted[i] - least[i])
+    nearest_first = sorted(
+        range(n),
+        key=lambda i: wanted[i] - least[i],
+    )
     for i in nearest_first:
         n_too_narrow = sum(wanted[j] > widths[j] for j in range(n))
         share = spare // n_too_narrow if n_too_narrow else 0
-        added = max(min(wanted[i] - widths[i], share), 0)
+        added = max(
+            min(wanted[i] - widths[i], share),
+            0,
+        )
         widths[i] += added
         spare -= added
     return list(zip(columns[:n], widths, strict=True)), list(columns[n:])
 
 
-def _least_widths(columns: Sequence[Shown], wanted: Sequence[int], first: int) -> list[int]:
+def _least_widths(
+    columns: Sequence[Shown],
+    wanted: Sequence[int],
+    first: int,
+) -> list[int]:
     """Return how narrow each column may be: numbers are not cut, the first text only to `first`."""
     is_first_text = True
     widths = []
@@ -188,7 +243,10 @@ def _wanted_width(column: Shown) -> int:
     heading = max(cell_len(word) for word in [*column.label.split(), column.symbol])
     while len(_heading(column, heading)) > _MOST_HEADING_LINES:
         heading += 1
-    return max(heading, longest if column.name in PROSE else min(longest, _WIDEST))
+    return max(
+        heading,
+        longest if column.name in PROSE else min(longest, _WIDEST),
+    )
 
 
 FORMAT = Format("text", (".txt",), to_text, rows=12)

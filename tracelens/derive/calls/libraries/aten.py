@@ -30,10 +30,20 @@ AS_IS = (
     "cat",
 )
 """Operators that torch computes in the layout of their input."""
-_SAME_SHAPE = ("and", *(("==", ("SHAPE", "in0", d), ("SHAPE", "in1", d)) for d in range(4)))
+_SAME_SHAPE = (
+    "and",
+    *(("==", ("SHAPE", "in0", d), ("SHAPE", "in1", d)) for d in range(4)),
+)
 _REPEATED = (
     "or",
-    *(("and", ("==", ("STRIDE", "in1", d), 0), ("!=", ("SHAPE", "in1", d), 1)) for d in range(4)),
+    *(
+        (
+            "and",
+            ("==", ("STRIDE", "in1", d), 0),
+            ("!=", ("SHAPE", "in1", d), 1),
+        )
+        for d in range(4)
+    ),
 )
 _SUMMAND = ("or", ("not", _SAME_SHAPE), _REPEATED, alike("in1", "out"))
 """The constraint that a summand has the layout of the result, unless it is broadcast.
@@ -44,7 +54,10 @@ _OVERWRITES = (
     "and",
     ("not", ("LIVE", "in0")),
     ("not", ("FIXED", "in0")),
-    ("not", ("and", ("ALIAS", "in0", "view"), ("LIVE", "view"))),
+    (
+        "not",
+        ("and", ("ALIAS", "in0", "view"), ("LIVE", "view")),
+    ),
 )
 _OVER_ROWS = ("layer_norm", "rms_norm")
 """Normalisations of each row.
@@ -55,9 +68,21 @@ _AS_THEY_RAN = ("and", dense("in0", NCHW), dense("out", NCHW))
 _COPIED = {"cast": "_to_copy", "copy": "clone"}
 
 FUNCTIONS = (
-    Function("relu_", "aten", (RELU,), ("and", alike("in0", "out"), _OVERWRITES), "relu_", RELU),
     Function(
-        "add_", "aten", (ADD,), ("and", alike("in0", "out"), _SUMMAND, _OVERWRITES), "add_", ADD
+        "relu_",
+        "aten",
+        (RELU,),
+        ("and", alike("in0", "out"), _OVERWRITES),
+        "relu_",
+        RELU,
+    ),
+    Function(
+        "add_",
+        "aten",
+        (ADD,),
+        ("and", alike("in0", "out"), _SUMMAND, _OVERWRITES),
+        "add_",
+        ADD,
     ),
     *(
         Function(
@@ -71,11 +96,30 @@ FUNCTIONS = (
     ),
     *(Function(op, "aten", (op,), _AS_THEY_RAN, op) for op in (*_OVER_ROWS, *sorted(VIEWS))),
     *(
-        Function(name, "aten", (op,), _AS_THEY_RAN, "to", cost_key=op)
+        Function(
+            name,
+            "aten",
+            (op,),
+            _AS_THEY_RAN,
+            "to",
+            cost_key=op,
+        )
         for name, op in _COPIED.items()
     ),
-    Function("to_nhwc", "aten", (), dense("out", NHWC), "contiguous"),
-    Function("to_nchw", "aten", (), dense("out", NCHW), "contiguous"),
+    Function(
+        "to_nhwc",
+        "aten",
+        (),
+        dense("out", NHWC),
+        "contiguous",
+    ),
+    Function(
+        "to_nchw",
+        "aten",
+        (),
+        dense("out", NCHW),
+        "contiguous",
+    ),
 )
 """Functions of this library.
 

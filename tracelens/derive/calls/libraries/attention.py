@@ -24,7 +24,11 @@ def is_attention(nodes: Sequence[Any]) -> bool:
     """
     first, last = nodes[0], nodes[-1]
     scores = first.shape
-    for node, before in zip(nodes[1:-1], nodes[:-2], strict=True):
+    for node, before in zip(
+        nodes[1:-1],
+        nodes[:-2],
+        strict=True,
+    ):
         _, shapes, arguments = json.loads(node.call)
         if node.shape != scores or node.inputs[0] != before.name:
             return False

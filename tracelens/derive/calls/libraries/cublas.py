@@ -60,16 +60,35 @@ def _is_approximate(nodes: Sequence[Any]) -> bool:
 
 
 FUNCTIONS = (
-    *with_norm("conv_as_gemm", "cublas", (), ("or", _ROWS, _ONE_IMAGE), "addmm"),
     *with_norm(
-        "conv_as_gemm_relu", "cublas", (RELU,), ("and", _ROWS, ALIGNED), "_addmm_activation"
+        "conv_as_gemm",
+        "cublas",
+        (),
+        ("or", _ROWS, _ONE_IMAGE),
+        "addmm",
+    ),
+    *with_norm(
+        "conv_as_gemm_relu",
+        "cublas",
+        (RELU,),
+        ("and", _ROWS, ALIGNED),
+        "_addmm_activation",
     ),
     Function("linear", "cublas", (LINEAR,), SAME_KIND, "linear"),
     Function(
-        "linear_add", "cublas", (LINEAR, ADD), SAME_KIND, "addmm", fits=_adds_instead_of_a_bias
+        "linear_add",
+        "cublas",
+        (LINEAR, ADD),
+        SAME_KIND,
+        "addmm",
+        fits=_adds_instead_of_a_bias,
     ),
     Function(
-        "linear_relu", "cublas", (LINEAR, RELU), ("and", SAME_KIND, ALIGNED), "_addmm_activation"
+        "linear_relu",
+        "cublas",
+        (LINEAR, RELU),
+        ("and", SAME_KIND, ALIGNED),
+        "_addmm_activation",
     ),
     Function(
         "linear_gelu",

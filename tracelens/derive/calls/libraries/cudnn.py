@@ -15,7 +15,14 @@ _CONV = ("and", alike("in0", "weight", "out"), SAME_KIND)
 
 FUNCTIONS = (
     Function("conv", "cudnn", (CONV,), _CONV, "conv2d"),
-    Function("conv_bn", "cudnn", (CONV, NORM), _CONV, "conv2d", cost_key="conv_bias"),
+    Function(
+        "conv_bn",
+        "cudnn",
+        (CONV, NORM),
+        _CONV,
+        "conv2d",
+        cost_key="conv_bias",
+    ),
     *with_norm("conv_relu", "cudnn", (RELU,), _CONV, "cudnn_convolution_relu"),
     *with_norm(
         "conv_add_relu",
