@@ -95,16 +95,19 @@ def _fit_inside(
     until: float,
 ) -> ClockFit:
     """Return the line in a corridor closest to `near`; `widest` is the drift with most room."""
-    least, most = (_last(corridor.room, widest, end) for end in (-STEEPEST, STEEPEST))
-    drifts = [least, most, *(drift for drift in corners if least < drift < most)]
+    least = _last(corridor.room, widest, -STEEPEST)
+    most = _last(corridor.room, widest, STEEPEST)
+    inside = [drift for drift in corners if least < drift < most]
+    drifts = [least, most, *inside]
     wished = _through(near) if near else (corridor.middle(0.0), 0.0)
     safe = (corridor.middle(widest), widest)
-    offset, drift = _towards(wished, safe, corridor.lows, corridor.highs)
+    offset, drift = _towards(wished, safe, corridor)
     errors = []
     for time in (0.0, until):
+        moved = drift * time
         highest = max(corridor.ceiling(other) + other * time for other in drifts)
         lowest = min(corridor.floor(other) + other * time for other in drifts)
-        errors += [highest - offset - drift * time, offset + drift * time - lowest]
+        errors += [highest - offset - moved, offset + moved - lowest]
     low = min(map(corridor.floor, drifts))
     high = max(map(corridor.ceiling, drifts))
     return ClockFit(offset, drift, low, high, max(errors), 0.0)
@@ -138,14 +141,24 @@ def _turn(
     third: tuple[float, float],
 ) -> float:
     """Return a number above 0 if the path through three points turns left."""
-    across = (second[0] - first[0]) * (third[1] - first[1])
-    return across - (second[1] - first[1]) * (third[0] - first[0])
+    first_x, first_y = first
+    second_x, second_y = second
+    third_x, third_y = third
+    rise = (second_x - first_x) * (third_y - first_y)
+    fall = (second_y - first_y) * (third_x - first_x)
+    return rise - fall
 
 
 def _slopes(hull: Points) -> list[float]:
     """Return the drifts at which another corner of the hull begins to bound the line."""
-    slopes = [(after[1] - y) / (after[0] - t) for (t, y), after in pairwise(hull) if after[0] > t]
-    return [slope for slope in slopes if abs(slope) < STEEPEST]
+    slopes = []
+    for (time, offset), (later, later_offset) in pairwise(hull):
+        if later <= time:
+            continue
+        slope = (later_offset - offset) / (later - time)
+        if abs(slope) < STEEPEST:
+            slopes.append(slope)
+    return slopes
 
 
 def _last(
@@ -173,24 +186,51 @@ def _through(points: Points) -> tuple[float, float]:
         return level, 0.0
     drift, offset = linear_regression(times, offsets)
     scatter = median(abs(y - offset - drift * t) for t, y in points)
-    has_drift = abs(drift) * (max(times) - min(times)) > _SEEN * scatter
-    return (offset, drift) if has_drift else (level, 0.0)
+    moved = abs(drift) * (max(times) - min(times))
+    if moved > _SEEN * scatter:
+        return offset, drift
+    return level, 0.0
 
 
 def _towards(
     wished: tuple[float, float],
     safe: tuple[float, float],
-    lows: Points,
-    highs: Points,
+    corridor: _Corridor,
 ) -> tuple[float, float]:
     """Return the wanted line, moved towards a safe line as far as the bounds require."""
+    share = min(
+        _allowed_share(wished, safe, corridor.lows, 1),
+        _allowed_share(wished, safe, corridor.highs, -1),
+    )
+    offset, drift = wished
+    safe_offset, safe_drift = safe
+    if drift:
+        share = min(share, STEEPEST / abs(drift))
+    return (
+        safe_offset + share * (offset - safe_offset),
+        safe_drift + share * (drift - safe_drift),
+    )
+
+
+def _allowed_share(
+    wished: tuple[float, float],
+    safe: tuple[float, float],
+    points: Points,
+    side: int,
+) -> float:
+    """Return how much of the way from the safe line to the wanted one keeps these bounds.
+
+    The line has to stay above the points for side 1, and below them for side -1.
+    """
+    offset, drift = wished
+    safe_offset, safe_drift = safe
     share = 1.0
-    for side, points in ((1, lows), (-1, highs)):
-        for t, y in points:
-            room, safe_room = (side * (offset + drift * t - y) for offset, drift in (wished, safe))
-            if room < 0:
-                allowed = max(safe_room, 0.0) / (safe_room - room) if safe_room > room else 0.0
-                share = min(share, allowed)
-    share = min(share, STEEPEST / abs(wished[1])) if wished[1] else share
-    offset, drift = (start + share * (end - start) for start, end in zip(safe, wished, strict=True))
-    return offset, drift
+    for time, bound in points:
+        room = side * (offset + drift * time - bound)
+        if room >= 0:
+            continue
+        safe_room = side * (safe_offset + safe_drift * time - bound)
+        if safe_room <= 0:
+            return 0.0
+        share = min(share, safe_room / (safe_room - room))
+    return share

@@ -63,15 +63,13 @@ _Points: TypeAlias = list[tuple[float, float]]
 
 def clocks_of(trace: Trace, calls: pl.DataFrame) -> pl.DataFrame:
     """Estimate the clocks of a trace's ranks from its matched collectives; columns are CLOCKS."""
-    nodes: dict[int, int | None] = dict.fromkeys(trace.manifest.ranks)
-    if (
-        trace.manifest.time_base == "unix_epoch"
-    ):  # otherwise times count from each capture's own begin, even on one host
-        nodes |= {
-            rank: node
-            for rank, node in trace.ranks.select("rank", "node").iter_rows()
-            if rank in nodes
-        }
+    ranks = trace.manifest.ranks
+    nodes: dict[int, int | None] = dict.fromkeys(ranks)
+    # Otherwise times count from each capture's own begin, even on one host.
+    if trace.manifest.time_base == "unix_epoch":
+        for rank, node in trace.ranks.select("rank", "node").iter_rows():
+            if rank in nodes:
+                nodes[rank] = node
     return estimate_clocks(calls, nodes)
 
 
@@ -83,20 +81,25 @@ def estimate_clocks(calls: pl.DataFrame, nodes: Mapping[int, int | None]) -> pl.
     elements per rank as JSON, or None.
     """
     bounds = _bounds(calls)
-    clock, basis = _shared(bounds, nodes)
-    of_job = bounds.filter(
-        pl.col("rank").is_in([rank for rank, number in clock.items() if number == 0])
-    )
-    origin_ns = int(of_job.select(pl.col("end_ns").min().fill_null(0)).item())
+    clock_of, basis = _shared(bounds, nodes)
+    on_job_clock = [rank for rank, clock in clock_of.items() if clock == 0]
+    of_job = bounds.filter(pl.col("rank").is_in(on_job_clock))
+    first_end_ns = pl.col("end_ns").min().fill_null(0)
+    origin_ns = int(of_job.select(first_end_ns).item())
     lines: dict[int, dict[str, float]] = {0: _IDENTITY}
-    if len({*clock.values()}) > 1:
-        lines |= _estimated(bounds, clock, origin_ns)
-    rows = [
-        {"rank": rank, "node": node, "clock": clock[rank], "origin_ns": origin_ns}
-        | {"basis": basis if clock[rank] in lines else "unknown"}
-        | lines.get(clock[rank], {})
-        for rank, node in sorted(nodes.items())
-    ]
+    if len({*clock_of.values()}) > 1:
+        lines |= _estimated(bounds, clock_of, origin_ns)
+    rows = []
+    for rank, node in sorted(nodes.items()):
+        clock = clock_of[rank]
+        row = {
+            "rank": rank,
+            "node": node,
+            "clock": clock,
+            "origin_ns": origin_ns,
+            "basis": basis if clock in lines else "unknown",
+        }
+        rows.append(row | lines.get(clock, {}))
     return pl.DataFrame(rows, schema=CLOCKS)
 
 
@@ -109,20 +112,20 @@ def on_job_clock(
 
     Times on an unknown clock stay as they are.
     """
-    if (
-        not (clocks["offset_ns"].fill_null(0) != 0).any()
-        and not (clocks["drift_ppm"].fill_null(0) != 0).any()
-    ):
+    fitted = pl.col("offset_ns", "drift_ppm").fill_null(0)
+    lines = clocks.select("rank", "origin_ns", fitted)
+    has_offset = (lines["offset_ns"] != 0).any()
+    has_drift = (lines["drift_ppm"] != 0).any()
+    if not has_offset and not has_drift:
         return frame
-    lines = pl.col("offset_ns", "drift_ppm").fill_null(0)
-    offsets = clocks.select("rank", "origin_ns", lines)
-    joined = frame.join(offsets, on="rank", how="left", maintain_order="left")
-    moved = [
-        (time := pl.col(column) - pl.col("offset_ns"))
-        - ((time - pl.col("origin_ns")) * (pl.col("drift_ppm") * 1e-6)).round().cast(pl.Int64)
-        for column in columns
-    ]
-    return joined.with_columns(moved).select(frame.columns)
+    joined = frame.join(lines, on="rank", how="left", maintain_order="left")
+    drift = pl.col("drift_ppm") * 1e-6
+    converted = []
+    for column in columns:
+        time = pl.col(column) - pl.col("offset_ns")
+        drifted = (time - pl.col("origin_ns")) * drift
+        converted.append(time - drifted.round().cast(pl.Int64))
+    return joined.with_columns(converted).select(frame.columns)
 
 
 def with_uncertainty(calls: pl.DataFrame, clocks: pl.DataFrame) -> pl.DataFrame:
@@ -131,15 +134,23 @@ def with_uncertainty(calls: pl.DataFrame, clocks: pl.DataFrame) -> pl.DataFrame:
     It is 0 for one shared clock, and None if nothing is known.
     """
     certainty = clocks.select("rank", "clock", "uncertainty_ns")
-    awaited = certainty.rename(
-        {"rank": "awaited_rank", "clock": "_clock", "uncertainty_ns": "_uncertainty_ns"}
+    certainty_of_awaited = clocks.select(
+        awaited_rank="rank",
+        awaited_clock="clock",
+        awaited_uncertainty_ns="uncertainty_ns",
     )
-    both = calls.join(certainty, on="rank", how="left", maintain_order="left")
-    both = both.join(awaited, on="awaited_rank", how="left", maintain_order="left")
-    apart = pl.col("uncertainty_ns") + pl.col("_uncertainty_ns")
-    is_one_clock = pl.col("clock") == pl.col("_clock")
-    both = both.with_columns(uncertainty_ns=pl.when(is_one_clock).then(0).otherwise(apart))
-    return both.drop("clock", "_clock", "_uncertainty_ns")
+    of_rank = calls.join(certainty, on="rank", how="left", maintain_order="left")
+    both = of_rank.join(
+        certainty_of_awaited,
+        on="awaited_rank",
+        how="left",
+        maintain_order="left",
+    )
+    is_one_clock = pl.col("clock") == pl.col("awaited_clock")
+    sum_of_both = pl.col("uncertainty_ns") + pl.col("awaited_uncertainty_ns")
+    uncertainty_ns = pl.when(is_one_clock).then(0).otherwise(sum_of_both)
+    compared = both.with_columns(uncertainty_ns=uncertainty_ns)
+    return compared.drop("clock", "awaited_clock", "awaited_uncertainty_ns")
 
 
 def doubt_of(calls: pl.DataFrame, awaited: Collection[int] | None = None) -> str | None:
@@ -148,24 +159,20 @@ def doubt_of(calls: pl.DataFrame, awaited: Collection[int] | None = None) -> str
     Clocks show this if most waiting time is in waits that are longer than the clocks' uncertainty.
     With `awaited`, only calls in which one of these ranks is waited for count.
     """
-    wait = pl.col("last_start_ns") - pl.col("start_ns")
-    is_asked = True if awaited is None else pl.col("awaited_rank").is_in([*awaited])
-    waits = calls.filter(wait > 0, is_asked)
-    waits = waits.select("uncertainty_ns", wait=wait)
-    uncertainty_ns = pl.col("uncertainty_ns")
-    sure = waits.filter(pl.col("wait") > uncertainty_ns)
-    if 2 * int(sure["wait"].sum()) >= int(waits["wait"].sum()):
+    wait_ns = pl.col("last_start_ns") - pl.col("start_ns")
+    waits = calls.filter(wait_ns > 0)
+    if awaited is not None:
+        waits = waits.filter(pl.col("awaited_rank").is_in([*awaited]))
+    waits = waits.select("uncertainty_ns", wait_ns=wait_ns)
+    sure = waits.filter(pl.col("wait_ns") > pl.col("uncertainty_ns"))
+    if 2 * int(sure["wait_ns"].sum()) >= int(waits["wait_ns"].sum()):
         return None
-    begin = (
-        f"ranks begin collectives {duration(waits.select(pl.col('wait').mean()).item())} apart"
-        " in the mean, and"
-    )
-    least = waits.select(uncertainty_ns.median()).item()
-    known = (
-        "how the hosts' clocks differ is not known"
-        if least is None
-        else (f"how the hosts' clocks differ is known to {duration(least)}")
-    )
+    mean_wait_ns = waits.select(pl.col("wait_ns").mean()).item()
+    begin = f"ranks begin collectives {duration(mean_wait_ns)} apart in the mean, and"
+    median_ns = waits.select(pl.col("uncertainty_ns").median()).item()
+    known = "how the hosts' clocks differ is not known"
+    if median_ns is not None:
+        known = f"how the hosts' clocks differ is known to {duration(median_ns)}"
     return f"{begin} {known}: which one is waited for cannot be told"
 
 
@@ -175,18 +182,18 @@ def _bounds(calls: pl.DataFrame) -> pl.DataFrame:
     A send's end and a receive's start are None, because they bound nothing.
     """
     name = pl.col("issued")
-    sends = name == "send"
-    receives = name == "recv"
-    has_none = pl.any_horizontal(pl.col("in_split", "out_split").str.contains(r"\b0\b")).fill_null(
-        value=False
-    )
-    everyone = name.str.contains(MEETS) & ~has_none
-    return calls.filter(everyone | sends | receives).select(
+    is_send = name == "send"
+    is_receive = name == "recv"
+    splits = pl.col("in_split", "out_split")
+    has_zero = pl.any_horizontal(splits.str.contains(r"\b0\b"))
+    needs_all = name.str.contains(MEETS) & ~has_zero.fill_null(value=False)
+    bounding = calls.filter(needs_all | is_send | is_receive)
+    return bounding.select(
         "rank",
         *_CALL,
-        start_ns=pl.when(everyone | sends).then("start_ns"),
-        end_ns=pl.when(everyone | receives).then("end_ns"),
-        is_shared=everyone,
+        start_ns=pl.when(needs_all | is_send).then("start_ns"),
+        end_ns=pl.when(needs_all | is_receive).then("end_ns"),
+        is_shared=needs_all,
     )
 
 
@@ -196,26 +203,29 @@ def _shared(bounds: pl.DataFrame, nodes: Mapping[int, int | None]) -> tuple[dict
     Return the numbers by rank, and how they are known.
     """
     known = {node for node in nodes.values() if node is not None}
-    if len(nodes) == 1 or (len(known) == 1 and None not in nodes.values()):
+    all_are_known = None not in nodes.values()
+    if len(nodes) == 1 or (len(known) == 1 and all_are_known):
         return dict.fromkeys(nodes, 0), "one host"
-    if len(known) <= 1:
-        least_gap = pl.col("start_ns").max() - pl.col("end_ns").min()
-        gaps = bounds.group_by(_CALL).agg(gap=least_gap)
-        if not (gaps["gap"] > JITTER_NS).any():
-            return dict.fromkeys(nodes, 0), "assumed"
+    if len(known) <= 1 and not _shows_several_clocks(bounds):
+        return dict.fromkeys(nodes, 0), "assumed"
     # The job's clock is that of the lowest rank with a collective, because without one it could not
     # be compared with others.
-    speaking = {*bounds["rank"].unique()}
+    communicating = {*bounds["rank"].unique()}
+    ranks = sorted(nodes, key=lambda rank: (rank not in communicating, rank))
     hosts: dict[tuple[str, int], int] = {}
-    clock = {}
-    for rank in sorted(
-        nodes,
-        key=lambda rank: (rank not in speaking, rank),
-    ):
+    clock_of = {}
+    for rank in ranks:
         node = nodes[rank]
         host = ("rank", rank) if node is None else ("node", node)
-        clock[rank] = hosts.setdefault(host, len(hosts))
-    return clock, "estimated"
+        clock_of[rank] = hosts.setdefault(host, len(hosts))
+    return clock_of, "estimated"
+
+
+def _shows_several_clocks(bounds: pl.DataFrame) -> bool:
+    """Return whether a collective seems to end before its last start by more than jitter."""
+    gap_ns = pl.col("start_ns").max() - pl.col("end_ns").min()
+    gaps = bounds.group_by(_CALL).agg(gap_ns=gap_ns)
+    return bool((gaps["gap_ns"] > JITTER_NS).any())
 
 
 def _estimated(
@@ -277,31 +287,35 @@ def _moved_to_job_clock(
     origin_ns: int,
 ) -> pl.DataFrame:
     """Return calls of newly fitted clocks on the job's clock, with uncertainty_ns."""
-    facts = pl.DataFrame(
-        [{"rank": number, "origin_ns": origin_ns} | {**fit} for number, fit in fits.items()]
-    ).with_columns(pl.col("rank").cast(pl.Int32))
+    rows = []
+    for clock, fit in fits.items():
+        row = {"rank": clock, "origin_ns": origin_ns}
+        rows.append(row | {**fit})
+    facts = pl.DataFrame(rows).with_columns(pl.col("rank").cast(pl.Int32))
     moved = on_job_clock(calls.with_columns(rank="clock"), facts)
-    return moved.join(facts.select("rank", "uncertainty_ns"), on="rank")
+    uncertainty = facts.select("rank", "uncertainty_ns")
+    return moved.join(uncertainty, on="rank")
 
 
 def _lines(both: pl.DataFrame, origin_ns: int, until: float) -> dict[int, dict[str, float]]:
     """Fit clocks to the known clocks with which they share calls, if both sides are bounded."""
-    bounds = _offset_bounds(both, origin_ns)
-    points: dict[tuple[int, int], tuple[_Points, _Points, _Points]] = {}
-    for row in _binned(bounds, until).iter_rows(named=True):
-        lows, highs, nears = points.setdefault(
-            (row["clock"], row["base"]),
-            ([], [], []),
-        )
-        for name, of_name in (("low", lows), ("high", highs), ("near", nears)):
-            if row[name] is not None:
-                of_name.append((row[f"{name}_t"], row[name]))
+    bounds = _binned(_offset_bounds(both, origin_ns), until)
     facts_of_clocks = {}
-    for (clock, base_ns), (lows, highs, nears) in points.items():
+    groups = bounds.group_by("clock", "base", maintain_order=True)
+    for (clock, base_ns), points in groups:
+        lows = _points(points, "low")
+        highs = _points(points, "high")
+        nears = _points(points, "near")
         line = fit_clock(lows, highs, nears, until)
         if line is not None:
-            facts_of_clocks[clock] = _facts(line, base_ns)
+            facts_of_clocks[int(clock)] = _facts(line, int(base_ns))
     return facts_of_clocks
+
+
+def _points(bounds: pl.DataFrame, name: str) -> _Points:
+    """Return the times and offsets of one kind of bound."""
+    known = bounds.drop_nulls(name)
+    return known.select(f"{name}_t", name).rows()
 
 
 def _offset_bounds(both: pl.DataFrame, origin_ns: int) -> pl.DataFrame:
@@ -311,21 +325,21 @@ def _offset_bounds(both: pl.DataFrame, origin_ns: int) -> pl.DataFrame:
     """
     start_ns = pl.col("start_ns")
     end_ns = pl.col("end_ns")
-    names = ("low", "high", "near")
+    after_near = end_ns - pl.col("near_ns")
     bounds = both.with_columns(
         low=start_ns - pl.col("first_end_ns"),
         high=end_ns - pl.col("last_start_ns"),
-        near=pl.when("is_shared").then(end_ns - pl.col("near_ns")),
+        near=pl.when("is_shared").then(after_near),
     )
     base = pl.coalesce(
         pl.col("near").median(),
         pl.col("low").max(),
         pl.col("high").min(),
     )
-    bounds = bounds.with_columns(base=base.cast(pl.Int64).over("clock"))
+    based = bounds.with_columns(base=base.cast(pl.Int64).over("clock"))
     base_ns = pl.col("base")
-    return bounds.with_columns(
-        *(pl.col(name) - base_ns for name in names),
+    return based.with_columns(
+        pl.col("low", "high", "near") - base_ns,
         low_t=(start_ns - base_ns - origin_ns) / 1e9,
         high_t=(end_ns - base_ns - origin_ns) / 1e9,
     )
@@ -356,7 +370,10 @@ def _facts(line: ClockFit, base_ns: int) -> dict[str, float]:
     The fit's times are on the rank's clock minus `base_ns`; those of CLOCKS are on the job's clock.
     """
     drift = line.drift * 1e-9
-    offset, low, high = (value / (1 - drift) for value in (line.offset, line.low, line.high))
+    to_job_time = 1 - drift
+    offset = line.offset / to_job_time
+    low = line.low / to_job_time
+    high = line.high / to_job_time
     return {
         "offset_ns": base_ns + round(offset),
         "drift_ppm": drift * 1e6,

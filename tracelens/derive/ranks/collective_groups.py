@@ -24,38 +24,47 @@ def assign_groups(kernels: pl.DataFrame) -> tuple[pl.DataFrame, str | None]:
     Two ranks that send and receive are a group, whose calls are send/recv. If only one rank of a
     group was captured, its calls are left out; the remark counts them.
     """
+    calls = _with_peers(kernels)
     name = pl.col("name")
-    kernels = _with_peers(kernels)
     is_pair = name.is_in(_PAIR) & pl.col("peer").is_not_null()
-    sends = name == _PAIR[0]
-    sender = pl.when(sends).then("rank").otherwise("peer")
-    receiver = pl.when(sends).then("peer").otherwise("rank")
-    texts = kernels.select(
-        group=pl.coalesce("group_id", "group", pl.lit("")),
-        members=pl.coalesce("group_ranks", pl.lit("")),
-        peers=pl.when(is_pair).then(pl.format("{}>{}", sender, receiver)).otherwise(pl.lit("")),
-    )
-    # Each distinct key is built once, because the key of a group of a thousand ranks has 5 kB.
-    of_members = each_pair_once(texts["group"], texts["members"], _joined).to_series()
-    key = each_pair_once(of_members, texts["peers"], _joined).to_series()
-    grouped = kernels.with_columns(
+    pair_name = pl.lit("/".join(_PAIR))
+    grouped = calls.with_columns(
         # Each rank numbers its own sends and receives, so these numbers match nothing.
         sequence=pl.when(~is_pair).then("sequence"),
-        name=pl.when(is_pair).then(pl.lit("/".join(_PAIR))).otherwise("name"),
-        group_key=each_once(key, lambda words: words.str.strip_chars()),
+        name=pl.when(is_pair).then(pair_name).otherwise(name),
+        group_key=_group_keys(calls, is_pair),
         issued=name,
     )
-    n_ranks = pl.col("rank").n_unique().over("group_key").cast(pl.Int64)
-    grouped = grouped.with_columns(n_ranks=n_ranks)
-    several = grouped.filter(pl.col("n_ranks") > 1)
-    n_alone = grouped.height - several.height
+    n_ranks = pl.col("rank").n_unique().over("group_key")
+    sized = grouped.with_columns(n_ranks=n_ranks.cast(pl.Int64))
+    several = sized.filter(pl.col("n_ranks") > 1)
+    n_alone = sized.height - several.height
     if not n_alone:
         return several, None
     return several, f"{n_alone:,} collectives are of groups of which one rank was captured."
 
 
+def _group_keys(calls: pl.DataFrame, is_pair: pl.Expr) -> pl.Series:
+    """Return each call's key: its group's name and ranks, or sender and receiver of a pair."""
+    is_send = pl.col("name") == _PAIR[0]
+    sender = pl.when(is_send).then("rank").otherwise("peer")
+    receiver = pl.when(is_send).then("peer").otherwise("rank")
+    ends = pl.format("{}>{}", sender, receiver)
+    empty = pl.lit("")
+    texts = calls.select(
+        group=pl.coalesce("group_id", "group", empty),
+        members=pl.coalesce("group_ranks", empty),
+        peers=pl.when(is_pair).then(ends).otherwise(empty),
+    )
+    # Each distinct key is built once, because the key of a group of a thousand ranks has 5 kB.
+    of_members = each_pair_once(texts["group"], texts["members"], _joined)
+    key = each_pair_once(of_members.to_series(), texts["peers"], _joined)
+    return each_once(key.to_series(), lambda words: words.str.strip_chars())
+
+
 def _joined(words: pl.DataFrame) -> pl.DataFrame:
-    return words.select(pl.concat_str(pl.all(), separator=" "))
+    text = pl.concat_str(pl.all(), separator=" ")
+    return words.select(text)
 
 
 def _with_peers(kernels: pl.DataFrame) -> pl.DataFrame:
@@ -64,11 +73,12 @@ def _with_peers(kernels: pl.DataFrame) -> pl.DataFrame:
         kernels["group_ranks"].fill_null("[]"),
         lambda words: words.str.json_decode(pl.List(pl.Int64)),
     )
-    other = pl.when(members.list.len() == 2).then(members.list.sum() - pl.col("rank"))
-    is_of_two = pl.col("name").is_in(_PAIR)
-    return kernels.with_columns(
-        peer=pl.when(is_of_two).then(pl.coalesce("peer", other.cast(pl.Int32))).otherwise("peer")
-    )
+    has_two = members.list.len() == 2
+    other_of_two = members.list.sum() - pl.col("rank")
+    other = pl.when(has_two).then(other_of_two).cast(pl.Int32)
+    is_of_pair = pl.col("name").is_in(_PAIR)
+    peer = pl.when(is_of_pair).then(pl.coalesce("peer", other))
+    return kernels.with_columns(peer=peer.otherwise("peer"))
 
 
 def assign_sequence(grouped: pl.DataFrame) -> tuple[pl.DataFrame, str | None]:
@@ -77,29 +87,31 @@ def assign_sequence(grouped: pl.DataFrame) -> tuple[pl.DataFrame, str | None]:
     The index follows the recorded sequence numbers if all calls of a group have one, else the order
     of starts on each rank. The remark names the groups that are matched by order.
     """
-    lacks_numbers = pl.col("sequence").is_null().any().over("group_key")
     by_start = grouped.sort("start_ns", "kernel_id", maintain_order=True)
-    marked = by_start.with_columns(is_ordered=lacks_numbers)
-    numbered = marked.with_columns(
-        sequence=pl.when("is_ordered").then(pl.lit(0)).otherwise("sequence")
-    )
+    lacks_number = pl.col("sequence").is_null()
+    marked = by_start.with_columns(is_ordered=lacks_number.any().over("group_key"))
+    sequence = pl.when("is_ordered").then(pl.lit(0)).otherwise("sequence")
+    numbered = marked.with_columns(sequence=sequence)
     # A rank may issue several calls with one number.
+    place = pl.int_range(pl.len()).over("group_key", "rank", "sequence")
+    placed = numbered.with_columns(place=place)
     key = ["group_key", "sequence", "place"]
-    placed = numbered.with_columns(
-        place=pl.int_range(pl.len()).over("group_key", "rank", "sequence")
-    )
     distinct = placed.select(key).unique().sort(key)
-    indices = distinct.with_columns(call=pl.int_range(pl.len()).over("group_key"))
+    index = pl.int_range(pl.len()).over("group_key")
+    indices = distinct.with_columns(call=index)
     calls = placed.join(indices, on=key).sort("rank", "group_key", "call")
+    return calls, _describe_order(calls)
+
+
+def _describe_order(calls: pl.DataFrame) -> str | None:
+    """Name the described groups that are matched by order; None if there are none."""
     is_described = (pl.col("group") != UNDESCRIBED).fill_null(value=True)
     by_order = calls.filter("is_ordered", is_described)
-    if not by_order.height:
-        return calls, None
-    names = by_order["group"].drop_nulls().unique().sort().to_list()
-    return (
-        calls,
-        f"Collectives of {list_names(names) or 'a group'} have no numbers, so they are matched by order.",
-    )
+    if by_order.is_empty():
+        return None
+    names = by_order["group"].drop_nulls().unique().sort()
+    groups = list_names(names.to_list()) or "a group"
+    return f"Collectives of {groups} have no numbers, so they are matched by order."
 
 
 def drop_partial_prefix(numbered: pl.DataFrame) -> tuple[pl.DataFrame, str | None]:
@@ -129,27 +141,30 @@ def list_names(names: list[str]) -> str:
 
 def stop_at_mismatch(numbered: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Return each group's calls before its first mismatch, and those first mismatches as STOPS."""
-    sizes = ["size_in_bytes", "size_out_bytes"]
-    has_one_size = ~pl.col("name").str.contains(_VARIABLE_SIZE)
-    sized = numbered.with_columns(
-        pl.when(has_one_size).then(pl.col(name)).alias(f"_{name}") for name in sizes
-    )
-    same = ["name", "dtype", *(f"_{name}" for name in sizes)]
-    n_ranks = pl.col("n_ranks")
     call = pl.col("call")
-    stop = pl.col("stop")
-    of_call = sized.group_by(CALL).agg(
-        n=pl.col("rank").n_unique(),
-        n_ranks=n_ranks.first(),
-        n_kinds=pl.struct(same).n_unique(),
-    )
-    mismatched = of_call.filter((pl.col("n") < n_ranks) | (pl.col("n_kinds") > 1))
-    firsts = mismatched.group_by("group_key").agg(stop=call.min())
+    firsts = _mismatched(numbered).group_by("group_key").agg(stop=call.min())
     with_stops = numbered.join(firsts, on="group_key", how="left", maintain_order="left")
-    matched = with_stops.filter(stop.is_null() | (call < stop))
-    texts = _describe_stops(with_stops.filter(stop.is_not_null()))
-    stops = pl.DataFrame([*texts], schema=STOPS, orient="row").sort("call", "group_key")
-    return matched.drop("stop"), stops
+    stop = pl.col("stop")
+    has_no_stop = stop.is_null()
+    matched = with_stops.filter(has_no_stop | (call < stop))
+    sentences = _describe_stops(with_stops.filter(~has_no_stop))
+    stops = pl.DataFrame([*sentences], schema=STOPS, orient="row")
+    return matched.drop("stop"), stops.sort("call", "group_key")
+
+
+def _mismatched(numbered: pl.DataFrame) -> pl.DataFrame:
+    """Return the calls that a rank did not issue, or that ranks issued in different ways."""
+    has_one_size = ~pl.col("name").str.contains(_VARIABLE_SIZE)
+    n_bytes_in = pl.when(has_one_size).then("size_in_bytes")
+    n_bytes_out = pl.when(has_one_size).then("size_out_bytes")
+    kind = pl.struct("name", "dtype", n_bytes_in, n_bytes_out)
+    calls = numbered.group_by(CALL).agg(
+        pl.col("n_ranks").first(),
+        n_issuing=pl.col("rank").n_unique(),
+        n_kinds=kind.n_unique(),
+    )
+    is_incomplete = pl.col("n_issuing") < pl.col("n_ranks")
+    return calls.filter(is_incomplete | (pl.col("n_kinds") > 1))
 
 
 def _describe_stops(stopped: pl.DataFrame) -> Iterator[tuple[str, int, str]]:
@@ -157,26 +172,31 @@ def _describe_stops(stopped: pl.DataFrame) -> Iterator[tuple[str, int, str]]:
     for (key,), group in stopped.group_by("group_key", maintain_order=True):
         call = int(group["stop"][0])
         rows = group.filter(pl.col("call") == call)
-        missing = sorted({*group["rank"]} - {*rows["rank"]})
+        ranks = {*group["rank"]}
+        missing = sorted(ranks - {*rows["rank"]})
         label = str(group["group"][0] or key)
-        words = (
-            rows["issued"]
-            if rows["name"].n_unique() > 1 or missing
-            else rows.select(_call_in_words()).to_series()
-        )
-        usual = words.mode().sort()[0]
-        if 2 * len(missing) > rows.height + len(missing):
-            text = f"{list_ranks(rows['rank'])} issued {usual} where others issued nothing"
-        elif missing:
-            text = f"{list_ranks(missing)} issued nothing where others issued {usual}"
-        else:
-            theirs = words.filter(words != usual).unique().sort()
-            ranks = list_ranks(rows.filter(words != usual)["rank"])
-            text = f"{ranks} issued {theirs[0]} where others issued {usual}"
+        text = _describe_mismatch(rows, missing)
         yield str(key), call, f"{text}, call {call:,} of {label[:_MAX_LABEL]}"
+
+
+def _describe_mismatch(rows: pl.DataFrame, missing: list[int]) -> str:
+    """Say which ranks issued another call than most; `rows` are those that issued any."""
+    has_one_name = rows["name"].n_unique() == 1 and not missing
+    description = _call_in_words() if has_one_name else pl.col("issued")
+    words = rows.select(description).to_series()
+    usual = words.mode().sort()[0]
+    if len(missing) > rows.height:
+        return f"{list_ranks(rows['rank'])} issued {usual} where others issued nothing"
+    if missing:
+        return f"{list_ranks(missing)} issued nothing where others issued {usual}"
+    is_unusual = words != usual
+    unusual = words.filter(is_unusual).unique().sort()
+    ranks = list_ranks(rows.filter(is_unusual)["rank"])
+    return f"{ranks} issued {unusual[0]} where others issued {usual}"
 
 
 def _call_in_words() -> pl.Expr:
     """Return an expression that describes a call: its name, and type and sizes if known."""
     sizes = pl.format("of {} to {} bytes", "size_in_bytes", "size_out_bytes")
-    return pl.concat_str("issued", "dtype", sizes, separator=" ", ignore_nulls=True)
+    words = ["issued", "dtype", sizes]
+    return pl.concat_str(words, separator=" ", ignore_nulls=True)

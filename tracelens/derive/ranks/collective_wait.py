@@ -43,19 +43,20 @@ def waits_of(trace: Trace) -> Waits:
 def _waits_of(trace: Trace) -> Waits:
     calls = match_collectives(trace).calls
     start_ns = pl.col("start_ns")
-    wait = pl.col("last_start_ns") - start_ns
+    wait_ns = pl.col("last_start_ns") - start_ns
     waits = calls.select(
         "rank",
         "group_key",
         "call",
         "awaited_rank",
         start_ns="own_start_ns",
-        end_ns=pl.col("own_start_ns") + wait,
+        end_ns=pl.col("own_start_ns") + wait_ns,
     )
-    pieces = _summed(_disjoint(waits.filter(pl.col("end_ns") > start_ns)))
+    lasting = waits.filter(pl.col("end_ns") > start_ns)
+    pieces = _summed(_disjoint(lasting))
     computing = _computing(trace, pieces["rank"].unique())
-    hidden = _covered(computing, pieces, "end_ns") - _covered(computing, pieces, "start_ns")
-    return Waits(pieces.with_columns(hidden_ns=hidden), computing)
+    hidden_ns = _overlap(computing, pieces)
+    return Waits(pieces.with_columns(hidden_ns=hidden_ns), computing)
 
 
 def waits_by_step(trace: Trace, steps: pl.DataFrame | None = None) -> pl.DataFrame:
@@ -66,30 +67,30 @@ def waits_by_step(trace: Trace, steps: pl.DataFrame | None = None) -> pl.DataFra
     exposed_ns the rest. Time counts in the step in which it passes. `steps`, with start_ns and
     duration_ns, replaces the trace's own steps.
     """
-    if steps is None:
-        steps = trace.frame("steps")
     waits = waits_of(trace)
-    ranks = match_collectives(trace).calls.select("rank").unique()
+    calls = match_collectives(trace).calls
+    ranks = calls.select("rank").unique()
+    all_steps = trace.frame("steps") if steps is None else steps
+    matched_steps = all_steps.join(ranks, on="rank", how="semi")
     columns = ("rank", "step", "wait_ns", "hidden_ns")
     in_all = _waits_in_all(waits, ranks).select(columns)
-    in_steps = _waits_in_steps(
-        waits,
-        steps.join(ranks, on="rank", how="semi"),
-    ).select(columns)
-    rows = pl.concat([in_all, in_steps]).sort("rank", "step", nulls_last=False)
+    in_steps = _waits_in_steps(waits, matched_steps).select(columns)
+    rows = pl.concat([in_all, in_steps])
     exposed_ns = pl.col("wait_ns") - pl.col("hidden_ns")
-    rows = rows.with_columns(exposed_ns=exposed_ns)
-    return rows.select(pl.col(name).cast(dtype) for name, dtype in WAITS.items())
+    by_step = rows.with_columns(exposed_ns=exposed_ns).sort("rank", "step", nulls_last=False)
+    return by_step.select(pl.col(name).cast(dtype) for name, dtype in WAITS.items())
 
 
 def _waits_in_all(waits: Waits, ranks: pl.DataFrame) -> pl.DataFrame:
     """Return each rank's waiting in all its time, with step None."""
     length = pl.col("end_ns") - pl.col("start_ns")
-    hidden_ns = pl.col("hidden_ns").sum()
-    sums = waits.pieces.group_by("rank").agg(hidden_ns, wait_ns=length.sum())
+    sums = waits.pieces.group_by("rank").agg(
+        wait_ns=length.sum(),
+        hidden_ns=pl.col("hidden_ns").sum(),
+    )
+    of_ranks = ranks.join(sums, on="rank", how="left")
     no_step = pl.lit(None, pl.Int64)
-    sums = ranks.join(sums, on="rank", how="left")
-    return sums.with_columns(
+    return of_ranks.with_columns(
         pl.col("wait_ns", "hidden_ns").fill_null(0),
         step=no_step,
     )
@@ -98,11 +99,14 @@ def _waits_in_all(waits: Waits, ranks: pl.DataFrame) -> pl.DataFrame:
 def _waits_in_steps(waits: Waits, steps: pl.DataFrame) -> pl.DataFrame:
     """Return the waiting in each step: that before its end, less that before its start."""
     end_ns = pl.col("start_ns") + pl.col("duration_ns")
-    steps = steps.select("rank", "step", "start_ns", end_ns=end_ns)
-    until_start = _until(waits, steps, "start_ns")
-    until_end = _until(waits, steps, "end_ns")
-    return steps.select("rank", "step").with_columns(
-        until_end[name] - until_start[name] for name in until_end.columns
+    windows = steps.select("rank", "step", "start_ns", end_ns=end_ns)
+    until_start = _until(waits, windows, "start_ns")
+    until_end = _until(waits, windows, "end_ns")
+    return windows.select(
+        "rank",
+        "step",
+        wait_ns=until_end["wait_ns"] - until_start["wait_ns"],
+        hidden_ns=until_end["hidden_ns"] - until_start["hidden_ns"],
     )
 
 
@@ -118,12 +122,23 @@ def waits_by_window(trace: Trace, windows: pl.DataFrame) -> pl.DataFrame:
     row = pl.int_range(pl.len())
     numbered = windows.with_columns(row=row)
     length = pl.col("end_ns") - pl.col("start_ns")
-    windows_as_steps = numbered.select("rank", "start_ns", step="row", duration_ns=length)
+    windows_as_steps = numbered.select(
+        "rank",
+        "start_ns",
+        step="row",
+        duration_ns=length,
+    )
     waits = waits_by_step(trace, windows_as_steps)
     by_row = waits.rename({"step": "row"})
     in_windows = by_row.join(numbered, on=["rank", "row"], how="left")
     on_devices = in_windows.join(devices, on="rank")
-    return on_devices.select("rank", "device_id", "step", "phase", collective_wait_ns="exposed_ns")
+    return on_devices.select(
+        "rank",
+        "device_id",
+        "step",
+        "phase",
+        collective_wait_ns="exposed_ns",
+    )
 
 
 def waiting_pairs(trace: Trace) -> pl.DataFrame:
@@ -133,23 +148,22 @@ def waiting_pairs(trace: Trace) -> pl.DataFrame:
     """
     pair = ["rank", "awaited_rank"]
     start_ns = pl.col("start_ns")
-    late = pl.col("last_start_ns") - start_ns
+    wait_ns = pl.col("last_start_ns") - start_ns
+    calls = match_collectives(trace).calls
     sums = (
-        match_collectives(trace)
-        .calls.filter(late > 0)
+        calls.filter(wait_ns > 0)
         .group_by(pair)
         .agg(
             n_collectives=pl.len(),
-            wait_ns=late.sum(),
+            wait_ns=wait_ns.sum(),
         )
     )
-    exposed = pl.col("end_ns") - start_ns - pl.col("hidden_ns")
-    pairs = sums.join(
-        waits_of(trace).pieces.group_by(pair).agg(exposed_ns=exposed.sum()),
-        on=pair,
-        how="left",
-    )
-    return WAITING_FOR.conform(pairs.with_columns(pl.col("exposed_ns").fill_null(0)).sort(pair))
+    exposed_ns = pl.col("end_ns") - start_ns - pl.col("hidden_ns")
+    pieces = waits_of(trace).pieces
+    exposed = pieces.group_by(pair).agg(exposed_ns=exposed_ns.sum())
+    pairs = sums.join(exposed, on=pair, how="left")
+    filled = pairs.with_columns(pl.col("exposed_ns").fill_null(0))
+    return WAITING_FOR.conform(filled.sort(pair))
 
 
 def exposed_transfers(trace: Trace) -> pl.DataFrame:
@@ -159,24 +173,31 @@ def exposed_transfers(trace: Trace) -> pl.DataFrame:
     """
     calls = match_collectives(trace).calls
     start_ns = pl.col("start_ns")
-    since = pl.col("own_start_ns") - start_ns
+    to_own_clock = pl.col("own_start_ns") - start_ns
+    last_ns = pl.max_horizontal("last_start_ns", "end_ns")
     transfers = calls.select(
         "rank",
         "group_key",
         "call",
-        start_ns=pl.col("last_start_ns") + since,
-        end_ns=pl.max_horizontal("last_start_ns", "end_ns") + since,
+        start_ns=pl.col("last_start_ns") + to_own_clock,
+        end_ns=last_ns + to_own_clock,
     )
     computing = _computing(trace, transfers["rank"].unique())
-    hidden = _covered(computing, transfers, "end_ns") - _covered(computing, transfers, "start_ns")
+    hidden_ns = _overlap(computing, transfers)
     length = pl.col("end_ns") - start_ns
-    return transfers.select("rank", "group_key", "call", transfer_ns=length - hidden)
+    return transfers.select(
+        "rank",
+        "group_key",
+        "call",
+        transfer_ns=length - hidden_ns,
+    )
 
 
 def computing_ns(trace: Trace, ranks: pl.Series) -> int:
     """Return how long ranks run kernels that do not communicate, summed over the ranks."""
     computing = _computing(trace, ranks)
-    return int(computing.select((pl.col("end_ns") - pl.col("start_ns")).sum()).item() or 0)
+    lengths = computing["end_ns"] - computing["start_ns"]
+    return int(lengths.sum())
 
 
 def waits_in(trace: Trace, windows: pl.DataFrame) -> pl.DataFrame:
@@ -185,63 +206,73 @@ def waits_in(trace: Trace, windows: pl.DataFrame) -> pl.DataFrame:
     `windows` are disjoint, with rank, start_ns and end_ns.
     """
     start_ns = pl.col("start_ns")
-    exposed = pl.col("end_ns") - start_ns - pl.col("hidden_ns")
-    pieces = waits_of(trace).pieces.select("rank", "awaited_rank", "start_ns", exposed_ns=exposed)
-    bounds = windows.select("rank", begin_ns="start_ns", until_ns="end_ns").sort("begin_ns")
-    inside = pieces.sort("start_ns").join_asof(
-        bounds, left_on="start_ns", right_on="begin_ns", by="rank", check_sortedness=False
+    exposed_ns = pl.col("end_ns") - start_ns - pl.col("hidden_ns")
+    pieces = waits_of(trace).pieces.select(
+        "rank",
+        "awaited_rank",
+        "start_ns",
+        exposed_ns=exposed_ns,
     )
-    inside = inside.filter(start_ns < pl.col("until_ns"))
+    bounds = windows.select("rank", begin_ns="start_ns", until_ns="end_ns")
+    with_window = pieces.sort("start_ns").join_asof(
+        bounds.sort("begin_ns"),
+        left_on="start_ns",
+        right_on="begin_ns",
+        by="rank",
+        check_sortedness=False,
+    )
+    inside = with_window.filter(start_ns < pl.col("until_ns"))
     return inside.group_by("awaited_rank").agg(pl.col("exposed_ns").sum())
 
 
 def _until(waits: Waits, windows: pl.DataFrame, edge: str) -> pl.DataFrame:
     """Return, for each window, its rank's waiting before one of its edges, and the hidden part."""
-    hidden = pl.col("hidden_ns")
-    last = _last_begun(
-        waits.pieces.with_columns(hidden_before_ns=hidden.cum_sum().over("rank") - hidden),
-        windows,
-        edge,
+    hidden_ns = pl.col("hidden_ns")
+    earlier_ns = hidden_ns.cum_sum().over("rank") - hidden_ns
+    pieces = waits.pieces.with_columns(hidden_before_ns=earlier_ns)
+    last = _last_begun(pieces, windows, edge)
+    cut = last.with_columns(end_ns=pl.min_horizontal("end_ns", "moment"))
+    hidden_in_last = _overlap(waits.computing, cut)
+    hidden_before = cut["hidden_before_ns"]
+    return pl.DataFrame(
+        {
+            "wait_ns": _covered(waits.pieces, windows, edge),
+            "hidden_ns": (hidden_before + hidden_in_last).fill_null(0),
+        }
     )
-    last = last.with_columns(end_ns=pl.min_horizontal("end_ns", "moment"))
-    in_last = _covered(waits.computing, last, "end_ns") - _covered(
-        waits.computing, last, "start_ns"
-    )
-    hidden_ns = (last["hidden_before_ns"] + in_last).fill_null(0).alias("hidden_ns")
-    return pl.DataFrame([_covered(waits.pieces, windows, edge).alias("wait_ns"), hidden_ns])
+
+
+def _overlap(intervals: pl.DataFrame, windows: pl.DataFrame) -> pl.Series:
+    """Return, for each window, how long its rank's disjoint intervals cover it."""
+    until_end = _covered(intervals, windows, "end_ns")
+    until_start = _covered(intervals, windows, "start_ns")
+    return until_end - until_start
 
 
 def _covered(intervals: pl.DataFrame, moments: pl.DataFrame, column: str) -> pl.Series:
     """Return the length of a rank's disjoint intervals before each moment; 0 for None."""
     last = _last_begun(intervals, moments, column)
-    inside = pl.min_horizontal("end_ns", "moment") - pl.col("start_ns")
-    return last.select((pl.col("before_ns") + inside).fill_null(0)).to_series()
+    end_ns = pl.min_horizontal("end_ns", "moment")
+    in_last_ns = end_ns - pl.col("start_ns")
+    covered_ns = (pl.col("before_ns") + in_last_ns).fill_null(0)
+    return last.select(covered_ns).to_series()
 
 
 def _last_begun(intervals: pl.DataFrame, moments: pl.DataFrame, column: str) -> pl.DataFrame:
     """Return, for each moment, the last of its rank's intervals that begins no later."""
-    asked = (
-        moments.select("rank", moment=column)
-        .with_row_index("_row")
-        .drop_nulls("moment")
+    wanted = moments.select("rank", moment=column).with_row_index("_row")
+    rows = wanted.select("_row")
+    last = (
+        wanted.drop_nulls("moment")
         .sort("rank", "moment")
-    )
-    last = asked.join_asof(
-        intervals.with_columns(begun=pl.col("start_ns")),
-        left_on="moment",
-        right_on="begun",
-        by="rank",
-        strategy="backward",
-        check_sortedness=False,
-    )
-    rows = pl.DataFrame(
-        {
-            "_row": pl.int_range(
-                moments.height,
-                dtype=pl.get_index_type(),
-                eager=True,
-            )
-        }
+        .join_asof(
+            intervals.with_columns(begun=pl.col("start_ns")),
+            left_on="moment",
+            right_on="begun",
+            by="rank",
+            strategy="backward",
+            check_sortedness=False,
+        )
     )
     return rows.join(last, on="_row", how="left", maintain_order="left")
 
@@ -250,9 +281,10 @@ def _disjoint(waits: pl.DataFrame) -> pl.DataFrame:
     """Cut from each wait of a rank the time in which a wait that began earlier still lasts."""
     ordered = waits.sort("rank", "start_ns", "end_ns")
     end_ns = pl.col("end_ns")
-    ended = end_ns.cum_max().shift().over("rank")
-    cut = ordered.with_columns(start_ns=pl.max_horizontal("start_ns", ended))
-    return cut.filter(end_ns > pl.col("start_ns"))
+    start_ns = pl.col("start_ns")
+    ended_ns = end_ns.cum_max().shift().over("rank")
+    cut = ordered.with_columns(start_ns=pl.max_horizontal(start_ns, ended_ns))
+    return cut.filter(end_ns > start_ns)
 
 
 def _computing(trace: Trace, ranks: pl.Series) -> pl.DataFrame:
@@ -261,22 +293,22 @@ def _computing(trace: Trace, ranks: pl.Series) -> pl.DataFrame:
     For a rank without kernels, they are the intervals in which its process computes.
     """
     kernels = trace.select("kernels", "rank", "start_ns", "duration_ns", "is_communication")
-    rank = pl.col("rank")
-    kernels = kernels.filter(
-        ~pl.col("is_communication").fill_null(value=False),
-        rank.is_in(ranks.implode()),
-    )
+    is_of_ranks = pl.col("rank").is_in(ranks.implode())
+    communicates = pl.col("is_communication").fill_null(value=False)
+    computing = kernels.filter(~communicates, is_of_ranks)
     of_devices = union(
-        kernels.select("rank", "start_ns", end_ns=END),
+        computing.select("rank", "start_ns", end_ns=END),
         by="rank",
     )
     if ranks.is_empty():
         return _summed(of_devices)
-    of_processes = trace.derived(process_computing).filter(rank.is_in(ranks.implode()))
-    return _summed(pl.concat([of_devices, of_processes]).sort("rank", "start_ns"))
+    of_processes = trace.derived(process_computing).filter(is_of_ranks)
+    both = pl.concat([of_devices, of_processes])
+    return _summed(both.sort("rank", "start_ns"))
 
 
 def _summed(intervals: pl.DataFrame) -> pl.DataFrame:
     """Add `before_ns` to disjoint intervals: the length of the rank's earlier intervals."""
     length = pl.col("end_ns") - pl.col("start_ns")
-    return intervals.with_columns(before_ns=length.cum_sum().over("rank") - length)
+    until_end_ns = length.cum_sum().over("rank")
+    return intervals.with_columns(before_ns=until_end_ns - length)

@@ -78,15 +78,18 @@ def host_calls(trace: Trace) -> tuple[pl.DataFrame, list[str]]:
 
 def _with_ranks_of_two(trace: Trace, rows: pl.DataFrame) -> pl.DataFrame:
     """Fill in the two ranks of sends and receives, if the job has no others."""
-    sizes = [*trace.ranks["world_size"].drop_nulls().unique()]
+    sizes = trace.ranks["world_size"].drop_nulls().unique().to_list()
     ranks = trace.manifest.ranks
     if sizes != [2] or len(ranks) != 2:
         return rows
-    is_of_two = pl.col("name").is_in(_OF_TWO)
+    name = pl.col("name")
+    is_of_two = name.is_in(_OF_TWO)
+    short_name = name.str.extract("(send|recv)")
+    both_ranks = pl.lit(str([*ranks]))
     return rows.with_columns(
-        name=pl.when(is_of_two).then(pl.col("name").str.extract("(send|recv)")).otherwise("name"),
+        name=pl.when(is_of_two).then(short_name).otherwise(name),
         group_id=pl.when(~is_of_two).then("group_id"),
-        group_ranks=pl.when(is_of_two).then(pl.lit(str([*ranks]))),
+        group_ranks=pl.when(is_of_two).then(both_ranks),
     )
 
 
@@ -96,41 +99,56 @@ def communicating_spans(trace: Trace) -> dict[int, pl.DataFrame]:
 
 
 def _spans_by_rank(trace: Trace) -> dict[int, pl.DataFrame]:
-    with_kernels = trace.heights("kernels") if trace.has("kernels") else {}
+    if not trace.has("spans"):
+        return {}
+    n_kernels = trace.heights("kernels") if trace.has("kernels") else {}
     spans_by_rank = {}
-    for rank in trace.manifest.ranks if trace.has("spans") else ():
-        if with_kernels.get(rank):
+    for rank in trace.manifest.ranks:
+        if n_kernels.get(rank):
             continue
-        spans = trace.select("spans", "kind", "name", rank=rank)
-        in_groups, on_host = matching(spans["name"], COMMUNICATION, ON_HOST)
-        can_be = spans["kind"].is_in(SPAN_KINDS)
-        chosen = (on_host if (on_host & can_be).any() else in_groups) & can_be
-        if chosen.any():
-            columns = ("name", "step", "process_id", "start_ns", "duration_ns", *SHAPES)
-            spans_by_rank[rank] = trace.select("spans", *columns, rank=rank).filter(chosen)
+        spans = _communicating_spans_of(trace, rank)
+        if spans is not None:
+            spans_by_rank[rank] = spans
     return spans_by_rank
+
+
+def _communicating_spans_of(trace: Trace, rank: int) -> pl.DataFrame | None:
+    """Return the spans of a backend on the host, else of process groups; None without any."""
+    spans = trace.select("spans", "kind", "name", rank=rank)
+    in_groups, on_host = matching(spans["name"], COMMUNICATION, ON_HOST)
+    can_be = spans["kind"].is_in(SPAN_KINDS)
+    of_backend = on_host & can_be
+    chosen = of_backend if of_backend.any() else in_groups & can_be
+    if not chosen.any():
+        return None
+    columns = ("name", "step", "process_id", "start_ns", "duration_ns", *SHAPES)
+    return trace.select("spans", *columns, rank=rank).filter(chosen)
 
 
 def _calls_of(rank: int, spans: pl.DataFrame) -> pl.DataFrame:
     """Return one rank's spans of communication as HOST_CALLS, without sequence numbers."""
-    parts = pl.col("name").cast(pl.String).str.extract_groups(_PARTS).struct
+    parts = pl.col("name").cast(pl.String).str.extract_groups(_PARTS)
+    dtypes = pl.col("input_dtypes").cast(pl.String)
     start = pl.col("start_ns").cast(pl.Int64)
+    no_text = pl.lit(None, pl.String)
+    no_number = pl.lit(None, pl.Int64)
     calls = spans.select(
-        pl.lit(rank, pl.Int32).alias("rank"),
-        parts.field("name"),
-        parts.field("backend").alias("group"),
-        pl.lit(None, pl.String).alias("group_ranks"),
-        pl.lit(None, pl.Int64).alias("sequence"),
-        pl.col("input_dtypes").cast(pl.String).str.extract(r'"([^"]+)"').alias("dtype"),
-        input_bytes(spans["input_shapes"], spans["input_dtypes"]).alias("size_in_bytes"),
-        pl.lit(None, pl.Int64).alias("size_out_bytes"),
-        pl.lit(None, pl.Int32).alias("device_id"),
-        pl.col("step").cast(pl.Int64),
+        rank=pl.lit(rank, pl.Int32),
+        name=parts.struct.field("name"),
+        group=parts.struct.field("backend"),
+        group_ranks=no_text,
+        sequence=no_number,
+        dtype=dtypes.str.extract(r'"([^"]+)"'),
+        size_in_bytes=input_bytes(spans["input_shapes"], spans["input_dtypes"]),
+        size_out_bytes=no_number,
+        device_id=pl.lit(None, pl.Int32),
+        step=pl.col("step").cast(pl.Int64),
         start_ns=start,
         own_start_ns=start,
         end_ns=start + pl.col("duration_ns"),
     )
-    key = pl.concat_str("group", "name", "dtype", "size_in_bytes", separator=" ", ignore_nulls=True)
+    parts_of_key = ["group", "name", "dtype", "size_in_bytes"]
+    key = pl.concat_str(parts_of_key, separator=" ", ignore_nulls=True)
     return calls.with_columns(group_id=key).select(*HOST_CALLS)
 
 
@@ -139,15 +157,14 @@ def process_computing(trace: Trace) -> pl.DataFrame:
 
     Columns: rank, start_ns, end_ns.
     """
-    parts = [pl.DataFrame(schema={"rank": pl.Int32, "start_ns": pl.Int64, "end_ns": pl.Int64})]
+    schema = {"rank": pl.Int32, "start_ns": pl.Int64, "end_ns": pl.Int64}
+    parts = [pl.DataFrame(schema=schema)]
     for rank, calls in communicating_spans(trace).items():
         spans = trace.select("spans", *COLUMNS, *SHAPES, rank=rank)
-        work = process_work(spans, int(calls["process_id"][0]))
-        works = work.filter(pl.col("work").is_in([ARITHMETIC, COPY]))
-        times = works.select(
-            pl.lit(rank, pl.Int32).alias("rank"),
-            "start_ns",
-            "end_ns",
-        )
+        process_id = int(calls["process_id"][0])
+        work = process_work(spans, process_id)
+        is_computing = pl.col("work").is_in([ARITHMETIC, COPY])
+        computing = work.filter(is_computing).with_columns(rank=pl.lit(rank, pl.Int32))
+        times = computing.select("rank", "start_ns", "end_ns")
         parts.append(union(times, by="rank"))
     return pl.concat(parts)

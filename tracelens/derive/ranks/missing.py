@@ -63,30 +63,25 @@ def find_missing_straggler(trace: Trace) -> MissingStraggler | None:
     """
     if not missing_ranks(trace):
         return None
-    calls = each_transfer(trace)
-    lacks = (pl.col("group_size") > pl.col("n_ranks")).fill_null(value=False)
-    alike = [*SAME_CALL, "group_size"]
+    lacking = _with_usual_time(each_transfer(trace))
     transfer_ns = pl.col("transfer_ns")
     usual_ns = pl.col("usual_ns")
-    whole = calls.filter(~lacks).group_by(alike).agg(whole_ns=transfer_ns.median())
-    fastest = transfer_ns.quantile(_FASTEST, "lower").over("group_key", *SAME_CALL)
-    lacking = calls.filter(lacks).join(whole, on=alike, how="left", nulls_equal=True)
-    lacking = lacking.with_columns(usual_ns=pl.coalesce("whole_ns", fastest))
-    excess = (transfer_ns - usual_ns).clip(0)
+    excess_ns = (transfer_ns - usual_ns).clip(0)
+    knows_whole = pl.col("whole_ns").is_not_null().any()
+    # Some of a group's own transfers take longer for other reasons, but not half of them.
+    known_ns = pl.when(knows_whole).then(transfer_ns.mean()).otherwise(transfer_ns.median())
     groups = lacking.group_by("group_key").agg(
         pl.col("n_ranks", "group_size").first(),
-        excess_ns=excess.sum(),
+        excess_ns=excess_ns.sum(),
         mean_ns=transfer_ns.mean(),
         usual_ns=usual_ns.mean(),
-        # Some of a group's own transfers take longer for other reasons, but not half of them.
-        known_ns=pl.when(pl.col("whole_ns").is_not_null().any())
-        .then(transfer_ns.mean())
-        .otherwise(transfer_ns.median()),
+        known_ns=known_ns,
     )
-    groups = groups.filter(pl.col("known_ns") >= SLOW * usual_ns)
-    if groups.is_empty():
+    slow = groups.filter(pl.col("known_ns") >= SLOW * usual_ns)
+    if slow.is_empty():
         return None
-    row = groups.sort("excess_ns", "group_key", descending=[True, False]).row(0, named=True)
+    by_excess = slow.sort("excess_ns", "group_key", descending=[True, False])
+    row = by_excess.row(0, named=True)
     ranks = _missing_of(trace, str(row["group_key"]))
     return MissingStraggler(
         ranks,
@@ -96,9 +91,26 @@ def find_missing_straggler(trace: Trace) -> MissingStraggler | None:
     )
 
 
+def _with_usual_time(calls: pl.DataFrame) -> pl.DataFrame:
+    """Return the calls of groups that lack a rank, with whole_ns and usual_ns.
+
+    whole_ns is the median of complete groups; usual_ns falls back on the group's fastest calls.
+    """
+    lacks = (pl.col("group_size") > pl.col("n_ranks")).fill_null(value=False)
+    alike = [*SAME_CALL, "group_size"]
+    transfer_ns = pl.col("transfer_ns")
+    complete = calls.filter(~lacks)
+    whole = complete.group_by(alike).agg(whole_ns=transfer_ns.median())
+    lacking = calls.filter(lacks).join(whole, on=alike, how="left", nulls_equal=True)
+    fastest_ns = transfer_ns.quantile(_FASTEST, "lower").over("group_key", *SAME_CALL)
+    return lacking.with_columns(usual_ns=pl.coalesce("whole_ns", fastest_ns))
+
+
 def _missing_of(trace: Trace, group_key: str) -> tuple[int, ...]:
     """Return the missing ranks of a group, or of the job if the group's ranks are unknown."""
     begin = group_key.find("[")
-    members = json.loads(group_key[begin : group_key.find("]") + 1]) if begin >= 0 else []
+    end = group_key.find("]") + 1
+    members = json.loads(group_key[begin:end]) if begin >= 0 else []
     missing = missing_ranks(trace)
-    return tuple(sorted({*missing} & {*members})) or tuple(missing)
+    missing_members = sorted({*missing} & {*members})
+    return tuple(missing_members or missing)

@@ -44,9 +44,11 @@ def find_pipeline(trace: Trace) -> Pipeline | None:
     which ranks first send to each other.
     """
     sends = _sends(trace)
-    stages = dict(trace.ranks.select("rank", "pp").drop_nulls().iter_rows())
+    recorded = trace.ranks.select("rank", "pp").drop_nulls()
+    stages = dict(recorded.iter_rows())
     if len({*stages.values()}) < 2:
-        stages = order_stages(sends.select("sender", "receiver").iter_rows())
+        pairs = sends.select("sender", "receiver")
+        stages = order_stages(pairs.iter_rows())
     if len({*stages.values()}) < 2:
         return None
     return Pipeline(stages, _count_microbatches(sends, stages))
@@ -54,17 +56,23 @@ def find_pipeline(trace: Trace) -> Pipeline | None:
 
 def _sends(trace: Trace) -> pl.DataFrame:
     """Return one row per sender and receiver with n_sends per step; earliest first."""
-    calls = match_collectives(trace).calls.filter(pl.col("name") == "send/recv")
+    matched = match_collectives(trace).calls
+    calls = matched.filter(pl.col("name") == "send/recv")
+    n_calls = pl.col("call").n_unique()
+    n_steps = pl.col("step").n_unique().clip(1)
     pairs = calls.group_by("group_key").agg(
         first_ns=pl.col("first_start_ns").min(),
-        n_sends=pl.col("call").n_unique() / pl.col("step").n_unique().clip(1),
+        n_sends=n_calls / n_steps,
     )
     ends = pl.col("group_key").cast(pl.String).str.extract_groups(_PAIR)
-    pairs = pairs.with_columns(
-        sender=ends.struct.field("1").cast(pl.Int64),
-        receiver=ends.struct.field("2").cast(pl.Int64),
+    sender = ends.struct.field("1")
+    receiver = ends.struct.field("2")
+    with_ends = pairs.with_columns(
+        sender=sender.cast(pl.Int64),
+        receiver=receiver.cast(pl.Int64),
     )
-    return pairs.drop_nulls("sender").sort("first_ns", "sender", "receiver")
+    known = with_ends.drop_nulls("sender")
+    return known.sort("first_ns", "sender", "receiver")
 
 
 def order_stages(sends: Iterable[tuple[int, int]]) -> dict[int, int]:
@@ -96,10 +104,14 @@ def order_stages(sends: Iterable[tuple[int, int]]) -> dict[int, int]:
 
 def _count_microbatches(sends: pl.DataFrame, stages: Mapping[int, int]) -> int | None:
     """Return how often a stage sends to the next one in a step: the median of all pairs."""
-    stage = {
-        name: pl.col(name).replace_strict(stages, default=None, return_dtype=pl.Int64)
-        for name in ("sender", "receiver")
-    }
-    forward = sends.filter(stage["receiver"] == stage["sender"] + 1)
+
+    def stage_of(rank: pl.Expr) -> pl.Expr:
+        return rank.replace_strict(stages, default=None, return_dtype=pl.Int64)
+
+    sending_stage = stage_of(pl.col("sender"))
+    receiving_stage = stage_of(pl.col("receiver"))
+    forward = sends.filter(receiving_stage == sending_stage + 1)
     n_sends = forward["n_sends"].median()
-    return None if n_sends is None else round(float(n_sends)) or None  # type: ignore[arg-type]
+    if n_sends is None:
+        return None
+    return round(float(n_sends)) or None  # type: ignore[arg-type]

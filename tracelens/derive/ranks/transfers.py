@@ -32,11 +32,12 @@ def each_transfer(trace: Trace) -> pl.DataFrame:
     the time from the first start to the last.
     """
     calls = match_collectives(trace).calls
+    skew_ns = pl.col("last_start_ns") - pl.col("first_start_ns")
     return calls.group_by("group_key", "call").agg(
         pl.col("group", "name", "dtype", "n_ranks", "step").first(),
         pl.col("size_in_bytes", "size_out_bytes", "group_size").max(),
         transfer_ns=pl.col("least_ns").first(),
-        skew_ns=(pl.col("last_start_ns") - pl.col("first_start_ns")).first(),
+        skew_ns=skew_ns.first(),
     )
 
 
@@ -49,24 +50,16 @@ def group_transfers(trace: Trace, steps: frozenset[int] | None = None) -> pl.Dat
     calls = each_transfer(trace)
     if steps is not None:
         calls = calls.filter(pl.col("step").is_in([*steps]))
-    n = pl.coalesce("group_size", "n_ranks")
-    size = pl.max_horizontal("size_in_bytes", "size_out_bytes")
-    name = pl.col("name")
-    skew_ns = pl.col("skew_ns")
-    algbw = pl.col("algbw")
-    carried = (
-        pl.when(name.str.contains(_TWICE))
-        .then(2 * (n - 1) / n)
-        .when(name.str.contains(_ALL_BUT_OWN))
-        .then((n - 1) / n)
-        .otherwise(1.0)
-    )
     ns = pl.col("transfer_ns")
-    calls = calls.with_columns(
-        algbw=pl.when(ns > 0).then(size * 1e9 / ns),
-        carried=carried,
+    skew_ns = pl.col("skew_ns")
+    n_bytes = pl.max_horizontal("size_in_bytes", "size_out_bytes")
+    rated = calls.with_columns(
+        algbw=pl.when(ns > 0).then(n_bytes * 1e9 / ns),
+        carried=_carried_share(),
     )
-    groups = calls.group_by("group_key", *SAME_CALL).agg(
+    algbw = pl.col("algbw")
+    busbw = algbw * pl.col("carried")
+    groups = rated.group_by("group_key", *SAME_CALL).agg(
         pl.col("group").first(),
         pl.col("n_ranks", "group_size").max(),
         n_calls=pl.len(),
@@ -76,9 +69,20 @@ def group_transfers(trace: Trace, steps: frozenset[int] | None = None) -> pl.Dat
         skew_mean_ns=skew_ns.mean(),
         skew_max_ns=skew_ns.max(),
         algbw_bytes_per_s=algbw.mean(),
-        busbw_bytes_per_s=(algbw * pl.col("carried")).mean(),
+        busbw_bytes_per_s=busbw.mean(),
     )
-    return _mark_slow(_with_peers(groups.join(_members(trace), on="group_key")))
+    with_members = groups.join(_members(trace), on="group_key")
+    return _mark_slow(_with_peers(with_members))
+
+
+def _carried_share() -> pl.Expr:
+    """Return how often each byte of a collective crosses the slowest link, for its bus rate."""
+    name = pl.col("name")
+    n_ranks = pl.coalesce("group_size", "n_ranks")
+    share_of_others = (n_ranks - 1) / n_ranks
+    of_twice = pl.when(name.str.contains(_TWICE)).then(2 * share_of_others)
+    of_others = of_twice.when(name.str.contains(_ALL_BUT_OWN)).then(share_of_others)
+    return of_others.otherwise(1.0)
 
 
 def _members(trace: Trace) -> pl.DataFrame:
@@ -106,20 +110,19 @@ def _with_peers(groups: pl.DataFrame) -> pl.DataFrame:
     is_whole = (pl.col("group_size") <= pl.col("n_ranks")).fill_null(value=True)
     alike = [*SAME_CALL, "n_ranks"]
     transfer_median_ns = pl.col("transfer_median_ns")
-    peers_ns = pl.col("peers_ns")
-    peers = (
-        groups.filter(is_whole)
-        .group_by(alike)
-        .agg(
-            n_groups=pl.len(),
-            peers_ns=transfer_median_ns.quantile(0.5, "lower"),
-            fewest_hosts=pl.col("hosts").list.len().min(),
-        )
+    n_hosts = pl.col("hosts").list.len()
+    whole_groups = groups.filter(is_whole)
+    peers = whole_groups.group_by(alike).agg(
+        n_groups=pl.len(),
+        peers_ns=transfer_median_ns.quantile(0.5, "lower"),
+        fewest_hosts=n_hosts.min(),
     )
     both = groups.join(peers, on=alike, how="left", nulls_equal=True, maintain_order="left")
-    both = both.with_columns(peers_ns=pl.when(is_whole, pl.col("n_groups") > 1).then("peers_ns"))
-    slowdown = transfer_median_ns / peers_ns
-    return both.with_columns(slowdown=pl.when(peers_ns > 0).then(slowdown))
+    has_peers = is_whole & (pl.col("n_groups") > 1)
+    compared = both.with_columns(peers_ns=pl.when(has_peers).then("peers_ns"))
+    peers_ns = pl.col("peers_ns")
+    slowdown = pl.when(peers_ns > 0).then(transfer_median_ns / peers_ns)
+    return compared.with_columns(slowdown=slowdown)
 
 
 def _mark_slow(groups: pl.DataFrame) -> pl.DataFrame:
@@ -129,26 +132,41 @@ def _mark_slow(groups: pl.DataFrame) -> pl.DataFrame:
     neither a rank nor a host in common; a group of several hosts has a small part of the rate of
     groups within a host.
     """
-    more_ns = pl.col("transfer_median_ns") - pl.col("peers_ns")
-    is_slow = ((pl.col("slowdown") >= SLOW) & (more_ns > _LEAST_NS)).fill_null(value=False)
+    is_slow = _is_slower_than_peers()
     n_hosts = pl.col("hosts").list.len()
     is_network = (n_hosts > pl.col("fewest_hosts")).fill_null(value=False)
     slow = groups.filter(is_slow).unique("group_key")
-    if slow.height > 1 and not any(_have_common(slow[name]) for name in ("ranks", "hosts")):
+    share_cause = _have_common(slow["ranks"]) or _have_common(slow["hosts"])
+    if slow.height > 1 and not share_cause:
         is_network = pl.lit(value=True)
-    is_large = pl.max_horizontal("size_in_bytes", "size_out_bytes") >= _LARGE_BYTES
-    busbw_bytes_per_s = pl.col("busbw_bytes_per_s")
-    inside = busbw_bytes_per_s.filter(is_large & (n_hosts == 1)).median()
-    crawls = is_large & (n_hosts > 1) & (busbw_bytes_per_s * _NETWORK < inside)
-    return groups.with_columns(
-        slow=pl.when((is_slow & is_network) | crawls.fill_null(value=False))
-        .then(pl.lit("network"))
-        .when(is_slow)
-        .then(pl.lit("link"))
-    )
+    by_network = (is_slow & is_network) | _crosses_slow_network()
+    cause = pl.when(by_network).then(pl.lit("network"))
+    return groups.with_columns(slow=cause.when(is_slow).then(pl.lit("link")))
+
+
+def _is_slower_than_peers() -> pl.Expr:
+    """Return whether a group's transfers take SLOW times as long as its peers'."""
+    more_ns = pl.col("transfer_median_ns") - pl.col("peers_ns")
+    is_slow = (pl.col("slowdown") >= SLOW) & (more_ns > _LEAST_NS)
+    return is_slow.fill_null(value=False)
+
+
+def _crosses_slow_network() -> pl.Expr:
+    """Return whether a group of several hosts has a small part of the rate within a host."""
+    n_hosts = pl.col("hosts").list.len()
+    n_bytes = pl.max_horizontal("size_in_bytes", "size_out_bytes")
+    is_large = n_bytes >= _LARGE_BYTES
+    rate = pl.col("busbw_bytes_per_s")
+    rate_within_host = rate.filter(is_large & (n_hosts == 1)).median()
+    is_far_slower = rate * _NETWORK < rate_within_host
+    is_slow = is_large & (n_hosts > 1) & is_far_slower
+    return is_slow.fill_null(value=False)
 
 
 def _have_common(members: pl.Series) -> bool:
     """Return whether all of the lists share an element; no list may be None."""
     lists = members.to_list()
-    return None not in lists and bool({*lists[0]}.intersection(*lists[1:]))
+    if not lists or None in lists:
+        return False
+    first, *others = lists
+    return bool({*first}.intersection(*others))
