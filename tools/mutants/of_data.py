@@ -57,15 +57,15 @@ DATA_MUTANTS = (
     Mutant(
         "the outer of two calls that start together is the caller",
         "tracelens/derive/events/correlation.py",
-        'pl.col("duration_ns").neg(),\n                maintain_order=True,',
-        'pl.col("duration_ns"),\n                maintain_order=True,',
+        'pl.col("duration_ns").neg(),\n        maintain_order=True,',
+        'pl.col("duration_ns"),\n        maintain_order=True,',
         "correlation",
     ),
     Mutant(
         "work that starts with the first call is not from before",
         "tracelens/derive/events/correlation.py",
-        '(pl.col("start_ns") < self._first_ns)',
-        '(pl.col("start_ns") <= self._first_ns)',
+        'pl.col("start_ns") < first_ns',
+        'pl.col("start_ns") <= first_ns',
         "correlation",
     ),
     Mutant(
@@ -212,8 +212,8 @@ DATA_MUTANTS = (
     Mutant(
         "as many files at a time as the limit allows",
         "tracelens/running/subprocess_reader.py",
-        "limit // each))",
-        "limit // each + 1))",
+        "limit // each,",
+        "limit // each + 1,",
         "subprocess_reader",
     ),
     Mutant(

@@ -6,18 +6,19 @@ import polars as pl
 import pyarrow as pa
 
 _NOTHING = pa.py_buffer(b"")
-_ARROW: dict[pl.DataType, tuple[pa.DataType, int]] = {
-    pl.Int32(): (pa.int32(), 4),
-    pl.UInt32(): (pa.uint32(), 4),
-    pl.Int64(): (pa.int64(), 8),
-    pl.UInt8(): (pa.uint8(), 1),
-    pl.Float64(): (pa.float64(), 8),
+_ARROW: dict[pl.DataType, pa.DataType] = {
+    pl.Int32(): pa.int32(),
+    pl.UInt32(): pa.uint32(),
+    pl.Int64(): pa.int64(),
+    pl.UInt8(): pa.uint8(),
+    pl.Float64(): pa.float64(),
 }
 
 
 def memory(column: pl.Series, dtype: pl.DataType) -> pa.Buffer:
     """Return the column's values as contiguous memory of this dtype. No value may be None."""
-    array = column.cast(dtype).rechunk().to_arrow()
+    of_dtype = column.cast(dtype)
+    array = of_dtype.rechunk().to_arrow()
     assert not array.null_count
     return values(array)
 
@@ -27,16 +28,23 @@ def values(array: pa.Array) -> pa.Buffer:
 
     Where the array has None, the value is undefined.
     """
+    _, buffer = array.buffers()
+    if buffer is None:
+        return _NOTHING
     size = array.type.bit_width // 8
-    buffer = array.buffers()[1]
-    return _NOTHING if buffer is None else buffer.slice(array.offset * size, len(array) * size)
+    first_byte = array.offset * size
+    n_bytes = len(array) * size
+    return buffer.slice(first_byte, n_bytes)
 
 
 def series(data: Any, dtype: pl.DataType) -> pl.Series:
     """Return a column over memory that holds its values one after another."""
-    kind, size = _ARROW[dtype]
+    kind = _ARROW[dtype]
     buffer = pa.py_buffer(data)
-    array = pa.Array.from_buffers(kind, buffer.size // size, [None, buffer])
+    n_bits = buffer.size * 8
+    n_values = n_bits // kind.bit_width
+    array = pa.Array.from_buffers(kind, n_values, [None, buffer])
     # Given the array itself, Polars would import pyarrow.compute, which takes 0.05 s.
-    table: Any = pl.from_arrow(pa.Table.from_arrays([array], [""]))
-    return pl.DataFrame(table).to_series()
+    table = pa.Table.from_arrays([array], [""])
+    frame: Any = pl.from_arrow(table)
+    return pl.DataFrame(frame).to_series()

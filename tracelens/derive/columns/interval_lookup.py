@@ -31,10 +31,15 @@ def during(
     moments = asked["start_ns"]
     order = None if moments.is_sorted() else moments.arg_sort()
     ordered = asked if order is None else asked[order]
-    joined = ordered.join_asof(pieces, on="start_ns", by="process_id", check_sortedness=False)
+    joined = ordered.join_asof(
+        pieces,
+        on="start_ns",
+        by="process_id",
+        check_sortedness=False,
+    )
     is_in = pl.col("start_ns") < pl.col("end_ns")
-    label_if_inside = pl.when(is_in).then(pl.col(label))
-    labels = joined.select(label_if_inside.alias(label)).to_series()
+    label_if_inside = pl.when(is_in).then(label).alias(label)
+    labels = joined.select(label_if_inside).to_series()
     if order is not None:
         labels = labels.gather(order.arg_sort())
     return frame.with_columns(labels)
@@ -50,8 +55,8 @@ def _pieces(intervals: pl.DataFrame, label: str) -> pl.DataFrame:
     end_ns = pl.col("end_ns")
     start_ns = pl.col("start_ns")
     as_integer = process_id.cast(pl.Int64)
-    of_process = intervals.with_columns(as_integer)
-    with_length = of_process.filter(end_ns > start_ns)
+    with_process = intervals.with_columns(as_integer)
+    with_length = with_process.filter(end_ns > start_ns)
     outer_first = with_length.sort(
         "process_id",
         "start_ns",
@@ -65,13 +70,17 @@ def _pieces(intervals: pl.DataFrame, label: str) -> pl.DataFrame:
     if columns.select(is_disjoint.all()).item():
         return columns.sort("start_ns")
     by_process = columns.group_by("process_id", maintain_order=True)
-    pieces = [
-        (process, *piece)
-        for (process,), group in by_process
-        for piece in _innermost(group.drop("process_id").iter_rows())
-    ]
-    pieces_in_order = pl.DataFrame(pieces, schema=columns.schema, orient="row")
-    return pieces_in_order.sort("start_ns")
+    rows = []
+    for (process,), group in by_process:
+        of_process = group.drop("process_id")
+        pieces_of_process = _innermost(of_process.iter_rows())
+        rows += [(process, *piece) for piece in pieces_of_process]
+    pieces = pl.DataFrame(
+        rows,
+        schema=columns.schema,
+        orient="row",
+    )
+    return pieces.sort("start_ns")
 
 
 def _innermost(intervals: Iterable[_Interval]) -> Iterator[_Interval]:

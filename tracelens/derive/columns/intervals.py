@@ -21,7 +21,8 @@ def union(
     value, and pieces are sorted by value and start.
     """
     key = [] if by is None else [by]
-    if by is not None or not intervals["start_ns"].is_sorted():
+    is_in_order = by is None and intervals["start_ns"].is_sorted()
+    if not is_in_order:
         intervals = intervals.sort(*key, "start_ns")
 
     def own(measure: pl.Expr) -> pl.Expr:
@@ -37,12 +38,15 @@ def union(
         before=own(end_of_earlier),
         last=own(end.max()),
     )
-    furthest = before + max(pause - 1, 0)
-    is_apart = (start > furthest).fill_null(value=True)
-    begins = reached.filter(is_apart)
-    end_of_piece = own(before.shift(-1)).fill_null(pl.col("last"))
+    widest_joined_gap = max(pause - 1, 0)
+    is_apart = start > before + widest_joined_gap
+    is_first = is_apart.fill_null(value=True)
+    begins = reached.filter(is_first)
+    end_before_next = own(before.shift(-1))
+    end_of_piece = end_before_next.fill_null(pl.col("last"))
     pieces = begins.select(*key, start, end_ns=end_of_piece)
-    return pieces.filter(start < end).collect()
+    has_length = start < end
+    return pieces.filter(has_length).collect()
 
 
 def covered_by(pieces: pl.DataFrame, times: pl.DataFrame) -> pl.Series:
@@ -50,12 +54,19 @@ def covered_by(pieces: pl.DataFrame, times: pl.DataFrame) -> pl.Series:
 
     Times have start_ns and end_ns. Pieces are a result of `union`.
     """
+    until_end = _covered_until(pieces, times["end_ns"])
+    until_start = _covered_until(pieces, times["start_ns"])
+    return until_end - until_start
+
+
+def _covered_until(pieces: pl.DataFrame, moments: pl.Series) -> pl.Series:
+    """Return the time that the pieces cover before each moment."""
     starts = pieces["start_ns"]
     ends = pieces["end_ns"]
-    moments = pl.concat([times["end_ns"], times["start_ns"]])
     rows = last_before(starts, moments)
     lengths = ends - starts
-    before = lengths.cum_sum().shift(1, fill_value=0)
+    covered_so_far = lengths.cum_sum()
+    before = covered_so_far.shift(1, fill_value=0)
     last_pieces = pl.DataFrame(
         {
             "moment": moments,
@@ -67,8 +78,7 @@ def covered_by(pieces: pl.DataFrame, times: pl.DataFrame) -> pl.Series:
     reached_ns = pl.min_horizontal("moment", "end_ns")
     in_last = reached_ns - pl.col("start_ns")
     covered_until = pl.col("before_ns") + in_last
-    until = last_pieces.select(covered_until.fill_null(0)).to_series()
-    return until.head(times.height) - until.tail(times.height)
+    return last_pieces.select(covered_until.fill_null(0)).to_series()
 
 
 def covered_ns(
@@ -80,16 +90,27 @@ def covered_ns(
 
     Time in several rows of `cover` counts once.
     """
-    times = [pl.col("start_ns"), END.alias("end_ns")]
-    with_times = frame.select(*by, *times)
-    parts = with_times.with_row_index("row").partition_by(by, as_dict=True)
-    zeros = pl.repeat(0, frame.height, dtype=pl.Int64, eager=True)
+    key_and_times = [*by, "start_ns", END.alias("end_ns")]
+    rows = frame.select(key_and_times).with_row_index("row")
+    rows_by_key = rows.partition_by(by, as_dict=True)
+    intervals = cover.select(key_and_times)
+    intervals_by_key = intervals.partition_by(
+        by,
+        as_dict=True,
+        include_key=False,
+    )
+    zeros = pl.repeat(
+        0,
+        frame.height,
+        dtype=pl.Int64,
+        eager=True,
+    )
     covered = zeros.alias("covered_ns")
-    covers = cover.select(*by, *times).partition_by(by, as_dict=True)
-    for key, part in parts.items():
-        if key in covers:
-            pieces = union(covers[key].select("start_ns", "end_ns"))
-            covered = covered.scatter(part["row"], covered_by(pieces, part))
+    for key, part in rows_by_key.items():
+        if key in intervals_by_key:
+            pieces = union(intervals_by_key[key])
+            covered_in_part = covered_by(pieces, part)
+            covered = covered.scatter(part["row"], covered_in_part)
     return covered
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import lru_cache
+from typing import TypeAlias
 
 import polars as pl
 
@@ -22,6 +23,9 @@ _AT_ONCE = 1 << 16
 
 A million distinct names would take hundreds of MB.
 """
+_OnTexts: TypeAlias = Callable[[pl.DataFrame], pl.DataFrame]
+"""A function that returns columns of results for a frame of texts, row by row."""
+_OnNumbers: TypeAlias = Callable[[pl.Series], pl.Series]
 
 
 def matching(words: pl.Series, *patterns: str) -> list[pl.Series]:
@@ -40,11 +44,23 @@ def matching(words: pl.Series, *patterns: str) -> list[pl.Series]:
 
 
 @lru_cache(_REMEMBERED)
-def _matches(patterns: tuple[str, ...]) -> Callable[[pl.DataFrame], pl.DataFrame]:
+def _matches(patterns: tuple[str, ...]) -> _OnTexts:
     """Return a function that tells of each text which patterns match it, a column per pattern."""
     text = pl.nth(0)
-    has_pattern = [text.str.contains(p).alias(str(i)) for i, p in enumerate(patterns)]
-    return lambda texts: texts.select(has_pattern)
+    columns = []
+    for number, pattern in enumerate(patterns):
+        has_pattern = text.str.contains(pattern)
+        columns.append(has_pattern.alias(str(number)))
+    return _selecting(*columns)
+
+
+def _selecting(*columns: pl.Expr) -> _OnTexts:
+    """Return a function that evaluates these columns of a frame."""
+
+    def select(texts: pl.DataFrame) -> pl.DataFrame:
+        return texts.select(columns)
+
+    return select
 
 
 def each_once(
@@ -58,44 +74,51 @@ def each_once(
     """
     evaluate = _on_frames(compute)
     if len(words) <= _SHORT:
-        return _of_texts([words], evaluate).to_series().alias(words.name)
-    codes = words.cast(pl.Categorical).to_physical()
-    rows, places = distinct_rows(codes)
+        of_rows = _of_texts([words], evaluate)
+        return of_rows.to_series().alias(words.name)
+    rows, places = distinct_rows(_codes(words))
     distinct = words.gather(rows)
-    results = _of_texts([distinct], evaluate).to_series()
+    of_distinct = _of_texts([distinct], evaluate)
+    results = of_distinct.to_series()
     return results.gather(places).alias(words.name)
 
 
+def _codes(words: pl.Series) -> pl.Series:
+    """Return the number of each text's category."""
+    categories = words.cast(pl.Categorical)
+    return categories.to_physical()
+
+
 @lru_cache(_REMEMBERED)
-def _on_frames(compute: Callable[[pl.Expr], pl.Expr]) -> Callable[[pl.DataFrame], pl.DataFrame]:
+def _on_frames(compute: Callable[[pl.Expr], pl.Expr]) -> _OnTexts:
     """Return a function that evaluates an expression of a frame's only column."""
-    result = compute(pl.nth(0))
-    return lambda texts: texts.select(result)
+    only_column = pl.nth(0)
+    return _selecting(compute(only_column))
 
 
 def each_pair_once(
     first_words: pl.Series,
     second_words: pl.Series,
-    compute: Callable[[pl.DataFrame], pl.DataFrame],
+    compute: _OnTexts,
 ) -> pl.DataFrame:
     """Return the columns that `compute` returns for a frame of two text columns.
 
     `compute` gets each distinct pair once. Columns of strings are returned as Categorical.
     """
-    _, first = distinct_rows(first_words.cast(pl.Categorical).to_physical())
-    seconds, second = distinct_rows(second_words.cast(pl.Categorical).to_physical())
+    _, first = distinct_rows(_codes(first_words))
+    seconds, second = distinct_rows(_codes(second_words))
     n_seconds = len(seconds)
-    pair = first if n_seconds == 1 else first.cast(pl.Int64) * n_seconds + second
+    pair = first
+    if n_seconds != 1:
+        pair = first.cast(pl.Int64) * n_seconds + second
     rows, places = distinct_rows(pair)
-    distinct_pairs = [first_words.gather(rows), second_words.gather(rows)]
+    distinct_pairs = [words.gather(rows) for words in (first_words, second_words)]
     results = _of_texts(distinct_pairs, compute)
-    return results.select(pl.all().gather(places))
+    of_each_row = pl.all().gather(places)
+    return results.select(of_each_row)
 
 
-def _of_texts(
-    words: list[pl.Series],
-    compute: Callable[[pl.DataFrame], pl.DataFrame],
-) -> pl.DataFrame:
+def _of_texts(words: list[pl.Series], compute: _OnTexts) -> pl.DataFrame:
     """Call `compute` with frames of texts, _AT_ONCE rows at a time, and join its results.
 
     Strings become Categorical.
@@ -106,24 +129,27 @@ def _of_texts(
         return _of_few(compute, *texts)
     parts = []
     for first in range(0, n_rows, _AT_ONCE):
-        columns = [column.slice(first, _AT_ONCE).cast(pl.String) for column in words]
-        parts.append(_categorical(compute(pl.DataFrame(columns))))
-    return pl.concat(parts) if len(parts) > 1 else parts[0]
+        rows = pl.DataFrame([column.slice(first, _AT_ONCE) for column in words])
+        as_text = rows.cast(pl.String)
+        parts.append(_with_categories(compute(as_text)))
+    if len(parts) == 1:
+        return parts[0]
+    return pl.concat(parts)
 
 
 @lru_cache(_REMEMBERED)
-def _of_few(
-    compute: Callable[[pl.DataFrame], pl.DataFrame],
-    *columns: tuple[str | None, ...],
-) -> pl.DataFrame:
+def _of_few(compute: _OnTexts, *columns: tuple[str | None, ...]) -> pl.DataFrame:
     """Call `compute` with a frame of few texts; a column is given as its name and its texts."""
-    frame = pl.DataFrame([pl.Series(name, texts, pl.String) for name, *texts in columns])
-    return _categorical(compute(frame))
+    words = []
+    for name, *texts in columns:
+        words.append(pl.Series(name, texts, pl.String))
+    results = compute(pl.DataFrame(words))
+    return _with_categories(results)
 
 
-def _categorical(frame: pl.DataFrame) -> pl.DataFrame:
+def _with_categories(frame: pl.DataFrame) -> pl.DataFrame:
     """Return the frame with its strings as Categorical."""
-    return frame.with_columns(pl.selectors.string().cast(pl.Categorical))
+    return frame.cast({pl.String: pl.Categorical})
 
 
 def distinct_rows(numbers: pl.Series) -> tuple[pl.Series, pl.Series]:
@@ -135,8 +161,10 @@ def distinct_rows(numbers: pl.Series) -> tuple[pl.Series, pl.Series]:
     # all distinct ones.
     rows = numbers.head(_FEW).arg_unique()
     places = _places(numbers, rows)
-    has_more_rows = len(numbers) > _FEW
-    if has_more_rows and (places.max() == len(rows) or places.null_count()):
+    if len(numbers) <= _FEW:
+        return rows, places
+    has_unknown = places.max() == len(rows) or places.has_nulls()
+    if has_unknown:
         rows = numbers.arg_unique()
         places = _places(numbers, rows)
     return rows, places
@@ -149,34 +177,73 @@ def _places(numbers: pl.Series, rows: pl.Series) -> pl.Series:
     them.
     """
     distinct = numbers.gather(rows)
-    n = len(rows)
-    places = pl.int_range(n, dtype=pl.UInt32, eager=True)
-    is_null = distinct.is_null()
+    is_none = distinct.is_null()
+    indices = _places_by_table(numbers, distinct)
+    if indices is None:
+        indices = numbers.replace_strict(
+            distinct,
+            _numbers_up_to(len(rows)),
+            default=len(rows),
+            return_dtype=pl.UInt32,
+        )
+    if is_none.any():
+        place_of_none = is_none.arg_max()
+        return indices.fill_null(place_of_none)
+    return indices
+
+
+def _numbers_up_to(n: int) -> pl.Series:
+    """Return the numbers from 0 to below n."""
+    return pl.int_range(
+        n,
+        dtype=pl.UInt32,
+        eager=True,
+    )
+
+
+def _places_by_table(numbers: pl.Series, distinct: pl.Series) -> pl.Series | None:
+    """Look each number up in a table of the distinct numbers' indices.
+
+    Return None if the numbers lie so far apart that the table would be far longer than the column.
+    """
     lowest = numbers.min()
     highest = numbers.max()
+    if not isinstance(lowest, int) or not isinstance(highest, int):
+        return None
     widest_table = _SPARSE * len(numbers) + _FEW
-    if isinstance(lowest, int) and isinstance(highest, int) and highest - lowest <= widest_table:
-        # Checked casts and gathering None values take several times as long.
-        place_of, width = _from_zero(lowest, highest)
-        table = pl.repeat(n, width, dtype=pl.UInt32, eager=True)
-        slots = place_of(distinct.filter(~is_null))
-        known_places = places.filter(~is_null)
-        filled = table.scatter(slots, known_places)
-        indices = filled.gather(place_of(numbers))
-    else:
-        indices = numbers.replace_strict(distinct, places, default=n, return_dtype=pl.UInt32)
-    has_none = is_null.any()
-    return indices.fill_null(is_null.arg_max()) if has_none else indices
+    if highest - lowest > widest_table:
+        return None
+    n_distinct = len(distinct)
+    is_known = distinct.is_not_null()
+    # Checked casts and gathering None values take several times as long.
+    slot_of, width = _from_zero(lowest, highest)
+    unknown = pl.repeat(
+        n_distinct,
+        width,
+        dtype=pl.UInt32,
+        eager=True,
+    )
+    slots = slot_of(distinct.filter(is_known))
+    known_places = _numbers_up_to(n_distinct).filter(is_known)
+    table = unknown.scatter(slots, known_places)
+    return table.gather(slot_of(numbers))
 
 
-def _from_zero(lowest: int, highest: int) -> tuple[Callable[[pl.Series], pl.Series], int]:
+def _from_zero(lowest: int, highest: int) -> tuple[_OnNumbers, int]:
     """Return a function that maps numbers to indices of a table that begin at 0.
 
     Also return the table's length.
     """
     if 0 <= lowest <= _FEW:
-        return lambda numbers: numbers.cast(pl.UInt32, wrap_numerical=True), highest + 1
-    return (
-        lambda numbers: (numbers.cast(pl.Int64) - lowest).cast(pl.UInt32, wrap_numerical=True),
-        highest - lowest + 1,
-    )
+        return _wrapped, highest + 1
+
+    def above_lowest(numbers: pl.Series) -> pl.Series:
+        wide = numbers.cast(pl.Int64)
+        return _wrapped(wide - lowest)
+
+    return above_lowest, highest - lowest + 1
+
+
+def _wrapped(numbers: pl.Series) -> pl.Series:
+    """Cast numbers to UInt32 without checking that each fits, which takes several times as long."""
+    return numbers.cast(pl.UInt32, wrap_numerical=True)

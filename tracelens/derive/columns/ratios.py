@@ -10,7 +10,8 @@ def over(
 ) -> pl.Expr:
     """Return the quotient if the whole is above 0, else `otherwise`."""
     quotient = part / whole
-    return pl.when(whole > 0).then(quotient).otherwise(otherwise)
+    is_positive = whole > 0
+    return pl.when(is_positive).then(quotient).otherwise(otherwise)
 
 
 def speedup(base: pl.Expr, other: pl.Expr) -> pl.Expr:
@@ -18,13 +19,15 @@ def speedup(base: pl.Expr, other: pl.Expr) -> pl.Expr:
 
     The result is None if either is missing or not above 0, as differences of noisy times may be.
     """
+    quotient = base / other
     are_positive = (base > 0) & (other > 0)
-    return pl.when(are_positive).then(base / other)
+    return pl.when(are_positive).then(quotient)
 
 
 def percent(part: float, whole: float) -> str:
     """Return the share as text in percent; it is 0.0% if the whole is 0."""
-    return f"{part / whole:.1%}" if whole else "0.0%"
+    share = part / whole if whole else 0
+    return f"{share:.1%}"
 
 
 def which_side(
@@ -39,4 +42,5 @@ def which_side(
     only_base, only_other, both = map(pl.lit, words)
     lacks_other = pl.col(other).is_null()
     lacks_base = pl.col(base).is_null()
-    return pl.when(lacks_other).then(only_base).when(lacks_base).then(only_other).otherwise(both)
+    word_with_other = pl.when(lacks_base).then(only_other).otherwise(both)
+    return pl.when(lacks_other).then(only_base).otherwise(word_with_other)

@@ -12,25 +12,25 @@ def cut_at(frame: pl.DataFrame, edges: pl.Series) -> pl.DataFrame:
 
     The frame has start_ns and end_ns and is sorted by start; the edges are sorted, too.
     """
-    starts = frame["start_ns"]
-    ends = frame["end_ns"]
-    row = last_before(starts, edges)
-    is_after_start = edges > starts.gather(row)
-    is_before_end = edges < ends.gather(row)
-    is_inside_an_interval = is_after_start & is_before_end
-    is_inside = is_inside_an_interval.fill_null(value=False)
-    cuts = pl.DataFrame({"row": row, "start_ns": edges})
+    rows = last_before(frame["start_ns"], edges)
+    times_of_rows = pl.col("start_ns", "end_ns").gather(rows)
+    intervals = frame.select(times_of_rows)
+    is_after_start = edges > intervals["start_ns"]
+    is_before_end = edges < intervals["end_ns"]
+    is_inside = is_after_start & is_before_end
+    cuts = pl.DataFrame({"row": rows, "start_ns": edges})
     begun_by_cut = cuts.filter(is_inside)
     begun_before = frame.select(
         row=pl.int_range(pl.len()),
         start_ns="start_ns",
     )
-    pieces = pl.concat([begun_before, begun_by_cut]).sort("start_ns")
+    every_piece = pl.concat([begun_before, begun_by_cut])
+    pieces = every_piece.sort("start_ns")
+    intervals_of_pieces = frame[pieces["row"]]
+    with_starts = intervals_of_pieces.with_columns(pieces["start_ns"])
     next_start = pl.col("start_ns").shift(-1)
     until = pl.min_horizontal("end_ns", next_start)
-    cut_rows_of_frame = frame[pieces["row"]]
-    cut = cut_rows_of_frame.with_columns(pieces["start_ns"])
-    return cut.with_columns(end_ns=until)
+    return with_starts.with_columns(end_ns=until)
 
 
 def cut_rows(frame: pl.DataFrame, segments: pl.DataFrame) -> pl.DataFrame:
@@ -40,15 +40,27 @@ def cut_rows(frame: pl.DataFrame, segments: pl.DataFrame) -> pl.DataFrame:
     they are disjoint and sorted by start. `at` is the row of the segment in which a piece lies,
     None outside of segments.
     """
-    borders = pl.concat([segments["start_ns"], segments["end_ns"]])
-    edges = borders.unique().sort()
-    pieces = cut_at(frame, edges)
-    rows = last_before(segments["start_ns"], pieces["start_ns"])
-    ends = segments["end_ns"].gather(rows)
-    is_before_end = pieces["start_ns"] < ends
-    is_in = is_before_end.fill_null(value=False)
-    row = rows.set(~is_in, None)
-    return pieces.with_columns(row.alias("at"))
+    pieces = cut_at(frame, _edges([segments]))
+    rows = _rows_around(segments, pieces["start_ns"])
+    return pieces.with_columns(rows.alias("at"))
+
+
+def _rows_around(intervals: pl.DataFrame, moments: pl.Series) -> pl.Series:
+    """Return the row of the disjoint interval in which each moment lies; None outside of all."""
+    rows = last_before(intervals["start_ns"], moments)
+    ends = intervals["end_ns"].gather(rows)
+    is_before_end = moments < ends
+    is_inside = is_before_end.fill_null(value=False)
+    return rows.set(~is_inside, None)
+
+
+def _edges(layers: Sequence[pl.DataFrame]) -> pl.Series:
+    """Return each moment at which an interval of any layer begins or ends once, in order."""
+    moments = []
+    for layer in layers:
+        moments.append(layer["start_ns"])
+        moments.append(layer["end_ns"])
+    return pl.concat(moments).unique().sort()
 
 
 def overlay(layers: Sequence[pl.DataFrame]) -> pl.DataFrame:
@@ -58,15 +70,16 @@ def overlay(layers: Sequence[pl.DataFrame]) -> pl.DataFrame:
     result has disjoint intervals with the same columns, sorted by start. One interval may become
     several pieces. `layer` is the number of the layer, and `at` the row in it.
     """
-    every_edge = [layer[edge] for layer in layers for edge in ("start_ns", "end_ns")]
-    edges = pl.concat(every_edge).unique().sort()
+    edges = _edges(layers)
     n_stretches = max(len(edges) - 1, 0)
-    begins = edges.head(n_stretches).alias("start_ns")
-    stretches = pl.DataFrame({"start_ns": begins, "end_ns": edges.slice(1)})
+    begins = edges.head(n_stretches)
+    ends = edges.slice(1)
+    stretches = pl.DataFrame({"start_ns": begins, "end_ns": ends})
     covers = _first_cover(layers, begins)
     covered = stretches.with_columns(covers).drop_nulls("at")
-    intervals = pl.concat([*layers]).drop("start_ns", "end_ns")
-    with_layer = intervals.with_columns(_layer_numbers(layers))
+    intervals = pl.concat(layers)
+    columns = intervals.drop("start_ns", "end_ns")
+    with_layer = columns.with_columns(_layer_numbers(layers))
     return covered.hstack(with_layer[covered["at"]])
 
 
@@ -89,11 +102,8 @@ def _first_cover(layers: Sequence[pl.DataFrame], moments: pl.Series) -> pl.Serie
     cover = nothing.new_from_index(0, len(moments))
     n_before = 0
     for layer in layers:
-        rows = last_before(layer["start_ns"], moments)
-        ends = layer["end_ns"].gather(rows)
-        is_before_end = moments < ends
-        is_in = is_before_end.fill_null(value=False)
-        is_settled = cover.is_not_null() | ~is_in
+        rows = _rows_around(layer, moments)
+        is_settled = cover.is_not_null()
         cover = cover.zip_with(is_settled, rows + n_before)
         n_before += layer.height
     return cover

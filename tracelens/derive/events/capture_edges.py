@@ -3,7 +3,7 @@
 If so, it begins with work that was launched earlier, or it lacks work that it launched at its end.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 import polars as pl
 from msgspec import Struct, field
@@ -20,8 +20,11 @@ _LEADS = 0.5
 _STARTS_KERNELS = ("kernel_launch", "graph_launch")
 _CAPTURES_GRAPH = r"Stream(Begin|End)Capture"
 CALLS = ("api_call_id", "api", "kind", "start_ns", "duration_ns")
-_END = pl.col("start_ns").cast(pl.Int64) + pl.col("duration_ns")
+_STREAM = ("device_id", "stream_id")
 _START = pl.col("start_ns").cast(pl.Int64)
+_END = _START + pl.col("duration_ns")
+_HAS_CALL = pl.col("api_call_id").is_not_null()
+"""True for work with a recorded call that launched it."""
 
 
 class CaptureEdges(Struct):
@@ -39,28 +42,37 @@ class CaptureEdges(Struct):
 
     def take_waits(self, waits: pl.DataFrame) -> None:
         """Add recorded waits of streams: kind, device_id, stream_id, start_ns, duration_ns."""
-        known = {"device_id", "stream_id"} <= {*waits.columns}
-        stream_waits = waits.filter(pl.col("kind") == "stream_wait") if known else waits.clear()
+        has_stream = {*_STREAM} <= {*waits.columns}
+        if not has_stream:
+            return
+        is_of_stream = pl.col("kind") == "stream_wait"
+        stream_waits = waits.filter(is_of_stream)
         if stream_waits.height:
-            ids = pl.col("device_id", "stream_id").cast(pl.Int64)
-            self.waits.append(stream_waits.select(ids, wait_ns=_START, end_ns=_END))
+            ids = pl.col(_STREAM).cast(pl.Int64)
+            times = stream_waits.select(ids, wait_ns=_START, end_ns=_END)
+            self.waits.append(times)
 
     def take(self, work: pl.DataFrame) -> None:
         """Add a table of work.
 
         Columns: device_id, stream_id, start_ns, duration_ns, api_call_id, link.
         """
-        columns = ["device_id", "stream_id", "start_ns", "duration_ns", "api_call_id", "link"]
+        if work.is_empty():
+            return
+        is_sorted = work["start_ns"].is_sorted()  # mostly; a check takes less than sorting
+        by_start = work if is_sorted else work.sort("start_ns")
+        columns = (*_STREAM, "start_ns", "duration_ns", "api_call_id", "link")
         known = [name for name in columns if name in work.columns]
-        if work.height:
-            is_sorted = work["start_ns"].is_sorted()  # mostly; a check takes less than sorting
-            by_start = work if is_sorted else work.sort("start_ns")
-            self.parts.append(by_start.select(known))
+        self.parts.append(by_start.select(known))
+
+    def _knows_a_launch(self) -> bool:
+        """Return whether the launch of any recorded work is known."""
+        return any(part["api_call_id"].count() for part in self.parts)
 
     def earlier_end(self) -> int | None:
         """Return the end of the last work that was launched before the capture, if there is any."""
-        if not any(part["api_call_id"].count() for part in self.parts):
-            return None  # no launch of recorded work is known
+        if not self._knows_a_launch():
+            return None
         ends = [
             *self._recorded_ends(),
             *self._late_starts(),
@@ -73,33 +85,28 @@ class CaptureEdges(Struct):
 
         Return None if there is no such work.
         """
-        if not any(part["api_call_id"].count() for part in self.parts):
+        if not self._knows_a_launch():
             return None
-        return max(
-            [*self._late_starts(), *self._early_waits()],
-            default=None,
-        )
+        ends = [*self._late_starts(), *self._early_waits()]
+        return max(ends, default=None)
 
     def later_start(self) -> int | None:
         """Return the start of work that the capture's end cut off.
 
         That work was launched at the end and is not recorded. Return None if there is none.
         """
-        launching = [part["api_call_id"].max() for part in self.parts]
-        last = max(
-            (call for call in launching if isinstance(call, int)),
-            default=None,
-        )
-        if last is None:
+        if not self._knows_a_launch():
             return None
+        last_calls = [part["api_call_id"].max() for part in self.parts]
+        last_call = max(_integers(last_calls))
         starts_kernels = pl.col("kind").is_in(_STARTS_KERNELS)
-        launches = self.calls.filter((pl.col("api_call_id") > last) & starts_kernels)
-        launches = self._that_would_run(launches)
-        if launches.is_empty():
+        is_later = pl.col("api_call_id") > last_call
+        later_launches = self.calls.filter(is_later, starts_kernels)
+        launches = self._that_would_run(later_launches)
+        first_launches = _integers([launches["start_ns"].min()])
+        if not first_launches:
             return None
-        done = max(int(part.select(_END.max()).item()) for part in self.parts)
-        first_launch = int(launches["start_ns"].min())  # type: ignore[arg-type]
-        return max(done, first_launch)
+        return max(*first_launches, *_ends(self.parts))
 
     def _recorded_ends(self) -> list[int]:
         """Return the end of the recorded work that was launched before the capture.
@@ -107,58 +114,72 @@ class CaptureEdges(Struct):
         The list is empty if that work outlasts all work that the capture launched.
         """
         launched_before = pl.col("link") == "pre_window"
-        before = [part.filter(launched_before) for part in self.parts]
-        in_capture = [part.drop_nulls("api_call_id") for part in self.parts]
-        end_of_earlier = _last_end(before)
-        last_end = _last_end(in_capture)
-        if end_of_earlier is None or last_end is None or end_of_earlier >= last_end:
+        ends_of_earlier = _ends(self._work(launched_before))
+        ends_in_capture = _ends(self._work(_HAS_CALL))
+        if not ends_of_earlier or not ends_in_capture:
             return []
-        return [end_of_earlier]
+        end_of_earlier = max(ends_of_earlier)
+        outlasts_all = end_of_earlier >= max(ends_in_capture)
+        return [] if outlasts_all else [end_of_earlier]
+
+    def _work(self, condition: pl.Expr) -> list[pl.DataFrame]:
+        """Return the work that meets a condition, table by table."""
+        return [part.filter(condition) for part in self.parts]
 
     def _late_starts(self) -> list[int]:
         """Return the starts of streams' first work that nothing recorded explains."""
-        firsts = pl.concat([_first_of_streams(part) for part in self.parts])
-        by_start = firsts.sort("start_ns")
-        firsts = by_start.unique(["device_id", "stream_id"], keep="first")
+        firsts_of_tables = pl.concat([_first_of_streams(part) for part in self.parts])
+        by_start = firsts_of_tables.sort("start_ns")
+        firsts = by_start.unique(_STREAM, keep="first")
         ids = firsts["api_call_id"].unique()
         has_launched = pl.col("api_call_id").is_in(ids.implode())
         calls = self.calls.filter(has_launched)
         returned = calls.select("api_call_id", returned=_END)
-        firsts = firsts.join(returned.cast(pl.Int64), on="api_call_id")
+        with_launch = firsts.join(returned.cast(pl.Int64), on="api_call_id")
         delay_ns = pl.col("start_ns") - pl.col("returned")
-        late = firsts.filter(delay_ns >= LATE_NS)
-        unexplained = self._without_waits(late).select("start_ns", "api_call_id")
-        rows = unexplained.iter_rows()
-        return [start for start, call in rows if self._is_unexplained(start, call)]
+        late = with_launch.filter(delay_ns >= LATE_NS)
+        without_waits = self._without_waits(late)
+        candidates = without_waits.select("start_ns", "api_call_id")
+        unexplained = []
+        for start, call in candidates.iter_rows():
+            if self._is_unexplained(start, call):
+                unexplained.append(start)
+        return unexplained
 
     def _without_waits(self, late: pl.DataFrame) -> pl.DataFrame:
         """Leave out the late starts that a recorded wait of their stream explains."""
         if not self.waits:
             return late
         all_waits = pl.concat(self.waits)
-        both = late.join(all_waits, on=["device_id", "stream_id"])
+        both = late.join(all_waits, on=_STREAM)
         end_ns = pl.col("end_ns")
         start_ns = pl.col("start_ns")
-        waited = end_ns - pl.max_horizontal("wait_ns", "returned")
-        ends_before = (start_ns - end_ns).is_between(0, LATE_NS)
-        is_long = waited >= _LEADS * (start_ns - pl.col("returned"))
+        delay_ns = start_ns - pl.col("returned")
+        waited_ns = end_ns - pl.max_horizontal("wait_ns", "returned")
+        from_end_ns = start_ns - end_ns
+        ends_before = from_end_ns.is_between(0, LATE_NS)
+        is_long = waited_ns >= _LEADS * delay_ns
         explained = both.filter(ends_before & is_long)
-        return late.join(explained, on=["device_id", "stream_id"], how="anti")
+        return late.join(explained, on=_STREAM, how="anti")
 
     def _is_unexplained(self, start: int, call: int) -> bool:
         """Return whether no recorded work explains the delay.
 
         Work explains it if it ends just before, is of the same launch, or fills the time.
         """
-        begun = [part.filter(pl.col("start_ns") < start) for part in self.parts]
-        ends = [int(part.select(_END.max()).item()) for part in begun if part.height]
-        if ends and start - max(ends) < LATE_NS:
+        has_begun = pl.col("start_ns") < start
+        begun = self._work(has_begun)
+        last_end = max(_ends(begun), default=None)
+        if last_end is not None and start - last_end < LATE_NS:
             return False
-        if any((part["api_call_id"] == call).any() for part in begun):
+        is_of_launch = [part["api_call_id"] == call for part in begun]
+        if any(flags.any() for flags in is_of_launch):
             return False
-        launched = [part.drop_nulls("api_call_id") for part in begun]
-        busy = sum(int(part["duration_ns"].cast(pl.Int64).sum()) for part in launched)
-        return busy < _LEADS * (start - self._begin())
+        launched = [part.filter(_HAS_CALL) for part in begun]
+        durations_ns = [part["duration_ns"].cast(pl.Int64) for part in launched]
+        busy_ns = sum(int(column.sum()) for column in durations_ns)
+        time_ns = start - self._begin()
+        return busy_ns < _LEADS * time_ns
 
     def _early_waits(self) -> list[int]:
         """Return ends of long waits for the device before any launch whose work is recorded.
@@ -166,16 +187,21 @@ class CaptureEdges(Struct):
         Another thread may launch during a wait, and the wait may be for that work. So the wait must
         end before any recorded work begins.
         """
-        launching = [part["api_call_id"].min() for part in self.parts]
-        first = min(call for call in launching if isinstance(call, int))
-        calls = self.calls.filter(pl.col("api_call_id") < first)
+        first_calls = [part["api_call_id"].min() for part in self.parts]
+        first_call = min(_integers(first_calls))
+        first_starts = [part["start_ns"].min() for part in self._work(_HAS_CALL)]
+        first_work_ns = min(_integers(first_starts))
         api = pl.col("api").cast(pl.String)
+        is_earlier = pl.col("api_call_id") < first_call
+        is_sync = pl.col("kind") == "sync"
         is_long = pl.col("duration_ns") >= LATE_NS
-        waits = calls.filter(api.str.contains(WAITS_FOR_DEVICE), is_long)
-        launched = [part.drop_nulls("api_call_id")["start_ns"].min() for part in self.parts]
-        first_work = min(start for start in launched if isinstance(start, int))
-        waits = waits.filter(pl.col("kind") == "sync", first_work >= _END)
-        return [int(end) for end in waits.select(_END).to_series()]
+        early_syncs = self.calls.filter(is_earlier, is_sync, is_long)
+        waits = early_syncs.filter(
+            api.str.contains(WAITS_FOR_DEVICE),
+            first_work_ns >= _END,
+        )
+        ends = waits.select(_END).to_series()
+        return [int(end) for end in ends]
 
     def _that_would_run(self, launches: pl.DataFrame) -> pl.DataFrame:
         """Leave out launches that run nothing now, or whose kind of work is never recorded.
@@ -184,42 +210,50 @@ class CaptureEdges(Struct):
         """
         if launches.is_empty():
             return launches
-        running = launches.filter(self._n_open_captures(launches["start_ns"]) <= 0)
-        if not (running["kind"] == "graph_launch").any():
+        n_open = self._n_open_captures(launches["start_ns"])
+        running = launches.filter(n_open <= 0)
+        is_graph = running["kind"] == "graph_launch"
+        if not is_graph.any():
             return running
-        ids = pl.concat([part["api_call_id"].drop_nulls().unique() for part in self.parts])
+        launching = [part["api_call_id"].drop_nulls() for part in self.parts]
+        ids = pl.concat([calls.unique() for calls in launching])
         has_work = pl.col("api_call_id").is_in(ids.implode())
-        recorded_kinds = self.calls.filter(has_work)["kind"].unique()
-        return running.filter(pl.col("kind").is_in(recorded_kinds.implode()))
+        with_work = self.calls.filter(has_work)
+        recorded_kinds = with_work["kind"].unique()
+        is_recorded = pl.col("kind").is_in(recorded_kinds.implode())
+        return running.filter(is_recorded)
 
     def _n_open_captures(self, moments: pl.Series) -> pl.Series:
         """Return how many captures of graphs have begun, but not ended, before each moment."""
         api = pl.col("api").cast(pl.String)
-        calls = self.calls.filter(api.str.contains(_CAPTURES_GRAPH)).sort("start_ns")
-        change = pl.when(api.str.contains("Begin")).then(1).otherwise(-1)
-        changes = calls.select(change.cast(pl.Int64)).to_series()
+        is_capture = api.str.contains(_CAPTURES_GRAPH)
+        is_begin = api.str.contains("Begin")
+        change = pl.when(is_begin).then(1).otherwise(-1)
+        captures = self.calls.filter(is_capture).sort("start_ns")
+        changes = captures.select(change.cast(pl.Int64)).to_series()
         none_open = pl.Series([0], dtype=pl.Int64)
         n_open = pl.concat([none_open, changes.cum_sum()])
-        starts = calls["start_ns"].cast(pl.Int64)
-        return n_open.gather(starts.search_sorted(moments.cast(pl.Int64)))
+        starts = captures["start_ns"].cast(pl.Int64)
+        n_changes = starts.search_sorted(moments.cast(pl.Int64))
+        return n_open.gather(n_changes)
 
     def _begin(self) -> int:
         """Return the start of the first call or work."""
-        starts = [int(part["start_ns"].min()) for part in self.parts]  # type: ignore[arg-type]
-        first_calls = self.calls.filter(pl.col("api_call_id") == 0)
-        first = first_calls["start_ns"].min()
-        return min(
-            [
-                *starts,
-                *([first] if isinstance(first, int) else []),
-            ]
-        )
+        is_first_call = pl.col("api_call_id") == 0
+        first_call = self.calls.filter(is_first_call)
+        starts = [part["start_ns"].min() for part in (*self.parts, first_call)]
+        return min(_integers(starts))
 
 
-def _last_end(parts: Sequence[pl.DataFrame]) -> int | None:
-    """Return the last end of any work; None without work."""
-    ends = [int(part.select(_END.max()).item()) for part in parts if part.height]
-    return max(ends, default=None)
+def _integers(values: Iterable[object]) -> list[int]:
+    """Return the values that are integers: an empty table's minimum and maximum are None."""
+    return [value for value in values if isinstance(value, int)]
+
+
+def _ends(parts: Iterable[pl.DataFrame]) -> list[int]:
+    """Return the last end of work in each table; empty tables are left out."""
+    last_ends = [part.select(_END.max()).item() for part in parts]
+    return _integers(last_ends)
 
 
 def _first_of_streams(work: pl.DataFrame) -> pl.DataFrame:
@@ -227,14 +261,19 @@ def _first_of_streams(work: pl.DataFrame) -> pl.DataFrame:
 
     The work is sorted by start.
     """
-    names = ["device_id", "stream_id", "start_ns", "api_call_id"]
-    work = work.with_columns(
-        pl.lit(None, pl.Int64).alias(name) for name in names if name not in work.columns
-    )
+    names = (*_STREAM, "start_ns", "api_call_id")
+    missing = [name for name in names if name not in work.columns]
+    unknown = pl.lit(None, pl.Int64)
+    columns = work.with_columns(unknown.alias(name) for name in missing).select(names)
     # Neighbours are mostly of one stream, so that only some rows need to be grouped.
-    launched = work.select(names).drop_nulls("api_call_id")
-    stream = pl.col("device_id", "stream_id")
+    launched = columns.filter(_HAS_CALL)
+    stream = pl.col(_STREAM)
     is_other_stream = pl.any_horizontal(stream.ne_missing(stream.shift()))
-    begins = launched.filter(is_other_stream | (pl.int_range(pl.len()) == 0))
-    firsts = begins.unique(["device_id", "stream_id"], keep="first", maintain_order=True)
+    is_first = pl.int_range(pl.len()) == 0
+    begins = launched.filter(is_other_stream | is_first)
+    firsts = begins.unique(
+        _STREAM,
+        keep="first",
+        maintain_order=True,
+    )
     return firsts.cast(pl.Int64)

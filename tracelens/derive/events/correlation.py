@@ -20,6 +20,7 @@ _CALL = ["process_id", "correlation_id"]
 _FEW = 16
 """Up to this number of processes, each is looked up by itself, in a quarter of a join's time."""
 _STARTS_WORK = pl.col("kind").is_in(["kernel_launch", "graph_launch", "memcpy", "memset"])
+_LINKS = ("graph", "launched", "pre_window", "unlinked")
 
 
 class Callers:
@@ -32,18 +33,19 @@ class Callers:
     """
 
     def __init__(self, calls: pl.DataFrame) -> None:
-        self._answers = calls.select(
-            name for name in ("api_call_id", "span_id", "step", "site_id") if name in calls.columns
-        )
+        answers = ("api_call_id", "span_id", "step", "site_id")
+        self._answers = calls.select(name for name in answers if name in calls.columns)
         self._is_graph = calls["kind"] == "graph_launch"
-        columns = ("row", "correlation_id", "start_ns", "duration_ns", "kind")
-        known_calls = (
-            calls.with_row_index("row").select("process_id", *columns).drop_nulls("process_id")
-        )
-        is_few = known_calls["process_id"].n_unique() <= _FEW
-        self._many = None if is_few else _Processes(known_calls)
-        parts = by_value(known_calls, "process_id") if is_few else ()
-        self._processes = {process: _Process(part) for process, part in parts}
+        with_rows = calls.with_row_index("row")
+        columns = with_rows.select(*_CALL, "row", "start_ns", "duration_ns", "kind")
+        known_calls = columns.drop_nulls("process_id")
+        self._many: _Processes | None = None
+        self._processes: dict[int, _Process] = {}
+        if known_calls["process_id"].n_unique() > _FEW:
+            self._many = _Processes(known_calls)
+            return
+        for process, part in by_value(known_calls, "process_id"):
+            self._processes[process] = _Process(part)
 
     def link(self, work: pl.DataFrame) -> pl.DataFrame:
         """Return the work with api_call_id, span_id, step and link.
@@ -51,26 +53,26 @@ class Callers:
         It also has site_id, if the calls have it.
         """
         numbered_work = work.with_row_index("row")
-        keys = numbered_work.select("row", "process_id", "correlation_id", "start_ns")
+        keys = numbered_work.select("row", *_CALL, "start_ns")
         if self._many is not None:
-            row, is_before = self._many.rows_of(keys), self._many.is_before(keys)
+            row = self._many.rows_of(keys)
+            is_before = self._many.is_before(keys)
         else:
             row, is_before = self._by_process(keys)
         is_graph = self._is_graph.gather(row)
-        link = pl.select(
+        graph, launched, pre_window, unlinked = (pl.lit(link, pl.Categorical) for link in _LINKS)
+        link = (
             pl.when(is_graph)
-            .then(pl.lit("graph", pl.Categorical))
+            .then(graph)
             .when(row.is_not_null())
-            .then(pl.lit("launched", pl.Categorical))
+            .then(launched)
             .when(is_before)
-            .then(pl.lit("pre_window", pl.Categorical))
-            .otherwise(pl.lit("unlinked", pl.Categorical))
-            .alias("link")
+            .then(pre_window)
+            .otherwise(unlinked)
         )
-        return work.with_columns(
-            *(column.gather(row) for column in self._answers.get_columns()),
-            link["link"],
-        )
+        answers = [column.gather(row) for column in self._answers.get_columns()]
+        links = pl.select(link=link).to_series()
+        return work.with_columns(*answers, links)
 
     def _by_process(self, keys: pl.DataFrame) -> tuple[pl.Series, pl.Series]:
         """Return each key's row among the calls, and whether its work began before all calls.
@@ -83,16 +85,23 @@ class Callers:
             dtype=pl.get_index_type(),
             eager=True,
         )
-        are_before = pl.repeat(False, keys.height, dtype=pl.Boolean, eager=True)
-        for process, part in by_value(keys.drop_nulls("process_id"), "process_id"):
+        are_before = pl.repeat(
+            False,
+            keys.height,
+            dtype=pl.Boolean,
+            eager=True,
+        )
+        of_known_process = keys.drop_nulls("process_id")
+        for process, part in by_value(of_known_process, "process_id"):
             calls = self._processes.get(process)
             if calls is None:
                 continue
-            found = calls.rows_of(part["correlation_id"]), calls.is_before(part)
+            rows_of_part = calls.rows_of(part["correlation_id"])
+            is_before = calls.is_before(part)
             if part.height == keys.height:
-                return found
-            rows = rows.scatter(part["row"], found[0])
-            are_before = are_before.scatter(part["row"], found[1])
+                return rows_of_part, is_before
+            rows = rows.scatter(part["row"], rows_of_part)
+            are_before = are_before.scatter(part["row"], is_before)
         return rows, are_before
 
 
@@ -105,64 +114,100 @@ class _Process:
     """
 
     def __init__(self, calls: pl.DataFrame) -> None:
-        known = calls.filter(_HAS_ID).with_columns(pl.col("correlation_id").cast(pl.Int64))
-        if (known["correlation_id"].diff() <= 0).any():
-            known = known.sort(
-                "correlation_id",
-                ~_STARTS_WORK,
-                "start_ns",
-                pl.col("duration_ns").neg(),
-                maintain_order=True,
-            ).unique("correlation_id", keep="first", maintain_order=True)
-        self._ids, self._rows = known["correlation_id"], known["row"]
+        wide_id = pl.col("correlation_id").cast(pl.Int64)
+        known = calls.filter(_HAS_ID).with_columns(wide_id)
+        is_not_above_last = known["correlation_id"].diff() <= 0
+        if is_not_above_last.any():
+            known = _starter_of_each(known, ["correlation_id"])
+        self._ids = known["correlation_id"]
+        self._rows = known["row"]
         self._first_id = self._ids.filter(self._ids > 0).min()
         self._first_ns = calls["start_ns"].min()
 
     def rows_of(self, ids: pl.Series) -> pl.Series:
         """Return the row of the call with each id; None if no call has it."""
         wanted = ids.cast(pl.Int64).fill_null(0)
-        place = self._ids.search_sorted(wanted)
-        is_beyond = place >= len(self._ids)
-        place = place.set(is_beyond, None)
-        is_other = self._ids.gather(place).ne_missing(wanted)
-        return self._rows.gather(place.set(is_other, None))
+        position = self._ids.search_sorted(wanted)
+        is_beyond = position >= len(self._ids)
+        position_or_none = position.set(is_beyond, None)
+        id_there = self._ids.gather(position_or_none)
+        is_other = id_there.ne_missing(wanted)
+        position_of_call = position.set(is_other, None)
+        return self._rows.gather(position_of_call)
 
     def is_before(self, work: pl.DataFrame) -> pl.Series:
         """Return whether the work's call came before the first recorded one."""
-        older = _HAS_ID & (pl.col("correlation_id") < pl.lit(self._first_id, pl.Int64))
-        return work.select(
-            older.fill_null(value=False) | (pl.col("start_ns") < self._first_ns)
-        ).to_series()
+        first_id = pl.lit(self._first_id, pl.Int64)
+        is_before = _is_before(first_id, pl.lit(self._first_ns))
+        return work.select(is_before).to_series()
+
+
+def _is_before(first_id: pl.Expr, first_ns: pl.Expr) -> pl.Expr:
+    """Return whether work was called before a process's first recorded call.
+
+    Ids count up, so that a smaller id is an earlier call.
+    """
+    has_smaller_id = _HAS_ID & (pl.col("correlation_id") < first_id)
+    is_earlier = pl.col("start_ns") < first_ns
+    return has_smaller_id.fill_null(value=False) | is_earlier
+
+
+def _starter_of_each(calls: pl.DataFrame, key: list[str]) -> pl.DataFrame:
+    """Return, for each key, the call that starts work; the outer one if several do."""
+    ordered = calls.sort(
+        *key,
+        ~_STARTS_WORK,
+        "start_ns",
+        pl.col("duration_ns").neg(),
+        maintain_order=True,
+    )
+    return ordered.unique(
+        key,
+        keep="first",
+        maintain_order=True,
+    )
 
 
 class _Processes:
     """The calls of many processes, looked up in one join; `_Process` is for a single process."""
 
     def __init__(self, calls: pl.DataFrame) -> None:
-        calls = calls.with_columns(pl.col(_CALL).cast(pl.Int64))
-        order = [*_CALL, ~_STARTS_WORK, "start_ns", pl.col("duration_ns").neg()]
-        known = calls.filter(_HAS_ID).sort(order, maintain_order=True)
-        self._calls = known.unique(_CALL, keep="first", maintain_order=True).select(*_CALL, "row")
-        ids = pl.col("correlation_id")
-        self._firsts = calls.group_by("process_id").agg(
-            first_id=ids.filter(ids > 0).min(),
-            first_ns=pl.col("start_ns").min(),
-        )
+        wide_keys = pl.col(_CALL).cast(pl.Int64)
+        with_wide_keys = calls.with_columns(wide_keys)
+        known = with_wide_keys.filter(_HAS_ID)
+        starters = _starter_of_each(known, _CALL)
+        self._calls = starters.select(*_CALL, "row")
+        id_ = pl.col("correlation_id")
+        first_id = id_.filter(id_ > 0).min()
+        first_ns = pl.col("start_ns").min()
+        by_process = with_wide_keys.group_by("process_id")
+        self._firsts = by_process.agg(first_id=first_id, first_ns=first_ns)
 
     def rows_of(self, work: pl.DataFrame) -> pl.Series:
         """Return the row of the call that started each work; None if it is not recorded."""
-        wanted = work.select(pl.col(_CALL).cast(pl.Int64))
-        return wanted.join(self._calls, on=_CALL, how="left", maintain_order="left")["row"]
+        wide_keys = pl.col(_CALL).cast(pl.Int64)
+        wanted = work.select(wide_keys)
+        joined = wanted.join(
+            self._calls,
+            on=_CALL,
+            how="left",
+            maintain_order="left",
+        )
+        return joined["row"]
 
     def is_before(self, work: pl.DataFrame) -> pl.Series:
         """Return whether the work was called before the first recorded call of its process."""
         columns = pl.col(*_CALL, "start_ns").cast(pl.Int64)
         wanted = work.select(columns)
-        both = wanted.join(self._firsts, on="process_id", how="left", maintain_order="left")
-        has_smaller_id = _HAS_ID & (pl.col("correlation_id") < pl.col("first_id"))
-        is_earlier = pl.col("start_ns") < pl.col("first_ns")
-        is_before = has_smaller_id.fill_null(value=False) | is_earlier
-        return both.select(is_before.fill_null(value=False)).to_series()
+        with_first = wanted.join(
+            self._firsts,
+            on="process_id",
+            how="left",
+            maintain_order="left",
+        )
+        is_before = _is_before(pl.col("first_id"), pl.col("first_ns"))
+        is_known_before = is_before.fill_null(value=False)
+        return with_first.select(is_known_before).to_series()
 
 
 def fill_process(work: pl.DataFrame, calls: pl.DataFrame, fallback: int) -> pl.DataFrame:
@@ -178,17 +223,25 @@ def fill_process(work: pl.DataFrame, calls: pl.DataFrame, fallback: int) -> pl.D
     if lowest == calls["process_id"].max() == fallback:
         one_process = pl.lit(fallback, pl.Int64)
         return work.with_columns(process_id=one_process)
-    process_id = pl.col("process_id")
     # Ids may have narrower types, which may differ between the two frames.
-    with_ids = calls.filter(_HAS_ID)
-    known = with_ids.select(pl.col("process_id", "correlation_id").cast(pl.Int64))
-    only_one = process_id.min() == process_id.max()
-    one_each = pl.when(only_one).then(process_id.min()).otherwise(-1)
-    owners = known.group_by("correlation_id").agg(process_id=one_each)
-    correlation_id = pl.col("correlation_id").cast(pl.Int64)
-    ids = work.select(correlation_id)
-    processes = ids.join(owners, on="correlation_id", how="left", maintain_order="left")
-    return work.with_columns(processes["process_id"].fill_null(fallback))
+    wide_keys = pl.col(_CALL).cast(pl.Int64)
+    known = calls.filter(_HAS_ID).select(wide_keys)
+    lowest_process = pl.col("process_id").min()
+    highest_process = pl.col("process_id").max()
+    is_one_process = lowest_process == highest_process
+    owner = pl.when(is_one_process).then(lowest_process).otherwise(-1)
+    by_id = known.group_by("correlation_id")
+    owners = by_id.agg(process_id=owner)
+    wide_id = pl.col("correlation_id").cast(pl.Int64)
+    ids = work.select(wide_id)
+    with_owner = ids.join(
+        owners,
+        on="correlation_id",
+        how="left",
+        maintain_order="left",
+    )
+    processes = with_owner["process_id"].fill_null(fallback)
+    return work.with_columns(processes)
 
 
 def spans_of_nodes(nodes: pl.DataFrame, spans: pl.DataFrame) -> pl.DataFrame:
@@ -198,38 +251,54 @@ def spans_of_nodes(nodes: pl.DataFrame, spans: pl.DataFrame) -> pl.DataFrame:
     start_ns, graph_node_id, and original_id: the node from which it was copied, or None. A copy
     counts as made where its original was made. `spans` are in order, with span_id as row number.
     """
-    node_makers = nodes.select(*_NODE, "original_id", "thread_id", "start_ns").cast(pl.Int64)
-    node_makers = node_makers.sort("start_ns", maintain_order=True).unique(
-        _NODE, keep="first", maintain_order=True
+    columns = nodes.select(*_NODE, "original_id", "thread_id", "start_ns")
+    by_start = columns.cast(pl.Int64).sort("start_ns", maintain_order=True)
+    node_makers = by_start.unique(
+        _NODE,
+        keep="first",
+        maintain_order=True,
     )
     originals = node_makers.rename({"graph_node_id": "above"})
     for _ in range(_CLONES):
         if not node_makers["original_id"].count():
             break
-        from_original = node_makers.select(*_NODE, above="original_id").join(
-            originals,
-            on=["process_id", "above"],
-            how="left",
-            maintain_order="left",
-        )
-        is_known = from_original["start_ns"].is_not_null()
-        node_makers = node_makers.with_columns(
-            from_original["original_id"],
-            *(
-                from_original[name].zip_with(is_known, node_makers[name])
-                for name in ("thread_id", "start_ns")
-            ),
-        )
+        node_makers = _made_as_original(node_makers, originals)
     no_time = pl.lit(0, pl.Int64)
     calls = node_makers.with_columns(duration_ns=no_time)
     call_span = nest(spans, calls).call_span
     span = as_rows(call_span).cast(pl.Int64)
-    return node_makers.select(*_NODE).with_columns(node_span_id=span).drop_nulls()
+    with_span = node_makers.select(*_NODE, node_span_id=span)
+    return with_span.drop_nulls()
+
+
+def _made_as_original(nodes: pl.DataFrame, originals: pl.DataFrame) -> pl.DataFrame:
+    """Return the nodes, each copy with the thread, time and original of its original node.
+
+    `originals` are all nodes as recorded, with their ids in `above`.
+    """
+    copied_from = nodes.select("process_id", above="original_id")
+    original = copied_from.join(
+        originals,
+        on=["process_id", "above"],
+        how="left",
+        maintain_order="left",
+    )
+    is_known = original["start_ns"].is_not_null()
+    columns = [original["original_id"]]
+    for name in ("thread_id", "start_ns"):
+        known_or_own = original[name].zip_with(is_known, nodes[name])
+        columns.append(known_or_own)
+    return nodes.with_columns(columns)
 
 
 def mark_nodes(work: pl.DataFrame, node_spans: pl.DataFrame) -> pl.DataFrame:
     """Return the work with node_span_id, which is None if its node is not in `node_spans`."""
     node = pl.col(_NODE).cast(pl.Int64)
     keys = work.select(node)
-    marked = keys.join(node_spans, on=_NODE, how="left", maintain_order="left")
+    marked = keys.join(
+        node_spans,
+        on=_NODE,
+        how="left",
+        maintain_order="left",
+    )
     return work.with_columns(marked["node_span_id"])
