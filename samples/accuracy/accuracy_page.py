@@ -95,7 +95,10 @@ def constructed_truths() -> dict[str, dict[str, Any]]:
 
 def constructed_row(name: str, truth: dict[str, Any], trace: tl.Trace) -> Row:
     """Return the row of one trace of construct.py."""
-    known = share(truth["bound"].replace("|", " or "), truth.get("share"))
+    known = share(
+        truth["bound"].replace("|", " or "),
+        truth.get("share"),
+    )
     try:
         frame = tl.analyses.verdict(trace)
     except TracelensError as error:
@@ -152,7 +155,12 @@ def planted_row(truth: dict[str, Any], verdict: dict[str, Any]) -> Row:
     is_placed = bool(truth["cause"] or re.search(truth["what"], verdict["what"] or ""))
     grade = "wrong" if not is_right else "right" if is_placed else "partly"
     place = f" in `{_short(verdict['what'])}`" if verdict["what"] else ""
-    return Row(truth["file"].removesuffix(".pt.trace.json.gz"), known, said(verdict) + place, grade)
+    return Row(
+        truth["file"].removesuffix(".pt.trace.json.gz"),
+        known,
+        said(verdict) + place,
+        grade,
+    )
 
 
 def planted_rows() -> Iterator[Row]:
@@ -215,7 +223,9 @@ def counted_rows(group: str, counts: dict[str, dict[str, float]], nth: int = 1) 
     for path in captures_of(group)[::nth]:
         trace = tl.open(path) if path.suffix == ".tracelens" else tl.collect(path)
         yield counted_row(
-            name_of(path), counts[name_of(path)], tl.analyses.verdict(trace).row(0, named=True)
+            name_of(path),
+            counts[name_of(path)],
+            tl.analyses.verdict(trace).row(0, named=True),
         )
 
 
@@ -225,7 +235,12 @@ def counted_row(name: str, count: dict[str, float], verdict: dict[str, Any]) -> 
     if name in BY_CONSTRUCTION:
         bound, why = BY_CONSTRUCTION[name]
         grade = "right" if verdict["bound"] == bound else "wrong"
-        return Row(name, f"{bound}: {why} (counted: {known})", said(verdict), grade)
+        return Row(
+            name,
+            f"{bound}: {why} (counted: {known})",
+            said(verdict),
+            grade,
+        )
     largest = max(count.values())
     first = {part for part, value in count.items() if value >= largest - _TIE}
     rest = [part for part in count if part not in first]

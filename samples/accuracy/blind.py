@@ -162,7 +162,12 @@ def tables(name: str) -> list[str]:
         "",
         "Errors of the factor by which a change multiplies a step:",
         "",
-        *_grouped(of_change, "factor", lambda row: f"`{row['way']}`", lambda _: "every change"),
+        *_grouped(
+            of_change,
+            "factor",
+            lambda row: f"`{row['way']}`",
+            lambda _: "every change",
+        ),
         "",
     ]
     for kind, head in _HEADS.items():
@@ -350,6 +355,13 @@ def section(own: dict[str, Iterable[Predicted]]) -> str:
     ]
     parts += [_fourth(), *tables("fourth")]
     right, wrong, none = _signs("fifth")
-    parts += [texts.FIFTH.format(right=right, wrong=wrong, none=none), *tables("fifth")]
+    parts += [
+        texts.FIFTH.format(
+            right=right,
+            wrong=wrong,
+            none=none,
+        ),
+        *tables("fifth"),
+    ]
     parts += [_sixth(), *tables("sixth"), _seventh(), *tables("seventh")]
     return "\n".join(parts)

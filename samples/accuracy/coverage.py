@@ -110,7 +110,13 @@ def covered(path: Path) -> Coverage | None:
     own = trace.kernels.filter(is_launched)["duration_ns"].sum()
     why = rest.sort("duration_total_ns", descending=True)["evidence"][0] if left else ""
     modelled = total - left
-    return Coverage(name, total / 1e6, modelled / total, modelled / own if own else 0.0, why or "")
+    return Coverage(
+        name,
+        total / 1e6,
+        modelled / total,
+        modelled / own if own else 0.0,
+        why or "",
+    )
 
 
 def rows() -> Iterator[Coverage]:

@@ -139,7 +139,16 @@ def _segments(events: list[HostEvent]) -> list[tuple[int, int, str]]:
     reached = 0
     last = max((event.end for event in events), default=0)
     ordered = sorted(events, key=lambda event: (event.start, -event.end))
-    for event in [*ordered, HostEvent(last + 1, last + 1, "", None, is_call=False)]:
+    for event in [
+        *ordered,
+        HostEvent(
+            last + 1,
+            last + 1,
+            "",
+            None,
+            is_call=False,
+        ),
+    ]:
         while open_events and open_events[-1][0] <= event.start:
             stop, label = open_events.pop()
             segments.append((reached, stop, label))

@@ -165,7 +165,12 @@ def halved(block: nn.Module, _: object, plan: dict[str, object]) -> None:
         whole = block.get_submodule(name)
         rows = type(style).__name__ == "RowwiseParallel"
         sizes = (whole.in_features // (1 + rows), whole.out_features // (2 - rows))
-        part = nn.Linear(*sizes, bias=False, device="meta", dtype=whole.weight.dtype)
+        part = nn.Linear(
+            *sizes,
+            bias=False,
+            device="meta",
+            dtype=whole.weight.dtype,
+        )
         parent, _, last = name.rpartition(".")
         setattr(block.get_submodule(parent), last, part)
 

@@ -80,7 +80,13 @@ def change_row(change: Change) -> Predicted | str:
 @cache
 def step_rows(folder: Path = CAPTURES) -> list[Predicted]:
     """Return one row per capture."""
-    rows = (step_row(case) for case in sorted(cases(folder), key=lambda case: case.name))
+    rows = (
+        step_row(case)
+        for case in sorted(
+            cases(folder),
+            key=lambda case: case.name,
+        )
+    )
     return [row for row in rows if row is not None]
 
 
@@ -218,7 +224,10 @@ def page() -> str:
         *_of_steps(step_rows()),
         _CHANGES,
         *_of_changes(change_rows()),
-        _UNSEEN.format(apart=_apart(UNSEEN), n=len(unseen)),
+        _UNSEEN.format(
+            apart=_apart(UNSEEN),
+            n=len(unseen),
+        ),
         *_of_steps(unseen),
         *_of_changes(change_rows(UNSEEN)),
         _PATHS,

@@ -31,15 +31,30 @@ def orders(rows: Mapping[str, Mapping[str, float]], most: float = 2.2) -> alt.La
     ]
     names = list(dict.fromkeys(value["order"] for value in values))
     base = alt.Chart(alt.InlineData(values=values)).encode(
-        y=alt.Y("model:N", title=None, sort=list(rows), axis=alt.Axis(labelLimit=0)),
+        y=alt.Y(
+            "model:N",
+            title=None,
+            sort=list(rows),
+            axis=alt.Axis(labelLimit=0),
+        ),
         yOffset=alt.YOffset("order:N", sort=names),
         x=alt.X("ratio:Q", title="kernel time over eager's", scale=alt.Scale(domain=[0, most])),
     )
-    color = alt.Color("order:N", sort=names, title=None, legend=legend())
+    color = alt.Color(
+        "order:N",
+        sort=names,
+        title=None,
+        legend=legend(),
+    )
     text = alt.Text("ratio:Q", format=".2f")
     words = base.mark_text(align="left", dx=3).encode(text=text)
     # A white edge keeps the dashed line off the numbers.
-    edge = base.mark_text(align="left", dx=3, stroke="white", strokeWidth=4).encode(text=text)
+    edge = base.mark_text(
+        align="left",
+        dx=3,
+        stroke="white",
+        strokeWidth=4,
+    ).encode(text=text)
     return (base.mark_bar().encode(color=color) + even_line() + edge + words).properties(
         width=560, height=18 * len(values) + 36
     )
@@ -56,18 +71,35 @@ def ways(rows: Mapping[str, Mapping[str, float]]) -> alt.LayerChart:
         for way, us in times.items()
         if way != "eager" and us
     ]
-    colors = alt.Scale(domain=list(ORDER), range=list(COLORS))
+    colors = alt.Scale(
+        domain=list(ORDER),
+        range=list(COLORS),
+    )
     points = (
         alt.Chart(alt.InlineData(values=values))
-        .mark_point(filled=True, size=70, opacity=0.85)
+        .mark_point(
+            filled=True,
+            size=70,
+            opacity=0.85,
+        )
         .encode(
-            y=alt.Y("subject:N", title=None, sort=list(rows), axis=alt.Axis(labelLimit=0)),
+            y=alt.Y(
+                "subject:N",
+                title=None,
+                sort=list(rows),
+                axis=alt.Axis(labelLimit=0),
+            ),
             x=alt.X(
                 "speedup:Q",
                 title="times as fast as eager, by wall clock",
                 scale=alt.Scale(type="log", base=2),
             ),
-            color=alt.Color("way:N", title=None, scale=colors, legend=legend(4)),
+            color=alt.Color(
+                "way:N",
+                title=None,
+                scale=colors,
+                legend=legend(4),
+            ),
         )
     )
     return (points + even_line()).properties(width=560, height={"step": 24})

@@ -111,7 +111,10 @@ def computed(graph: Any, held: dict[str, Any], image: Any) -> Any:
         elif node.op == "output":
             return known[node.args[0][0].name]
         else:
-            arguments = torch.fx.node.map_arg(tuple(node.args), lambda own: known[own.name])
+            arguments = torch.fx.node.map_arg(
+                tuple(node.args),
+                lambda own: known[own.name],
+            )
             known[node.name] = _OPS[_name(node.target)](*arguments)
     raise AssertionError("a graph without output")
 

@@ -45,7 +45,12 @@ def mobilenet_v1() -> nn.Module:
     for channels, stride in WIDTHS:
         layers += [*normed(given, given, 3, stride, given), *normed(given, channels, 1)]
         given = channels
-    return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(given, 1000))
+    return nn.Sequential(
+        *layers,
+        nn.AdaptiveAvgPool2d(1),
+        nn.Flatten(),
+        nn.Linear(given, 1000),
+    )
 
 
 def fully_connected(n: int) -> nn.Module:

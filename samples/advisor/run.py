@@ -52,7 +52,11 @@ class Results:
         try:
             began = time.monotonic()
             found = do(*arguments)
-            self.add(**what, **found, took_s=round(time.monotonic() - began, 2))
+            self.add(
+                **what,
+                **found,
+                took_s=round(time.monotonic() - began, 2),
+            )
         except Exception as error:  # noqa: BLE001 - the other ones go on
             traceback.print_exc()
             self.add(**what, problem=f"{type(error).__name__}: {str(error)[:300]}")
@@ -136,7 +140,15 @@ def captured(torch: Any, tl: Any, path: Path, call: Callable[[], Any], *, graph:
     """Capture three steps after two that are not recorded."""
     with (
         torch.no_grad(),
-        tl.capture(path, force=True, wait=1, warmup=1, active=3, stacks=graph, graph=graph) as cap,
+        tl.capture(
+            path,
+            force=True,
+            wait=1,
+            warmup=1,
+            active=3,
+            stacks=graph,
+            graph=graph,
+        ) as cap,
     ):
         for _ in range(6):
             call()
@@ -196,7 +208,11 @@ def advised(
     stem = path.name.removesuffix("_plan.json")
     folder, others = path.parent, []
     eager = captured(
-        torch, tl, folder / f"{stem}_eager.tracelens", lambda: model(given), graph=True
+        torch,
+        tl,
+        folder / f"{stem}_eager.tracelens",
+        lambda: model(given),
+        graph=True,
     )
     if given.dim() == 4:
         last, image = (
@@ -235,7 +251,11 @@ def advised(
     with torch.no_grad():
         own, other = model(given), made(given)
     trace = captured(
-        torch, tl, folder / f"{stem}_advised.tracelens", lambda: made(given), graph=False
+        torch,
+        tl,
+        folder / f"{stem}_advised.tracelens",
+        lambda: made(given),
+        graph=False,
     )
     return {
         "predicted_ns": plan.predicted,
@@ -262,7 +282,9 @@ def in_cache(advice: Any, others: Sequence[Any], costs: Any) -> int | None:
     from tracelens.derive.calls.op_catalog import OTHER  # noqa: PLC0415
 
     known = Costs(
-        advice.calls, [read_calls(other, 0) for other in others], costs.frame("call_costs")
+        advice.calls,
+        [read_calls(other, 0) for other in others],
+        costs.frame("call_costs"),
     )
     functions = {function.name: function for function in (*TORCH, OTHER)}
     nodes = {**advice.calls.given, **{node.name: node for node in advice.calls.nodes}}
@@ -319,7 +341,10 @@ def _ways(torch: Any, results: Results, about: dict[str, Any], model: Any, given
         modules["advised"] = apply_calls(model, plan, image, tolerance=0.05)
         time_it("advised", partial(modules["advised"], image))
     for way, module in modules.items() if image.is_cuda else ():
-        time_it(f"{way}, CUDA graph", graphed(torch, module, image))
+        time_it(
+            f"{way}, CUDA graph",
+            graphed(torch, module, image),
+        )
     return found
 
 
@@ -347,7 +372,13 @@ def compiled(torch: Any, results: Results, mode: str, *, quick: bool) -> None:
                 about = {"subject": subject, "tf32": tf32, "way": f"torch.compile, {mode}"}
                 about |= {"what": "kernels"} if what is kernels else {}
                 if tf32 == "default" or given.dim() == 4:
-                    results.attempt(about, fresh, what, model.to(device), given.to(device))
+                    results.attempt(
+                        about,
+                        fresh,
+                        what,
+                        model.to(device),
+                        given.to(device),
+                    )
                     model.cpu()
 
 
@@ -357,11 +388,23 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--quick", action="store_true", help="tiny shapes: to see that it runs")
     parser.add_argument(
-        "--seconds", type=float, default=3600.0, help="begin nothing after that long"
+        "--seconds",
+        type=float,
+        default=3600.0,
+        help="begin nothing after that long",
     )
-    parser.add_argument("--only", nargs="*", default=[], help="these subjects; by default all")
     parser.add_argument(
-        "--tf32", nargs="*", default=TF32, choices=TF32, help="by default both, one after the other"
+        "--only",
+        nargs="*",
+        default=[],
+        help="these subjects; by default all",
+    )
+    parser.add_argument(
+        "--tf32",
+        nargs="*",
+        default=TF32,
+        choices=TF32,
+        help="by default both, one after the other",
     )
     parser.add_argument("stages", nargs="+", choices=("plans", "ways", *MODES, "jax"))
     asked = parser.parse_args()
@@ -376,7 +419,10 @@ def main() -> None:
 
         name = torch.cuda.get_device_name() if torch.cuda.is_available() else "cpu"
         results.add(
-            stage=stage, torch=torch.__version__, cudnn=torch.backends.cudnn.version(), device=name
+            stage=stage,
+            torch=torch.__version__,
+            cudnn=torch.backends.cudnn.version(),
+            device=name,
         )
         if stage in MODES:
             compiled(torch, results, stage, quick=asked.quick)

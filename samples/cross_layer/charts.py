@@ -52,7 +52,12 @@ def bars(runs: Sequence[Run]) -> alt.LayerChart:
             )
             until += share
     shown = [family for family in FAMILIES if any(row["family"] == family for row in rows)]
-    y = alt.Y("run:N", title=None, sort=None, axis=alt.Axis(labelLimit=0))
+    y = alt.Y(
+        "run:N",
+        title=None,
+        sort=None,
+        axis=alt.Axis(labelLimit=0),
+    )
     colour = alt.Color(
         "family:N",
         title=None,
@@ -63,7 +68,14 @@ def bars(runs: Sequence[Run]) -> alt.LayerChart:
     base = alt.Chart(alt.InlineData(values=rows))
     axis = alt.X("from:Q", title="share of kernel time, %", scale=alt.Scale(domain=[0, 100]))
     pieces = base.mark_bar(stroke="white", strokeWidth=1).encode(
-        x=axis, x2="to:Q", y=y, color=colour
+        x=axis,
+        x2="to:Q",
+        y=y,
+        color=colour,
     )
-    words = base.mark_text(color="white", fontSize=9).encode(x="middle:Q", y=y, text="word:N")
+    words = base.mark_text(color="white", fontSize=9).encode(
+        x="middle:Q",
+        y=y,
+        text="word:N",
+    )
     return alt.layer(pieces, words).properties(width=620, height=22 * len(runs))

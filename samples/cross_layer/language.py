@@ -49,11 +49,21 @@ STEPS = {"wait": 2, "warmup": 1, "active": 3}
 def main() -> None:
     """Take every capture, or only the named one."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
-    parser.add_argument("--out", type=Path, required=True, help="folder for the captures")
+    parser.add_argument(
+        "--out",
+        type=Path,
+        required=True,
+        help="folder for the captures",
+    )
     parser.add_argument(
         "--quick", action="store_true", help="tiny models on the CPU, to try it out"
     )
-    parser.add_argument("--seconds", type=float, default=270, help="start no capture after so long")
+    parser.add_argument(
+        "--seconds",
+        type=float,
+        default=270,
+        help="start no capture after so long",
+    )
     parser.add_argument("--capture", choices=CAPTURES, help="take only this one, in this process")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)

@@ -171,7 +171,11 @@ def reuse(base: tl.Trace, other: tl.Trace) -> tuple[Reuse, Reuse]:
         )
         by_name = frame[f"{side}_reused_ns"].sum() / total
         found.append(
-            Reuse(by_name, _quartiles(steps), matched[f"{side}_duration_total_ns"].sum() / total)
+            Reuse(
+                by_name,
+                _quartiles(steps),
+                matched[f"{side}_duration_total_ns"].sum() / total,
+            )
         )
     return found[0], found[1]
 

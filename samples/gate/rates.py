@@ -26,7 +26,11 @@ Pair = tuple[Runs, Runs]
 
 def gates(base: Runs, new: Runs) -> list[str]:
     """Evaluate every gate on two sets of runs; returns one verdict per gate."""
-    rules = replace(DEFAULT, base_runs=tuple(base[1:]), other_runs=tuple(new[1:]))
+    rules = replace(
+        DEFAULT,
+        base_runs=tuple(base[1:]),
+        other_runs=tuple(new[1:]),
+    )
     found = evaluate(base[0], new[0], [parse(gate) for gate in GATES], rules=rules)
     return [verdict.verdict for verdict in found]
 

@@ -101,7 +101,12 @@ def run(program: str, variant: str, path: Path) -> None:
     activities = [ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if ON_GPU else [])]
     with profile(
         activities=activities,
-        schedule=schedule(wait=0, warmup=3, active=N_STEPS, repeat=1),
+        schedule=schedule(
+            wait=0,
+            warmup=3,
+            active=N_STEPS,
+            repeat=1,
+        ),
         on_trace_ready=lambda profiler: profiler.export_chrome_trace(str(path)),
     ) as profiler:
         for _ in range(N_STEPS + 3):
@@ -117,7 +122,12 @@ def main() -> None:
     """Start one process after the other; each imports torch and waits for its turn."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--one", nargs=2, metavar=("PROGRAM", "VARIANT"), help="one run, here")
+    parser.add_argument(
+        "--one",
+        nargs=2,
+        metavar=("PROGRAM", "VARIANT"),
+        help="one run, here",
+    )
     parser.add_argument("--runs", type=int, help="so many of each at most")
     options = parser.parse_args()
     if options.one:

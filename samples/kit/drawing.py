@@ -50,4 +50,8 @@ def even_line(axis: str = "x") -> alt.Chart:
 
 def legend(columns: int = 0) -> alt.Legend:
     """Place the legend above the chart, with labels that are never cut."""
-    return alt.Legend(orient="top", labelLimit=0, columns=columns)
+    return alt.Legend(
+        orient="top",
+        labelLimit=0,
+        columns=columns,
+    )

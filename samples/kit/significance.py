@@ -63,7 +63,11 @@ class Range(NamedTuple):
 
     def over(self, other: Range) -> Range:
         """Return the ratio of this range to the other."""
-        return Range(self.low / other.high, self.middle / other.middle, self.high / other.low)
+        return Range(
+            self.low / other.high,
+            self.middle / other.middle,
+            self.high / other.low,
+        )
 
 
 def more(first: Range, other: Range, n: int = LEAST) -> bool | None:

@@ -41,7 +41,10 @@ def make() -> Made:
     """Return the page with its charts."""
     run = read(HERE / "captures")
     values = facts(run)
-    return Made(*render(HERE, values, verdicts(values)), charts(run))
+    return Made(
+        *render(HERE, values, verdicts(values)),
+        charts(run),
+    )
 
 
 def facts(run: Run) -> dict[str, Any]:
@@ -124,7 +127,10 @@ def lines_and(run: Run, size: str, *, copies: bool, without: str = "-") -> tuple
         for name in run.levels("cuda")
         if not name.startswith(without) and (found := run.range("cuda", name, size, copies=copies))
     }
-    return spearman([run.lengths[name].lines for name in times], list(times.values())), len(times)
+    return spearman(
+        [run.lengths[name].lines for name in times],
+        list(times.values()),
+    ), len(times)
 
 
 def depth_and_time(run: Run) -> tuple[float, int]:
@@ -133,7 +139,10 @@ def depth_and_time(run: Run) -> tuple[float, int]:
     It is for the larger network, without copies.
     """
     times = {name: r.middle for name in run.levels("cuda") if (r := run.range("cuda", name))}
-    return spearman([run.depths[name]["calls"] for name in times], list(times.values())), len(times)
+    return spearman(
+        [run.depths[name]["calls"] for name in times],
+        list(times.values()),
+    ), len(times)
 
 
 def shares(run: Run) -> dict[str, float]:

@@ -42,7 +42,12 @@ def lines(run: Run) -> alt.LayerChart:
         {"level": KINDS[name].label, "lines": length.lines} for name, length in run.lengths.items()
     ]
     base = alt.Chart(alt.InlineData(values=values)).encode(
-        y=alt.Y("level:N", title=None, sort=NAMES, axis=alt.Axis(labelLimit=0)),
+        y=alt.Y(
+            "level:N",
+            title=None,
+            sort=NAMES,
+            axis=alt.Axis(labelLimit=0),
+        ),
         x=alt.X("lines:Q", title="lines of code"),
     )
     text = base.mark_text(align="left", dx=3).encode(text="lines:Q")
@@ -67,7 +72,12 @@ def times(run: Run) -> alt.FacetChart:
                 about | {"ms": time["median_ms"], "low": time["p25_ms"], "high": time["p75_ms"]}
             )
     base = alt.Chart().encode(
-        y=alt.Y("level:N", title=None, sort=NAMES, axis=alt.Axis(labelLimit=0)),
+        y=alt.Y(
+            "level:N",
+            title=None,
+            sort=NAMES,
+            axis=alt.Axis(labelLimit=0),
+        ),
         color=alt.Color(
             "device:N",
             title=None,
@@ -75,7 +85,11 @@ def times(run: Run) -> alt.FacetChart:
             legend=legend(),
         ),
     )
-    scale = alt.Scale(type="log", nice=False, padding=8)
+    scale = alt.Scale(
+        type="log",
+        nice=False,
+        padding=8,
+    )
     points = base.mark_point(filled=True, size=45).encode(
         x=alt.X("ms:Q", title="ms an inference", scale=scale)
     )
@@ -106,7 +120,14 @@ def length_and_time(run: Run) -> alt.LayerChart:
     base = alt.Chart(alt.InlineData(values=values)).encode(
         x=alt.X("lines:Q", title="lines of code", scale=alt.Scale(type="log", domain=[5, 300]))
     )
-    scale, title = alt.Scale(type="log", nice=False, padding=16), "ms of one image"
+    scale, title = (
+        alt.Scale(
+            type="log",
+            nice=False,
+            padding=16,
+        ),
+        "ms of one image",
+    )
     y = alt.Y("ms:Q", title=title, scale=scale)
     colors = alt.Scale(scheme="viridis", reverse=True)
     points = base.mark_circle(size=90, opacity=1).encode(
@@ -114,7 +135,12 @@ def length_and_time(run: Run) -> alt.LayerChart:
     )
     rules = base.mark_rule().encode(y=alt.Y("low:Q", title=title, scale=scale), y2="high:Q")
     texts = [
-        base.mark_text(align=align, dx=dx, dy=dy, fontSize=10)
+        base.mark_text(
+            align=align,
+            dx=dx,
+            dy=dy,
+            fontSize=10,
+        )
         .transform_filter(alt.datum.side == side)
         .encode(y=y, text="level:N")
         for side, (align, dx, dy) in SIDES.items()

@@ -92,7 +92,10 @@ def build(device: str) -> dict[str, str]:
     BUILD.mkdir(parents=True, exist_ok=True)
     running = {
         name: subprocess.Popen(
-            command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+            command,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
         )
         for name, command in commands(device)
     }

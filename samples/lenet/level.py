@@ -71,12 +71,20 @@ def parse() -> argparse.Namespace:
     parser.add_argument("level", choices=KINDS)
     parser.add_argument("--device", choices=("cuda", "cpu"), default="cpu")
     parser.add_argument(
-        "--out", type=Path, required=True, help="folder with the weights, and for traces"
+        "--out",
+        type=Path,
+        required=True,
+        help="folder with the weights, and for traces",
     )
     parser.add_argument("--sizes", default="large,small", help="networks")
     parser.add_argument("--batches", default="1,128", help="images an inference")
     parser.add_argument("--rounds", type=int, default=ROUNDS)
-    parser.add_argument("--calls", type=int, default=CALLS, help="inferences a round")
+    parser.add_argument(
+        "--calls",
+        type=int,
+        default=CALLS,
+        help="inferences a round",
+    )
     parser.add_argument(
         "--seconds",
         type=float,
@@ -187,7 +195,10 @@ def trace(level: Level, images: net.Array, folder: Path) -> str:
             level.synchronize(level.infer(x))
         torch.cuda.synchronize()
     with tempfile.NamedTemporaryFile(
-        dir=folder, prefix="trace_", suffix=".json", delete=False
+        dir=folder,
+        prefix="trace_",
+        suffix=".json",
+        delete=False,
     ) as file:
         recording.export_chrome_trace(file.name)
     return Path(file.name).name

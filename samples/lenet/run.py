@@ -289,12 +289,20 @@ def versions(device: str) -> dict[str, str]:
             continue
     if shutil.which("g++"):
         said = subprocess.run(
-            ["g++", "-dumpfullversion"], capture_output=True, text=True, check=False
+            ["g++", "-dumpfullversion"],
+            capture_output=True,
+            text=True,
+            check=False,
         ).stdout
         found["g++"] = said.strip()
     if device == "cuda" and shutil.which("nvidia-smi"):
         asked = ["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"]
-        said = subprocess.run(asked, capture_output=True, text=True, check=False).stdout.strip()
+        said = subprocess.run(
+            asked,
+            capture_output=True,
+            text=True,
+            check=False,
+        ).stdout.strip()
         found["gpu"], _, found["driver"] = said.partition(", ")
     cpu = Path("/proc/cpuinfo")
     model = re.search(r"model name\s*: (.*)", cpu.read_text()) if cpu.is_file() else None
@@ -307,17 +315,30 @@ def parse() -> argparse.Namespace:
     has_gpu = shutil.which("nvidia-smi") is not None
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument(
-        "--out", type=Path, required=True, help="folder for measurements, traces, stacks and logs"
+        "--out",
+        type=Path,
+        required=True,
+        help="folder for measurements, traces, stacks and logs",
     )
     parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda" if has_gpu else "cpu")
     parser.add_argument("--quick", action="store_true", help="a few calls of each")
     parser.add_argument(
         "--parts", default="build,levels,traces,stacks", help="which of these; stacks on a GPU only"
     )
-    parser.add_argument("--only", default="", metavar="REGEX", help="only levels of these names")
+    parser.add_argument(
+        "--only",
+        default="",
+        metavar="REGEX",
+        help="only levels of these names",
+    )
     parser.add_argument("--sizes", default="large,small", help="networks")
     parser.add_argument("--batches", default="1,128", help="images an inference, when timed")
-    parser.add_argument("--minutes", type=float, default=60, help="end all after so long")
+    parser.add_argument(
+        "--minutes",
+        type=float,
+        default=60,
+        help="end all after so long",
+    )
     parser.add_argument(
         "--seconds",
         type=float,
@@ -325,10 +346,16 @@ def parse() -> argparse.Namespace:
         help="of ten rounds; a slow level has fewer calls in them",
     )
     parser.add_argument(
-        "--level-s", type=float, default=300, help="end a level after so many seconds"
+        "--level-s",
+        type=float,
+        default=300,
+        help="end a level after so many seconds",
     )
     parser.add_argument(
-        "--stack-s", type=float, default=120, help="end a debugger after so many seconds"
+        "--stack-s",
+        type=float,
+        default=120,
+        help="end a debugger after so many seconds",
     )
     parser.add_argument(
         "--side-by-side",
@@ -336,7 +363,12 @@ def parse() -> argparse.Namespace:
         default=0,
         help="levels that import at once; by default all on a GPU's machine, else 1, or 2 if quick",
     )
-    parser.add_argument("--debuggers", type=int, default=1, help="debuggers at once")
+    parser.add_argument(
+        "--debuggers",
+        type=int,
+        default=1,
+        help="debuggers at once",
+    )
     parser.add_argument("--gdb", default="cuda-gdb", help="gdb or cuda-gdb")
     options = parser.parse_args()
     if options.device == "cpu":

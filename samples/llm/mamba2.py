@@ -14,7 +14,13 @@ def main() -> None:
     torch.manual_seed(0)
     options = {"d_state": 128, "headdim": 64, "use_mem_eff_path": False}
     layers = (
-        Mamba2(WIDTH, **options, device="cuda", dtype=torch.bfloat16) for _ in range(N_LAYERS)
+        Mamba2(
+            WIDTH,
+            **options,
+            device="cuda",
+            dtype=torch.bfloat16,
+        )
+        for _ in range(N_LAYERS)
     )
     model = nn.Sequential(*layers)
     x = torch.randn(BATCH, LENGTH, WIDTH, device="cuda", dtype=torch.bfloat16)

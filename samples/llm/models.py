@@ -60,33 +60,66 @@ def deepseek_v3() -> Step:
 @triton.jit
 def _rms_norm_forward_kernel(y, x, weight, n, eps, block: tl.constexpr):  # noqa: ANN001, ANN202
     row, cols = tl.program_id(0), tl.arange(0, block)
-    values = tl.load(x + row * n + cols, mask=cols < n, other=0.0).to(tl.float32)
+    values = tl.load(
+        x + row * n + cols,
+        mask=cols < n,
+        other=0.0,
+    ).to(tl.float32)
     scale = tl.rsqrt(tl.sum(values * values, 0) / n + eps)
-    weights = tl.load(weight + cols, mask=cols < n, other=0.0)
-    tl.store(y + row * n + cols, values * scale * weights, mask=cols < n)
+    weights = tl.load(
+        weight + cols,
+        mask=cols < n,
+        other=0.0,
+    )
+    tl.store(
+        y + row * n + cols,
+        values * scale * weights,
+        mask=cols < n,
+    )
 
 
 @triton.jit
 def liger_cross_entropy_kernel(x, target, loss, n, scale, block: tl.constexpr):  # noqa: ANN001, ANN201
     """Write the losses, and the gradients in place of the logits."""
     row, cols = tl.program_id(0), tl.arange(0, block)
-    values = tl.load(x + row * n + cols, mask=cols < n, other=-float("inf")).to(tl.float32)
+    values = tl.load(
+        x + row * n + cols,
+        mask=cols < n,
+        other=-float("inf"),
+    ).to(tl.float32)
     top = tl.max(values, 0)
     exps = tl.exp(values - top)
     total = tl.sum(exps, 0)
     wanted = tl.load(target + row)
     at_wanted = tl.load(x + row * n + wanted).to(tl.float32)
-    tl.store(loss + row, (tl.log(total) + top - at_wanted) * scale)
+    tl.store(
+        loss + row,
+        (tl.log(total) + top - at_wanted) * scale,
+    )
     gradients = (exps / total - tl.where(cols == wanted, 1.0, 0.0)) * scale
-    tl.store(x + row * n + cols, gradients, mask=cols < n)
+    tl.store(
+        x + row * n + cols,
+        gradients,
+        mask=cols < n,
+    )
 
 
 @triton.jit
 def _swiglu_forward_kernel(a, b, c, n, block: tl.constexpr):  # noqa: ANN001, ANN202
     places = tl.program_id(0) * block + tl.arange(0, block)
-    gates = tl.load(a + places, mask=places < n).to(tl.float32)
-    values = tl.load(b + places, mask=places < n)
-    tl.store(c + places, gates * tl.sigmoid(gates) * values, mask=places < n)
+    gates = tl.load(
+        a + places,
+        mask=places < n,
+    ).to(tl.float32)
+    values = tl.load(
+        b + places,
+        mask=places < n,
+    )
+    tl.store(
+        c + places,
+        gates * tl.sigmoid(gates) * values,
+        mask=places < n,
+    )
 
 
 class RMSNormFunction(torch.autograd.Function):
@@ -116,7 +149,10 @@ class FusedLinearCrossEntropyFunction(torch.autograd.Function):
         loss = torch.empty(n_rows, device=x.device, dtype=torch.float32)
         grad_x, grad_weight = torch.empty_like(x), torch.zeros_like(weight)
         for part in range(4):
-            rows = slice(part * n_rows // 4, (part + 1) * n_rows // 4)
+            rows = slice(
+                part * n_rows // 4,
+                (part + 1) * n_rows // 4,
+            )
             logits = x[rows] @ weight.t()
             n_wide = logits.shape[1]
             liger_cross_entropy_kernel[(logits.shape[0],)](
@@ -136,7 +172,13 @@ class FusedLinearCrossEntropyFunction(torch.autograd.Function):
 
 def liger() -> Step:
     """Return a step with Triton kernels of its own: a norm, a gate and a loss."""
-    x = torch.randn(2048, 1024, device=ON, dtype=BF16, requires_grad=True)
+    x = torch.randn(
+        2048,
+        1024,
+        device=ON,
+        dtype=BF16,
+        requires_grad=True,
+    )
     norm = torch.ones(1024, device=ON, dtype=BF16)
     sizes = ((2816, 1024), (2816, 1024), (1024, 2816))
     gate, up, down = (torch.randn(*size, device=ON, dtype=BF16) / 32 for size in sizes)
@@ -178,7 +220,15 @@ def weight_only() -> Step:
 def varlen() -> Step:
     """Return attention over eight requests of 512 tokens, with gradients and by a nested tensor."""
     sizes = (4096, 16, 64)
-    q, k, v = (torch.randn(sizes, device=ON, dtype=BF16, requires_grad=True) for _ in range(3))
+    q, k, v = (
+        torch.randn(
+            sizes,
+            device=ON,
+            dtype=BF16,
+            requires_grad=True,
+        )
+        for _ in range(3)
+    )
     ends = torch.arange(0, 4097, 512, device=ON, dtype=torch.int32)
     nested = [
         torch.nested.nested_tensor_from_jagged(tensor.detach(), ends.long()) for tensor in (q, k, v)
@@ -201,7 +251,12 @@ def take(step: Step, path: Path) -> None:
     with profile(
         activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA],
         record_shapes=True,
-        schedule=schedule(wait=0, warmup=1, active=2, repeat=1),
+        schedule=schedule(
+            wait=0,
+            warmup=1,
+            active=2,
+            repeat=1,
+        ),
         on_trace_ready=lambda run: run.export_chrome_trace(str(path)),
     ) as recorder:
         for _ in range(3):

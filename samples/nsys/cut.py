@@ -88,7 +88,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Cut steps out of an nsys capture.")
     parser.add_argument("file", type=Path)
     parser.add_argument("out", type=Path)
-    parser.add_argument("--steps", nargs=2, default=("1", "3"), metavar=("FIRST", "LAST"))
+    parser.add_argument(
+        "--steps",
+        nargs=2,
+        default=("1", "3"),
+        metavar=("FIRST", "LAST"),
+    )
     parser.add_argument("--within", default="", metavar="RANGE")
     words = parser.parse_args()
     first, last = words.steps

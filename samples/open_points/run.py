@@ -186,14 +186,38 @@ class Turn:
 def main() -> None:
     """Run the turn."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
-    parser.add_argument("--out", type=Path, required=True, help="folder for results and captures")
-    parser.add_argument("--quick", action="store_true", help="tiny sizes, to try what a CPU can")
-    parser.add_argument("--seconds", type=float, default=600.0, help="end after that long")
     parser.add_argument(
-        "--prepare-s", type=float, default=300.0, help="wait so long for all to be prepared"
+        "--out",
+        type=Path,
+        required=True,
+        help="folder for results and captures",
     )
-    parser.add_argument("--step-s", type=float, default=60.0, help="a step may measure so long")
-    parser.add_argument("--only", nargs="*", default=[], metavar="STEP", help="these steps")
+    parser.add_argument("--quick", action="store_true", help="tiny sizes, to try what a CPU can")
+    parser.add_argument(
+        "--seconds",
+        type=float,
+        default=600.0,
+        help="end after that long",
+    )
+    parser.add_argument(
+        "--prepare-s",
+        type=float,
+        default=300.0,
+        help="wait so long for all to be prepared",
+    )
+    parser.add_argument(
+        "--step-s",
+        type=float,
+        default=60.0,
+        help="a step may measure so long",
+    )
+    parser.add_argument(
+        "--only",
+        nargs="*",
+        default=[],
+        metavar="STEP",
+        help="these steps",
+    )
     options = parser.parse_args()
     options.out = options.out.resolve()
     options.out.mkdir(parents=True, exist_ok=True)

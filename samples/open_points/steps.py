@@ -107,7 +107,12 @@ def compiled(step: Step, subject: str, way: str) -> Iterator[None]:
     about = {"step": "compiled", "subject": subject, "tf32": "default"}
     yield
     difference = float((own - other).abs().max() / own.abs().max())
-    step.results.add(**about, way=way, compile_s=round(compile_s, 1), largest_difference=difference)
+    step.results.add(
+        **about,
+        way=way,
+        compile_s=round(compile_s, 1),
+        largest_difference=difference,
+    )
     step.time_all(about, ways)
 
 
@@ -127,8 +132,18 @@ def baseline(step: Step, name: str) -> Iterator[None]:
     step.results.add(**about, compile_s=round(compile_s, 1))
     for of, run_it in runs.items():
         by_events = timed_ms(partial(run_it, x), DEVICE)
-        step.results.add(**about, of=of, state="never profiled", clock="events", **by_events)
-        walls(step, about | {"of": of, "state": "never profiled"}, partial(run_it, x))
+        step.results.add(
+            **about,
+            of=of,
+            state="never profiled",
+            clock="events",
+            **by_events,
+        )
+        walls(
+            step,
+            about | {"of": of, "state": "never profiled"},
+            partial(run_it, x),
+        )
     configuration = "cuda" if DEVICE == "cuda" else "interpreted"
     protocol = tl.Protocol(
         rounds=2 if step.quick else ROUNDS,
@@ -145,7 +160,11 @@ def baseline(step: Step, name: str) -> Iterator[None]:
     step.results.attempt(about | {"what": "timings"}, by_methods)
     for state in ("profiled", "after profiling"):
         for of, run_it in runs.items():
-            walls(step, about | {"of": of, "state": state}, partial(run_it, x))
+            walls(
+                step,
+                about | {"of": of, "state": state},
+                partial(run_it, x),
+            )
 
 
 def walls(step: Step, about: dict[str, Any], call: Callable[[], Any]) -> None:
@@ -162,7 +181,11 @@ def walls(step: Step, about: dict[str, Any], call: Callable[[], Any]) -> None:
                 call()
                 synchronize()
                 found += [time.perf_counter_ns() - began] if at >= WARM_UP else []
-    step.results.add(**about, clock="wall", durations_ns=found)
+    step.results.add(
+        **about,
+        clock="wall",
+        durations_ns=found,
+    )
 
 
 def synchronize() -> None:

@@ -207,7 +207,10 @@ def split(mesh: DeviceMesh) -> Step:
 def compiled(_: DeviceMesh) -> Step:
     """Wrap a compiled model in DistributedDataParallel; rank 1 has twice the batch."""
     model = DistributedDataParallel(transformer())
-    return training(torch.compile(model), BATCH * (1 + dist.get_rank()))
+    return training(
+        torch.compile(model),
+        BATCH * (1 + dist.get_rank()),
+    )
 
 
 PROGRAMS = {
@@ -224,7 +227,12 @@ def record(step: Step, path: Path) -> None:
     activities = [ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if ON_GPU else [])]
     with profile(
         activities=activities,
-        schedule=schedule(wait=N_WARM_UP, warmup=1, active=N_STEPS, repeat=1),
+        schedule=schedule(
+            wait=N_WARM_UP,
+            warmup=1,
+            active=N_STEPS,
+            repeat=1,
+        ),
         on_trace_ready=lambda profiler: profiler.export_chrome_trace(str(path)),
         record_shapes=True,
     ) as profiler:
@@ -248,7 +256,12 @@ def main() -> None:
     """Take all captures; a failed one is reported, and the others go on."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--only", nargs="*", choices=PROGRAMS, default=list(PROGRAMS))
+    parser.add_argument(
+        "--only",
+        nargs="*",
+        choices=PROGRAMS,
+        default=list(PROGRAMS),
+    )
     parser.add_argument("--unrecorded", type=int, metavar="STEPS")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)

@@ -33,8 +33,22 @@ class Net(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.plain = nn.Conv2d(8, 64, 3, stride=2, padding=1)
-        self.grouped = nn.Conv2d(64, 64, 3, padding=2, dilation=2, groups=4)
-        self.back_up = nn.ConvTranspose2d(64, 32, 4, stride=2, padding=1, bias=False)
+        self.grouped = nn.Conv2d(
+            64,
+            64,
+            3,
+            padding=2,
+            dilation=2,
+            groups=4,
+        )
+        self.back_up = nn.ConvTranspose2d(
+            64,
+            32,
+            4,
+            stride=2,
+            padding=1,
+            bias=False,
+        )
         self.wide, self.out = nn.Linear(32, 1024), nn.Linear(1024, 10)
 
     def forward(self, x: Any) -> Any:  # noqa: D102 - torch's name for it
@@ -79,7 +93,15 @@ def work() -> Callable[[], None]:
     optimizer = torch.optim.Adam(model.parameters())
     x = torch.randn(16, 8, 64, 64, device=DEVICE)
     q, k, v = (
-        torch.randn(2, 8, 256, 64, device=DEVICE, dtype=torch.bfloat16, requires_grad=True)
+        torch.randn(
+            2,
+            8,
+            256,
+            64,
+            device=DEVICE,
+            dtype=torch.bfloat16,
+            requires_grad=True,
+        )
         for _ in range(3)
     )
     a, b, c = (torch.randn(4, 256, 256, device=DEVICE, dtype=torch.bfloat16) for _ in range(3))
@@ -105,7 +127,12 @@ def main(folder: Path) -> None:
     activities = [ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if CUDA else [])]
     with profile(
         activities=activities,
-        schedule=schedule(wait=0, warmup=1, active=2, repeat=1),
+        schedule=schedule(
+            wait=0,
+            warmup=1,
+            active=2,
+            repeat=1,
+        ),
         on_trace_ready=lambda done: done.export_chrome_trace(
             str(folder / "products.pt.trace.json")
         ),

@@ -167,7 +167,10 @@ def recorded(path: Path, *, stacks: bool = False) -> Iterator[None]:
     """Record the block with shapes into a gzipped trace."""
     activities = [ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if ON_GPU else [])]
     with profile(
-        activities=activities, record_shapes=True, with_stack=stacks, with_modules=stacks
+        activities=activities,
+        record_shapes=True,
+        with_stack=stacks,
+        with_modules=stacks,
     ) as profiler:
         yield
         if ON_GPU:

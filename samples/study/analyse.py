@@ -324,7 +324,11 @@ def _turns(first: pl.DataFrame, later: pl.DataFrame) -> list[float]:
 
 def _sums_off(measured: pl.DataFrame) -> float:
     """Return by how much the levels' sums of absolute logits differ from eager's, at most."""
-    sums = measured.filter(mode="infer", batch=HERE[0], size=HERE[1])
+    sums = measured.filter(
+        mode="infer",
+        batch=HERE[0],
+        size=HERE[1],
+    )
     eager = sums.filter(level="eager")["checksum"][0]
     return float((sums["checksum"] / eager - 1).abs().max() or 0)  # type: ignore[arg-type]
 
@@ -367,7 +371,10 @@ def _verdicts(v: Mapping[str, Any]) -> dict[str, Verdict]:
 def _calls_over(calls: Mapping[str, int], one: str, other: str) -> Verdict:
     """Compare the ratio of two levels' calls with the paper's. Counts have no spread."""
     ratio = calls[one] / calls[other]
-    return judge_size(Range(ratio, ratio, ratio), paper.CALLS[one].total / paper.CALLS[other].total)
+    return judge_size(
+        Range(ratio, ratio, ratio),
+        paper.CALLS[one].total / paper.CALLS[other].total,
+    )
 
 
 if __name__ == "__main__":

@@ -44,7 +44,12 @@ def gap(points: pl.DataFrame) -> alt.LayerChart:
     x = alt.X(
         "batch:Q",
         title="images in a batch, 64×64 each",
-        scale=alt.Scale(type="log", base=2, nice=False, padding=16),
+        scale=alt.Scale(
+            type="log",
+            base=2,
+            nice=False,
+            padding=16,
+        ),
         axis=alt.Axis(values=[8, 16, 32, 64, 128, 256, 512, 1024]),
     )
     order = list(dict.fromkeys(value["of"] for value in values))
@@ -100,7 +105,10 @@ def sweep(points: pl.DataFrame, column: str, title: str, then: str) -> alt.Conca
         ("size", f"resolution, at batch {batch}", "batch", batch),
     ):
         for mode, word in WORDS.items():
-            rows = points.filter(pl.col(fixed) == at, pl.col("mode") == mode).drop_nulls(column)
+            rows = points.filter(
+                pl.col(fixed) == at,
+                pl.col("mode") == mode,
+            ).drop_nulls(column)
             values = [
                 {"level": NAMES[r["level"]], "x": r[axis], "y": r[column], "of": "today"}
                 for r in rows.sort(axis).iter_rows(named=True)
@@ -111,13 +119,36 @@ def sweep(points: pl.DataFrame, column: str, title: str, then: str) -> alt.Conca
                     name = NAMES[LIKE_THERE.get(level, level)]
                     own = {"level": name, "x": {"batch": b, "size": s}[axis], "y": number}
                     values.append(own | {"of": "published"})
-            panels.append(_panel(values, (label, f"{title}, {word}"), is_log=then != "util"))
+            panels.append(
+                _panel(
+                    values,
+                    (label, f"{title}, {word}"),
+                    is_log=then != "util",
+                )
+            )
     return alt.concat(*panels, columns=2).resolve_scale(color="shared", strokeDash="shared")
 
 
 def _panel(values: list[dict[str, Any]], titles: tuple[str, str], *, is_log: bool) -> alt.Chart:
-    scale = alt.Scale(type="log", nice=False, padding=12) if is_log else alt.Scale(domain=[0, 100])
-    x = alt.X("x:Q", title=titles[0], scale=alt.Scale(type="log", base=2, nice=False, padding=12))
+    scale = (
+        alt.Scale(
+            type="log",
+            nice=False,
+            padding=12,
+        )
+        if is_log
+        else alt.Scale(domain=[0, 100])
+    )
+    x = alt.X(
+        "x:Q",
+        title=titles[0],
+        scale=alt.Scale(
+            type="log",
+            base=2,
+            nice=False,
+            padding=12,
+        ),
+    )
     dash = alt.StrokeDash(
         "of:N",
         title=None,
@@ -128,10 +159,16 @@ def _panel(values: list[dict[str, Any]], titles: tuple[str, str], *, is_log: boo
         "level:N",
         title=None,
         legend=legend(),
-        scale=alt.Scale(domain=list(NAMES.values()), range=list(COLORS[: len(NAMES)])),
+        scale=alt.Scale(
+            domain=list(NAMES.values()),
+            range=list(COLORS[: len(NAMES)]),
+        ),
     )
     chart = alt.Chart(alt.InlineData(values=values)).mark_line(strokeWidth=1.6)
     encoded = chart.encode(
-        x=x, y=alt.Y("y:Q", title=titles[1], scale=scale), color=color, strokeDash=dash
+        x=x,
+        y=alt.Y("y:Q", title=titles[1], scale=scale),
+        color=color,
+        strokeDash=dash,
     )
     return encoded.properties(width=300, height=200)

@@ -65,7 +65,11 @@ def path_of(level: str, trace: tl.Trace) -> Path | None:
     for entry in ENTRIES[level]:
         try:
             rows = tl.analyses.stack_alignment(
-                trace, trace, entry_base=entry, entry_other=entry, occurrence="innermost"
+                trace,
+                trace,
+                entry_base=entry,
+                entry_other=entry,
+                occurrence="innermost",
             )
         except TracelensError:
             continue
@@ -143,7 +147,11 @@ def steps(trace: tl.Trace) -> dict[str, float | Range]:
     low, middle, high = (frame["window_ns"].quantile(q, "linear") or 0.0 for q in (0.25, 0.5, 0.75))
     medians = frame.select(pl.col("compute_ns", "idle_launch_ns").median() / 1e3).row(0)
     return {
-        "step": Range(low / 1e3, middle / 1e3, high / 1e3),
+        "step": Range(
+            low / 1e3,
+            middle / 1e3,
+            high / 1e3,
+        ),
         "compute": float(medians[0]),
         "launch": float(medians[1]),
         "kernels": trace.kernels["step"].drop_nulls().len() / frame.height,

@@ -106,7 +106,12 @@ def stacks(gdb: str) -> list[Job]:
         )
         old = (*tool, "--break", "cudnnConvolutionForward")
         jobs.append(
-            capture(f"stack_{level}_old", old, command, OLD_API if level != "cudnn" else {})
+            capture(
+                f"stack_{level}_old",
+                old,
+                command,
+                OLD_API if level != "cudnn" else {},
+            )
         )
         if level != "cudnn":
             jobs.append(
@@ -126,12 +131,22 @@ def traces() -> list[Job]:
         # A scripted model has no modules that Python would call.
         tool = (*STEPS, "--no-modules") if level == "torchscript" else STEPS
         jobs += [
-            capture(f"{level}_{mode}", tool, work(level, "--mode", mode))
+            capture(
+                f"{level}_{mode}",
+                tool,
+                work(level, "--mode", mode),
+            )
             for mode in ("infer", "train")
         ]
     for name, batch, options in COPIES:
         tool = (*STEPS, "--no-stacks", "--no-modules")
-        jobs.append(capture(f"copy_{name}", tool, work("eager", *options, batch=batch, size=256)))
+        jobs.append(
+            capture(
+                f"copy_{name}",
+                tool,
+                work("eager", *options, batch=batch, size=256),
+            )
+        )
     return jobs
 
 
@@ -156,7 +171,14 @@ COPIES = (
 def timelines(nsys: str) -> list[Job]:
     """Record all five levels with Nsight Systems, which sees those in C++ as well."""
     tool = ("nsys", "--nsys", nsys)
-    jobs = [capture(f"nsys_{level}", tool, work(level)) for level in LEVELS]
+    jobs = [
+        capture(
+            f"nsys_{level}",
+            tool,
+            work(level),
+        )
+        for level in LEVELS
+    ]
     for level in CPP:
         for batch in (16, 32):
             for name, options in (("f64", ("--input-dtype", "float64")), ("f32", ())):
@@ -222,7 +244,13 @@ def warming() -> list[Job]:
 def quick() -> list[Job]:
     """Return a tiny job of each kind that needs no GPU, to try the driver out."""
     tiny = ("--device", "cpu", "--warmup", "1")
-    command = work("eager", *tiny, batch=2, size=32, iterations=4)
+    command = work(
+        "eager",
+        *tiny,
+        batch=2,
+        size=32,
+        iterations=4,
+    )
     tool = ("gdb", "--preset", "cpu", "--hits", "1", "--timeout", "120")
     return [
         capture("eager_infer", ("torch",), command),

@@ -26,7 +26,12 @@ _QUARTILES = {"ms": "median_ms", "low": "p25_ms", "high": "p75_ms"}
 def value(points: pl.DataFrame, key: tuple[str, str, int, int], column: str) -> float | None:
     """Return one measurement of a level, mode, batch and resolution; None if there is none."""
     level, mode, batch, size = key
-    found = points.filter(level=level, mode=mode, batch=batch, size=size)[column].drop_nulls()
+    found = points.filter(
+        level=level,
+        mode=mode,
+        batch=batch,
+        size=size,
+    )[column].drop_nulls()
     return float(found[0]) if found.len() else None
 
 

@@ -44,9 +44,11 @@ def largest(trace: tl.Trace) -> Largest | None:
         tuple(int(row[f"{kind}_{axis}"]) for axis in "xyz") for kind in ("grid", "block")
     )
     calls = (
-        trace.kernels.filter(name=row["name"], grid_x=row["grid_x"], grid_y=row["grid_y"])[
-            "duration_ns"
-        ].sort()
+        trace.kernels.filter(
+            name=row["name"],
+            grid_x=row["grid_x"],
+            grid_y=row["grid_y"],
+        )["duration_ns"].sort()
         / 1e3
     )
     spread = (float(calls[0]), float(calls[-1]))

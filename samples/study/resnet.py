@@ -33,7 +33,8 @@ class Bottleneck(nn.Module):
         self.downsample: nn.Module | None = None
         if stride != 1 or n_in != n_out:
             self.downsample = nn.Sequential(
-                nn.Conv2d(n_in, n_out, 1, stride, bias=False), nn.BatchNorm2d(n_out)
+                nn.Conv2d(n_in, n_out, 1, stride, bias=False),
+                nn.BatchNorm2d(n_out),
             )
 
     def forward(self, x: Tensor) -> Tensor:
@@ -59,7 +60,10 @@ class ResNet50(nn.Module):
             for i in range(n_blocks):
                 blocks.append(Bottleneck(n_in, width, stride if i == 0 else 1))
                 n_in = 4 * width
-            self.add_module(f"layer{number}", nn.Sequential(*blocks))
+            self.add_module(
+                f"layer{number}",
+                nn.Sequential(*blocks),
+            )
         self.avgpool = nn.AdaptiveAvgPool2d(1)
         self.fc = nn.Linear(n_in, 1000)
 

@@ -255,7 +255,10 @@ def versions(tools: Mapping[str, str]) -> dict[str, str]:
         " torch.backends.cudnn.version(), 'gpu': g or None}))"
     )
     asked = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=False
+        [sys.executable, "-c", script],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     if asked.returncode == 0:
         found |= {name: str(value) for name, value in json.loads(asked.stdout).items() if value}
@@ -268,7 +271,10 @@ def version_of(tool: str, pattern: str, option: str = "--version") -> str | None
     if shutil.which(tool) is None:
         return None
     said = subprocess.run(
-        [tool, *filter(None, [option])], capture_output=True, text=True, check=False
+        [tool, *filter(None, [option])],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     found = re.search(pattern, said.stdout)
     return found.group(1) if found else None
@@ -278,14 +284,27 @@ def main() -> None:
     """Run the requested parts."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument(
-        "--out", type=Path, required=True, help="folder for captures, measurements and logs"
+        "--out",
+        type=Path,
+        required=True,
+        help="folder for captures, measurements and logs",
     )
     parser.add_argument("--quick", action="store_true", help="a tiny one of each kind, on the CPU")
     parser.add_argument(
         "--parts", default="stacks,traces,timelines,sweeps", help="which of these, in this order"
     )
-    parser.add_argument("--only", default="", metavar="REGEX", help="only jobs of these names")
-    parser.add_argument("--minutes", type=float, default=9, help="start nothing after so long")
+    parser.add_argument(
+        "--only",
+        default="",
+        metavar="REGEX",
+        help="only jobs of these names",
+    )
+    parser.add_argument(
+        "--minutes",
+        type=float,
+        default=9,
+        help="start nothing after so long",
+    )
     parser.add_argument("--gdb", default="cuda-gdb", help="gdb or cuda-gdb")
     parser.add_argument("--nsys", default="nsys", help="Nsight Systems' program")
     options = parser.parse_args()

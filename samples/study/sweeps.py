@@ -110,7 +110,10 @@ def eager_over_others(points: pl.DataFrame) -> dict[Point, list[Range]]:
 def leaner(points: pl.DataFrame, level: str) -> dict[Point, tuple[float, float]]:
     """Return MiB in use by the level and by eager, at the points that the paper calls small."""
     keys = points.filter(
-        pl.col("size") <= SMALL_SIZE, pl.col("batch") < SMALL_BATCH, mode="infer", level=level
+        pl.col("size") <= SMALL_SIZE,
+        pl.col("batch") < SMALL_BATCH,
+        mode="infer",
+        level=level,
     ).select("batch", "size")
     found = {}
     for batch, size in sorted(keys.iter_rows()):

@@ -49,30 +49,62 @@ def main(level: str, prepare: Prepare) -> None:
 def parse() -> argparse.Namespace:
     """Parse the options that all five levels share."""
     parser = argparse.ArgumentParser(description="ResNet-50, forward or a training step.")
-    parser.add_argument("--batch", type=int, default=32, help="images a batch")
-    parser.add_argument("--size", type=int, default=64, help="height and width of an image")
     parser.add_argument(
-        "--dtype", choices=DTYPES, default="float32", help="of weights and activations"
+        "--batch",
+        type=int,
+        default=32,
+        help="images a batch",
+    )
+    parser.add_argument(
+        "--size",
+        type=int,
+        default=64,
+        help="height and width of an image",
+    )
+    parser.add_argument(
+        "--dtype",
+        choices=DTYPES,
+        default="float32",
+        help="of weights and activations",
     )
     parser.add_argument(
         "--input-dtype", choices=DTYPES, help="of the batch on the host, cast on the device"
     )
     parser.add_argument("--mode", choices=("infer", "train"), default="infer")
-    parser.add_argument("--iterations", type=int, default=10, help="steps that are timed, at least")
     parser.add_argument(
-        "--seconds", type=float, default=0, help="go on with timed steps for as long"
+        "--iterations",
+        type=int,
+        default=10,
+        help="steps that are timed, at least",
     )
-    parser.add_argument("--warmup", type=int, default=5, help="steps before them")
+    parser.add_argument(
+        "--seconds",
+        type=float,
+        default=0,
+        help="go on with timed steps for as long",
+    )
+    parser.add_argument(
+        "--warmup",
+        type=int,
+        default=5,
+        help="steps before them",
+    )
     memory = parser.add_mutually_exclusive_group()
     memory.add_argument(
         "--pinned", action="store_true", help="the batch lies in pinned host memory"
     )
     memory.add_argument(
-        "--pageable", dest="pinned", action="store_false", help="in pageable memory (the default)"
+        "--pageable",
+        dest="pinned",
+        action="store_false",
+        help="in pageable memory (the default)",
     )
     parser.add_argument("--device", choices=("cuda", "cpu"), help="cuda where there is one")
     parser.add_argument(
-        "--sweep", type=points, metavar="BATCHxSIZE,…", help="several points instead of one"
+        "--sweep",
+        type=points,
+        metavar="BATCHxSIZE,…",
+        help="several points instead of one",
     )
     return parser.parse_args()
 

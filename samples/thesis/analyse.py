@@ -82,7 +82,11 @@ def make() -> Made:
         values |= part(run)
     values |= _tables(values)
     tables = {name: as_csv(headings, values[f"{name}_rows"]) for name, headings in TABLES.items()}
-    return Made(*render(HERE, values, verdicts(values)), _charts(run, values), tables)
+    return Made(
+        *render(HERE, values, verdicts(values)),
+        _charts(run, values),
+        tables,
+    )
 
 
 def _tables(v: Mapping[str, Any]) -> dict[str, Any]:

@@ -42,12 +42,26 @@ def speedup(rows: Mapping[str, Mapping[str, float]]) -> alt.LayerChart:
     order = _in_order(values, "by")
     points = (
         alt.Chart(_data(values))
-        .mark_point(size=90, filled=True, opacity=0.9)
+        .mark_point(
+            size=90,
+            filled=True,
+            opacity=0.9,
+        )
         .encode(
             x=alt.X("speedup:Q", title="speedup over eager", scale=alt.Scale(domain=[0.8, 2.4])),
             y=_models(),
-            color=alt.Color("by:N", title=None, scale=alt.Scale(domain=order), legend=legend()),
-            shape=alt.Shape("by:N", title=None, scale=alt.Scale(domain=order), legend=legend()),
+            color=alt.Color(
+                "by:N",
+                title=None,
+                scale=alt.Scale(domain=order),
+                legend=legend(),
+            ),
+            shape=alt.Shape(
+                "by:N",
+                title=None,
+                scale=alt.Scale(domain=order),
+                legend=legend(),
+            ),
         )
     )
     return (points + even_line()).properties(width=600, height=190)
@@ -65,7 +79,12 @@ def saved(rows: Mapping[str, Mapping[str, float]], words: Mapping[str, str]) -> 
         .encode(
             x=alt.X("ms:Q", title="ms of kernels saved a step"),
             y=_models(),
-            color=alt.Color("kind:N", title=None, sort=list(words.values()), legend=legend()),
+            color=alt.Color(
+                "kind:N",
+                title=None,
+                sort=list(words.values()),
+                legend=legend(),
+            ),
         )
         .properties(width=560, height=170)
     )
@@ -84,7 +103,14 @@ def ticks(frames: Mapping[str, Sequence[float]], title: str) -> alt.LayerChart:
         .mark_tick(thickness=1, opacity=0.5)
         .encode(
             x=alt.X(
-                "speedup:Q", title=title, scale=alt.Scale(type="log", base=2, nice=False, padding=8)
+                "speedup:Q",
+                title=title,
+                scale=alt.Scale(
+                    type="log",
+                    base=2,
+                    nice=False,
+                    padding=8,
+                ),
             ),
             y=_models(),
         )
@@ -109,7 +135,10 @@ def curves(frames: Mapping[str, pl.DataFrame], words: Mapping[str, str]) -> alt.
     for model, frame in frames.items():
         values = (
             frame.filter(pl.col("ms") > 0)
-            .with_columns(pl.col("configuration").replace(words), ms=pl.col("ms").round(4))
+            .with_columns(
+                pl.col("configuration").replace(words),
+                ms=pl.col("ms").round(4),
+            )
             .select("configuration", "call_order", "ms")
         )
         panels.append(
@@ -139,7 +168,12 @@ def gains(rows: Mapping[str, Mapping[str, float]]) -> alt.Chart:
             x=alt.X("percent:Q", title="gain over the better whole model, %"),
             y=_models(),
             yOffset=alt.YOffset("by:N", sort=order),
-            color=alt.Color("by:N", title=None, sort=order, legend=legend()),
+            color=alt.Color(
+                "by:N",
+                title=None,
+                sort=order,
+                legend=legend(),
+            ),
         )
         .properties(width=560, height=230)
     )
@@ -160,7 +194,12 @@ def measuring(rows: Mapping[tuple[str, str], Mapping[str, float]]) -> alt.Chart:
     chart: alt.Chart = (
         _bars(values)
         .encode(
-            y=alt.Y("way:N", title=None, sort=order, axis=alt.Axis(labelLimit=0)),
+            y=alt.Y(
+                "way:N",
+                title=None,
+                sort=order,
+                axis=alt.Axis(labelLimit=0),
+            ),
             x=alt.X("ms:Q", title="ms of an execution of AlexNet"),
             yOffset=alt.YOffset("profiler:N", sort="descending"),
             color=alt.Color("profiler:N", title=None, legend=legend()),
@@ -194,9 +233,15 @@ def operations(
     ]
     y = alt.Y("speedup:Q", title="speedup", scale=alt.Scale(type="log", base=2))
     color = alt.Color("by:N", title=None, legend=legend())
-    one = alt.Chart(_data(sizes)).mark_point(filled=True, size=45, opacity=0.7)
+    one = alt.Chart(_data(sizes)).mark_point(
+        filled=True,
+        size=45,
+        opacity=0.7,
+    )
     left = one.encode(
-        x=alt.X("x:N", title="convolution's kernel", axis=alt.Axis(labelAngle=0)), y=y, color=color
+        x=alt.X("x:N", title="convolution's kernel", axis=alt.Axis(labelAngle=0)),
+        y=y,
+        color=color,
     )
     two = alt.Chart(_data(numbers)).mark_line(point=True)
     right = two.encode(

@@ -43,7 +43,11 @@ def wall_times(trace: tl.Trace, configuration: str) -> Times:
     frame = tl.analyses.timing_methods(trace).filter(configuration=configuration, quantity="wall")
     by = ("variant", "profiled", "low_ns", "median_ns", "high_ns")
     return {
-        (variant, profiled): Range(low / 1e6, middle / 1e6, high / 1e6)
+        (variant, profiled): Range(
+            low / 1e6,
+            middle / 1e6,
+            high / 1e6,
+        )
         for variant, profiled, low, middle, high in frame.select(by).iter_rows()
     }
 

@@ -41,7 +41,11 @@ def study_timings(stage: Stage, options: argparse.Namespace) -> None:
             stage.attempt(
                 f"measure {name} {configurations}",
                 lambda n=name, c=configurations, x=x, p=protocol, m=methods, to=path: tl.measure(
-                    model(n), x, methods=m, configurations=c, protocol=p
+                    model(n),
+                    x,
+                    methods=m,
+                    configurations=c,
+                    protocol=p,
                 ).write(to),
             )
     stage.save()

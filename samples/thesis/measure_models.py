@@ -46,7 +46,8 @@ def study_model(stage: Stage, options: argparse.Namespace) -> None:
             stage.attempt("eager trace", lambda: capture_eager(traces["eager"], eager, x))
             for name, run in runs.items():
                 found["e2e"][name] = stage.attempt(
-                    f"time {name}", lambda r=run: timed_ms(lambda: r(x), device)
+                    f"time {name}",
+                    lambda r=run: timed_ms(lambda: r(x), device),
                 )
             found["max_difference"] = float((runs["default"](x) - eager(x)).abs().max())
             found["region_ns"] = stage.attempt("region", lambda: region_ns(device))
@@ -55,7 +56,8 @@ def study_model(stage: Stage, options: argparse.Namespace) -> None:
         for name, cost in (("custom", 0.0), ("custom_with_cost", (found["region_ns"] or 0.0) / 2)):
             plan = out / f"{stage.name}_{name}.json"
             found.setdefault("oracle", {})[name] = stage.attempt(
-                f"oracle {name}", lambda p=plan, c=cost: oracle(traces, p, c)
+                f"oracle {name}",
+                lambda p=plan, c=cost: oracle(traces, p, c),
             )
             if time.time() < stage.deadlines["planned"] - options.plan_s / 2:
                 custom[name] = stage.attempt(
@@ -67,7 +69,8 @@ def study_model(stage: Stage, options: argparse.Namespace) -> None:
             for name, run in custom.items():
                 if run is not None:
                     found["e2e"][name] = stage.attempt(
-                        f"time {name}", lambda r=run: timed_ms(lambda: r(x), device)
+                        f"time {name}",
+                        lambda r=run: timed_ms(lambda: r(x), device),
                     )
         stage.save()
         stage.ready("measured")
@@ -81,7 +84,10 @@ def compile_in(
     The compile time is added to the results.
     """
     network = model(stage.name).to(options.device)
-    made = stage.attempt(f"compile {mode}", lambda: compiled(network, mode, x))
+    made = stage.attempt(
+        f"compile {mode}",
+        lambda: compiled(network, mode, x),
+    )
     if made is not None:
         runs[mode], stage.found["compile_s"][mode] = made
 
@@ -92,7 +98,12 @@ def capture_compiled(
     """Compile the model in the modes without autotuning; record three steps of the default one."""
     runs: dict[str, Any] = {}
     with tl.capture(
-        path, force=True, wait=2, warmup=1, active=3, compile_provenance=True
+        path,
+        force=True,
+        wait=2,
+        warmup=1,
+        active=3,
+        compile_provenance=True,
     ) as recording:
         for mode in SIDE_BY_SIDE if options.device == "cuda" else MODES[:1]:
             compile_in(mode, stage, options, x, runs)
@@ -106,7 +117,13 @@ def capture_compiled(
 
 def capture_eager(path: Path, network: Any, x: Any) -> None:
     """Capture three steps of the eager model."""
-    with tl.capture(path, force=True, wait=2, warmup=1, active=3) as capture:
+    with tl.capture(
+        path,
+        force=True,
+        wait=2,
+        warmup=1,
+        active=3,
+    ) as capture:
         for _ in range(6):
             network(x)
             capture.step()
@@ -165,7 +182,8 @@ def autotune(stage: Stage, options: argparse.Namespace) -> None:
         with stage.alone():
             for mode, run in runs.items():
                 stage.found["e2e"][mode] = stage.attempt(
-                    f"time {mode}", lambda r=run: timed_ms(lambda: r(x), options.device)
+                    f"time {mode}",
+                    lambda r=run: timed_ms(lambda: r(x), options.device),
                 )
     if options.tf32:
         for by_mode in (stage.found["compile_s"], stage.found["e2e"]):

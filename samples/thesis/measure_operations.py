@@ -31,7 +31,8 @@ def study_operations(stage: Stage, options: argparse.Namespace) -> None:
             eager = network.to(device).eval()
             x = torch.randn(*shape, device=device)
             result = stage.attempt(
-                f"compile {kind} {what}", lambda n=eager, x=x: compiled(n, "default", x)
+                f"compile {kind} {what}",
+                lambda n=eager, x=x: compiled(n, "default", x),
             )
             if result is not None:
                 made.append((kind, what, eager, result[0], x))
@@ -101,4 +102,7 @@ def in_every_mode(stage: Stage, row: dict[str, Any], network: Callable[[Any], An
     row |= times("eager", partial(network, x), is_cuda)
     for mode in MODES:
         if time.time() < stage.end - ONE_MODE_S:
-            stage.attempt(f"{row['kind']} {mode}", partial(one, mode))
+            stage.attempt(
+                f"{row['kind']} {mode}",
+                partial(one, mode),
+            )

@@ -65,7 +65,14 @@ class Product(nn.Module):
 
 def convolution(kernel: int, stride: int, padding: int, channels: int = 64) -> nn.Module:
     """Build a single convolution."""
-    return nn.Conv2d(channels, channels, kernel, stride=stride, padding=padding, bias=False)
+    return nn.Conv2d(
+        channels,
+        channels,
+        kernel,
+        stride=stride,
+        padding=padding,
+        bias=False,
+    )
 
 
 def blocks(n: int, channels: int = 64) -> nn.Module:

@@ -194,7 +194,11 @@ def _operations(run: Run) -> dict[str, Any]:
         "ops": found,
         "listing": single.of_kind(run, "listing"),
         "ranks": ranks,
-        "strongest_by_chance": by_chance(max(ranks.values(), key=abs), len(resnet), len(ranks)),
+        "strongest_by_chance": by_chance(
+            max(ranks.values(), key=abs),
+            len(resnet),
+            len(ranks),
+        ),
         "n_even": sum(abs(row["by_kernels"] - 1) <= 0.02 for row in resnet),
         "n_resnet": len(resnet),
         "by_mode": {
@@ -268,7 +272,10 @@ def _measuring(run: Run) -> dict[str, Any]:
         "waiting": waiting,
         "suffers": [more(waiting["cuda", m], waiting["triton", m]) for m in run.models()],
         "profiled": profiled,
-        "clock_rank": spearman([kernel_speedup(run, m) for m in clock], list(clock.values())),
+        "clock_rank": spearman(
+            [kernel_speedup(run, m) for m in clock],
+            list(clock.values()),
+        ),
     }
 
 

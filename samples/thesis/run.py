@@ -51,7 +51,12 @@ def versions() -> dict[str, Any]:
 def main() -> None:
     """Start one process per model, or do the work of one of them."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
-    parser.add_argument("--out", type=Path, required=True, help="folder for captures and results")
+    parser.add_argument(
+        "--out",
+        type=Path,
+        required=True,
+        help="folder for captures and results",
+    )
     parser.add_argument(
         "--quick", action="store_true", help="tiny inputs on the CPU, to try it out"
     )
@@ -65,10 +70,16 @@ def main() -> None:
         help="start nothing after so long; with --all, of each part",
     )
     parser.add_argument(
-        "--time-s", type=float, default=45, help="seconds that timing what was compiled may need"
+        "--time-s",
+        type=float,
+        default=45,
+        help="seconds that timing what was compiled may need",
     )
     parser.add_argument(
-        "--plan-s", type=float, default=90, help="seconds that compiling as a plan says may need"
+        "--plan-s",
+        type=float,
+        default=90,
+        help="seconds that compiling as a plan says may need",
     )
     parser.add_argument(
         "--tune", action="store_true", help="only the modes that autotune, into the same folder"
@@ -101,7 +112,12 @@ def main() -> None:
         default=None,
         help="models whose layers are timed by every method, where OUT lacks them",
     )
-    parser.add_argument("--process", nargs=3, metavar=("NAME", "N", "END"), help=argparse.SUPPRESS)
+    parser.add_argument(
+        "--process",
+        nargs=3,
+        metavar=("NAME", "N", "END"),
+        help=argparse.SUPPRESS,
+    )
     options = parser.parse_args()
     if options.quick:
         options.device, options.batch, options.side = "cpu", 2, 32
@@ -153,7 +169,11 @@ def start_all(options: argparse.Namespace) -> None:
         (options.out / f"{name}.json").unlink(missing_ok=True)
     for together in [[name] for name in names] if options.tune else [names]:
         if time.time() < end - 20:
-            watch(options, start(options, together, end), deadlines(options, end))
+            watch(
+                options,
+                start(options, together, end),
+                deadlines(options, end),
+            )
         else:
             add_reasons(options, dict.fromkeys(together, "not tried: no time was left"))
     write_results(options, names)
@@ -197,7 +217,12 @@ def start(options: argparse.Namespace, names: list[str], end: float) -> dict[str
                 str(end),
             ]
             running[name] = subprocess.Popen(
-                command, stdout=log, stderr=log, env=environment, cwd=ROOT, start_new_session=True
+                command,
+                stdout=log,
+                stderr=log,
+                env=environment,
+                cwd=ROOT,
+                start_new_session=True,
             )
     return running
 
@@ -292,7 +317,13 @@ def _operation(row: dict[str, Any]) -> tuple[Any, ...]:
 def be_one(options: argparse.Namespace) -> None:
     """Do the work of one process: a model, the operations, or the timings."""
     name, n, end = options.process
-    stage = Stage(options.out, name, int(n), float(end), deadlines(options, float(end)))
+    stage = Stage(
+        options.out,
+        name,
+        int(n),
+        float(end),
+        deadlines(options, float(end)),
+    )
     work = work_of(name, options)
     try:
         work(stage, options)

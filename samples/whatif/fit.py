@@ -32,7 +32,11 @@ _WAITS_FOR_INPUT = "input_"
 """The step of programs with this prefix depends on their loader, so nothing is fitted on it."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(
+    frozen=True,
+    slots=True,
+    eq=False,
+)
 class Replayed:
     """A case with its replay."""
 

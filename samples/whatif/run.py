@@ -157,7 +157,10 @@ def versions() -> dict[str, str]:
 
 def bundle(scratch: Path, out: Path) -> None:
     """Write the captures into tar files within a size limit, the smallest captures first."""
-    captures = sorted(scratch.glob("*.gz"), key=lambda path: path.stat().st_size)
+    captures = sorted(
+        scratch.glob("*.gz"),
+        key=lambda path: path.stat().st_size,
+    )
     captures = [path for path in captures if path.stat().st_size < LARGEST_CAPTURE]
     number, size = 0, LARGEST_FILE
     packed: tarfile.TarFile | None = None

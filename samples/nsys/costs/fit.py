@@ -40,7 +40,11 @@ _WORK = [CallCost(1e3, beside) for beside in (1e3, 2e3, 3e3)]
 _OTHERS = [CallCost(200, beside) for beside in (500, 1e3, 1.5e3, 2e3)]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(
+    frozen=True,
+    slots=True,
+    eq=False,
+)
 class Replayed:
     """A capture with its replay; `scale` is recorded over replayed time."""
 

@@ -239,7 +239,12 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("out", type=Path)
     parser.add_argument("--only", default="", help="programs with these words, joined by commas")
-    parser.add_argument("--seconds", type=float, default=3600, help="to build and time programs")
+    parser.add_argument(
+        "--seconds",
+        type=float,
+        default=3600,
+        help="to build and time programs",
+    )
     words = sys.argv[1:]
     place = words.index("--") if "--" in words else len(words)
     given = parser.parse_args(words[:place])

@@ -84,7 +84,11 @@ def main() -> None:
     torch.cuda.init()
     torch.ones(8, device="cuda").mul_(2)
     memory = Managed(runtime())
-    print(step(memory, 1, ahead=False), step(memory, 1, ahead=True), flush=True)
+    print(
+        step(memory, 1, ahead=False),
+        step(memory, 1, ahead=True),
+        flush=True,
+    )
     torch.cuda.cudart().cudaProfilerStart()
     for number in range(2 * N_STEPS):
         print(step(memory, number, ahead=number >= N_STEPS), flush=True)
