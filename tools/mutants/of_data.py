@@ -112,7 +112,7 @@ DATA_MUTANTS = (
     ),
     Mutant(
         "the root module alone is no layer",
-        "tracelens/derive/layers/attribution.py",
+        "tracelens/derive/layers/layer_rules.py",
         "in_layer = path.is_not_null() & ~is_root",
         "in_layer = path.is_not_null()",
         "layer_attribution",

@@ -11,8 +11,8 @@ from tracelens.derive.comparing.comparability import not_judged
 from tracelens.derive.comparing.per_step import layer_values, of_runs
 from tracelens.derive.comparing.rows import Comparison
 from tracelens.derive.comparing.significance import DEFAULT, TICK_NS, Rules, judge
-from tracelens.derive.layers.attribution import PRE_WINDOW
 from tracelens.derive.layers.graph_replay import UNATTRIBUTED
+from tracelens.derive.layers.layer_rules import PRE_WINDOW
 from tracelens.derive.layers.layer_times import (
     are_numbered,
     both_kernel_times,

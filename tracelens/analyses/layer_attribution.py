@@ -4,10 +4,11 @@ import polars as pl
 
 from tracelens.analyses.analysis import Analysis, Chart, Parallel, SplitBars, named
 from tracelens.derive.columns.time_text import duration
-from tracelens.derive.layers.attribution import PRE_WINDOW, attribute_kernels
+from tracelens.derive.layers.attribution import attribute_kernels
 from tracelens.derive.layers.graph_capture import EVIDENCE as CAPTURE_EVIDENCE
 from tracelens.derive.layers.graph_capture import captured_graphs
 from tracelens.derive.layers.graph_replay import BASE_EVIDENCE, UNATTRIBUTED, has_replays
+from tracelens.derive.layers.layer_rules import PRE_WINDOW
 from tracelens.derive.layers.open_ranges import EVIDENCE as RANGE_EVIDENCE
 from tracelens.derive.time.step_table import process_ranks
 from tracelens.errors import MissingTableError

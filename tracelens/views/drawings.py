@@ -5,7 +5,7 @@ from typing import Any
 import polars as pl
 from msgspec import Struct, field
 
-from tracelens.derive.layers.attribution import name_layers
+from tracelens.derive.layers.layer_rules import name_layers
 from tracelens.derive.rank_ranges import MANY, list_ranks
 from tracelens.derive.stacks.stack_listing import first_hits, pair_stacks, side_by_side
 from tracelens.derive.time.bounds import PART_WORDS

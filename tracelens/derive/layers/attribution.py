@@ -1,7 +1,6 @@
 """Sum GPU time of kernels by layer and phase, with the evidence for the layer."""
 
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Sequence
 
 import polars as pl
 
@@ -18,7 +17,7 @@ from tracelens.derive.layers.graph_replay import (
     pairs_by_name,
     place_replays,
 )
-from tracelens.derive.layers.open_ranges import EVIDENCE as RANGE_EVIDENCE
+from tracelens.derive.layers.layer_rules import ROOT_ONLY, name_layers, with_classes
 from tracelens.derive.layers.open_ranges import in_open_backward
 from tracelens.derive.layers.provenance import split_kernels
 from tracelens.derive.time.program_phases import in_program
@@ -26,9 +25,6 @@ from tracelens.schemas.device import LIBRARIES, PRIMITIVES
 from tracelens.schemas.results.work import LAYER_ATTRIBUTION, LAYER_ATTRIBUTION_BY_STEP
 from tracelens.trace import Trace
 
-PRE_WINDOW = "(pre-window)"
-ROOT_ONLY = "root module only"
-"""Evidence of kernels that were launched directly in the model's root module, or in its wrapper."""
 _KIND = [
     "rank",
     "module_path",
@@ -58,24 +54,45 @@ def attribute_kernels(
     that mark steps. `base` gives replayed kernels their layers: a trace of the same program without
     CUDA graphs, or of their capture. `by_step` splits rows by step, None outside of steps.
     """
-    ns = pl.col("duration_ns")
-    bounds = ("low_ns", "high_ns")
     steps = ["step"] if by_step else []
     key = [*_KEY, *steps]
     placed = _placed_work(trace, in_steps=in_steps, base=base, key=steps)
     by_kind = placed.group_by(*key, "evidence", "library", "primitive")
-    work = by_kind.agg(pl.col("duration_ns", *bounds, "n").sum())
+    work = by_kind.agg(pl.col("duration_ns", "low_ns", "high_ns", "n").sum())
+    sums = _sums_by_layer(work, key)
+    with_evidence = sums.join(_main_evidence(work, key), on=key, nulls_equal=True)
+    total_ns = pl.col("duration_total_ns")
+    shared = with_evidence.with_columns(
+        share_frac=over(total_ns, total_ns.sum().over("rank"), 0.0),
+        layout_frac=over(pl.col("primitive_layout_ns"), total_ns, 0.0),
+    )
+    frame = shared.sort(
+        "rank",
+        "duration_total_ns",
+        "layer",
+        "phase",
+        descending=[False, True, False, False],
+    )
+    if not by_step:
+        return LAYER_ATTRIBUTION.conform(frame)
+    in_order = frame.sort("rank", "step", maintain_order=True)
+    return LAYER_ATTRIBUTION_BY_STEP.conform(in_order)
+
+
+def _sums_by_layer(work: pl.DataFrame, key: list[str]) -> pl.DataFrame:
+    """Sum the time of kernels by the key, in all and by library and primitive."""
+    ns = pl.col("duration_ns")
+    by_library = {}
+    for library in LIBRARIES:
+        is_of_library = pl.col("library") == library
+        by_library[f"library_{library}_ns"] = ns.filter(is_of_library).sum()
+    by_primitive = {}
+    for primitive in PRIMITIVES:
+        is_primitive = pl.col("primitive") == primitive
+        by_primitive[f"primitive_{primitive}_ns"] = ns.filter(is_primitive).sum()
     is_root_only = pl.col("evidence") == ROOT_ONLY
-    by_library = {
-        f"library_{library}_ns": ns.filter(pl.col("library") == library).sum()
-        for library in LIBRARIES
-    }
-    by_primitive = {
-        f"primitive_{primitive}_ns": ns.filter(pl.col("primitive") == primitive).sum()
-        for primitive in PRIMITIVES
-    }
-    sums = work.group_by(key).agg(
-        pl.col(bounds).sum(),
+    return work.group_by(key).agg(
+        pl.col("low_ns", "high_ns").sum(),
         n_kernels=pl.col("n").sum().cast(pl.Int64),
         duration_total_ns=ns.sum(),
         estimate_ns=ns.sum(),
@@ -83,31 +100,15 @@ def attribute_kernels(
         **by_library,
         **by_primitive,
     )
-    total_ns = pl.col("duration_total_ns")
-    frame = (
-        sums.join(_main_evidence(work, key), on=key, nulls_equal=True)
-        .with_columns(
-            share_frac=over(total_ns, total_ns.sum().over("rank"), 0.0),
-            layout_frac=over(pl.col("primitive_layout_ns"), total_ns, 0.0),
-        )
-        .sort(
-            "rank",
-            "duration_total_ns",
-            "layer",
-            "phase",
-            descending=[False, True, False, False],
-        )
-    )
-    if by_step:
-        return LAYER_ATTRIBUTION_BY_STEP.conform(frame.sort("rank", "step", maintain_order=True))
-    return LAYER_ATTRIBUTION.conform(frame)
 
 
 def _main_evidence(work: pl.DataFrame, key: list[str]) -> pl.DataFrame:
     """Return, for each value of the key, the evidence of most of its time."""
-    by_evidence = work.group_by(*key, "evidence").agg(pl.col("duration_ns").sum())
-    most_first = by_evidence.sort("duration_ns", "evidence", descending=True)
-    return most_first.group_by(key).agg(pl.col("evidence").first())
+    by_evidence = work.group_by(*key, "evidence")
+    times = by_evidence.agg(pl.col("duration_ns").sum())
+    most_first = times.sort("duration_ns", "evidence", descending=True)
+    main = pl.col("evidence").first()
+    return most_first.group_by(key).agg(main)
 
 
 def layer_step_times(trace: Trace) -> pl.DataFrame:
@@ -132,9 +133,11 @@ def _placed_work(
     replays = _replays(trace, base)
     if not trace.has("provenance") and not replays:
         kinds = _kinds(trace, in_steps=in_steps, more=key)
-        return name_layers(kinds, trace).with_columns(low_ns="duration_ns", high_ns="duration_ns")
+        named = name_layers(kinds, trace)
+        return named.with_columns(low_ns="duration_ns", high_ns="duration_ns")
     parts = _placed_parts(trace, replays)
-    parts = parts.filter(in_program(trace)) if in_steps else parts
+    if in_steps:
+        parts = parts.filter(in_program(trace))
     return parts.with_columns(n=pl.lit(1, pl.Int64))
 
 
@@ -152,10 +155,15 @@ def _replays(trace: Trace, base: Trace | None = None) -> _Replays:
     replays = []
     for side in (trace, base):
         captured = captured_graphs(side) if side is not None else None
-        if captured is not None and (pairs := captured.pairs(trace)).height:
-            replays.append((pairs, place_parts(captured.work), CAPTURE_EVIDENCE))
+        if captured is None:
+            continue
+        pairs = captured.pairs(trace)
+        if pairs.height:
+            parts = place_parts(captured.work)
+            replays.append((pairs, parts, CAPTURE_EVIDENCE))
     if base is not None and base.has("kernels"):
-        replays.append((pairs_by_name(trace, base), place_parts(base), BASE_EVIDENCE))
+        pairs = pairs_by_name(trace, base)
+        replays.append((pairs, place_parts(base), BASE_EVIDENCE))
     return replays
 
 
@@ -177,28 +185,30 @@ def _kinds(
 
     With `in_steps`, kernels outside of steps are left out.
     """
-    measures = [
-        pl.col("duration_ns").sum(),
-        pl.len().cast(pl.Int64).alias("n"),
-    ]
-    if not trace.has("sites") or _knows_nodes(trace):
-        located = _located(trace)
-        located = located.filter(in_program(trace)) if in_steps else located
-        return located.group_by(*_KIND, *more).agg(measures)
     key = ["rank", "site_id", "library", "primitive", "link", "is_communication"]
-    kernels = trace.select("kernels", *key, "kernel_id", "duration_ns", "step")
-    kernels = _with_open_ranges(kernels, trace)
-    kernels = kernels.filter(in_program(trace)) if in_steps else kernels
-    kernels_by_kind = kernels.lazy().group_by(*key, "by_range", *more)
-    kinds = kernels_by_kind.agg(measures).collect()
-    return _of_sites(kinds, trace)
+    knows_sites = trace.has("sites") and not _knows_nodes(trace)
+    if knows_sites:
+        recorded = trace.select("kernels", *key, "kernel_id", "duration_ns", "step")
+        kernels = _with_open_ranges(recorded, trace)
+        kind = [*key, "by_range"]
+    else:
+        kernels = _located(trace)
+        kind = _KIND
+    if in_steps:
+        kernels = kernels.filter(in_program(trace))
+    by_kind = kernels.lazy().group_by(*kind, *more)
+    sums = by_kind.agg(
+        pl.col("duration_ns").sum(),
+        n=pl.len().cast(pl.Int64),
+    )
+    kinds = sums.collect()
+    return _of_sites(kinds, trace) if knows_sites else kinds
 
 
 def _of_sites(kernels: pl.DataFrame, trace: Trace) -> pl.DataFrame:
     """Add the columns of _KIND that depend on the site of the launch."""
-    sites = trace.select(
-        "sites", "rank", "site_id", "is_root", "accumulates", "module_path", "phase"
-    )
+    columns = ("is_root", "accumulates", "module_path", "phase")
+    sites = trace.select("sites", "rank", "site_id", *columns)
     at_sites = kernels.join(
         sites,
         on=["rank", "site_id"],
@@ -230,41 +240,42 @@ def place_parts(trace: Trace) -> pl.DataFrame:
     module around the launch, which is the compiled one. Communication, gradient accumulation, the
     optimizer and the data loader keep their own layer.
     """
-    placed = name_layers(_located(trace), trace).with_columns(
-        low_ns="duration_ns", high_ns="duration_ns"
-    )
+    named = name_layers(_located(trace), trace)
+    placed = named.with_columns(low_ns="duration_ns", high_ns="duration_ns")
     parts = split_kernels(in_launch_order(trace), trace.spans, trace.provenance)
-    key = ["rank", "kernel_id"]
     has_own_row = pl.col("evidence").is_in(_OWN_ROWS)
-    split = parts.join(
-        placed.filter(~has_own_row),
-        on=key,
-        how="inner",
-        suffix="_around",
-    )
-    inner = pl.format("{}.{}", "module_path_around", "module_path")
-    module_path = pl.col("module_path")
-    known = trace.layers.select("rank", inner=module_path, is_known=pl.lit(True))
-    with_inner = split.with_columns(inner=inner)
-    split = with_inner.join(known, on=["rank", "inner"], how="left")
-    path = pl.when("is_known").then("inner").when(module_path != "").then("module_path")
-    split = split.with_columns(
+    key = ["rank", "kernel_id"]
+    split = parts.join(placed.filter(~has_own_row), on=key, how="inner", suffix="_around")
+    located = _with_inner_path(split, trace)
+    path = pl.col("path")
+    by_rule = "compile provenance: " + pl.col("rule")
+    evidence = pl.when(path.is_null()).then(pl.lit(ROOT_ONLY)).otherwise(by_rule)
+    backward = pl.when("is_backward").then(pl.lit("backward"))
+    parts_of_modules = located.with_columns(
         module_path=path,
         layer=path.fill_null(UNATTRIBUTED),
-        evidence=pl.when(path.is_null())
-        .then(pl.lit(ROOT_ONLY))
-        .otherwise("compile provenance: " + pl.col("rule")),
-        phase=pl.when("is_backward").then(pl.lit("backward")).otherwise("phase"),
+        evidence=evidence,
+        phase=backward.otherwise("phase"),
         duration_ns="estimate_ns",
     )
-    rest = placed.join(
-        split.select(key).unique(),
-        on=key,
-        how="anti",
-        maintain_order="left",
-    )
-    with_class = with_classes(trace, split)
+    split_ids = split.select(key).unique()
+    rest = placed.join(split_ids, on=key, how="anti", maintain_order="left")
+    with_class = with_classes(trace, parts_of_modules)
     return pl.concat([rest, with_class.select(rest.columns)])
+
+
+def _with_inner_path(parts: pl.DataFrame, trace: Trace) -> pl.DataFrame:
+    """Add `path`: the module from which a part was made, inside the module of the launch.
+
+    It is the path from the root if the two together name no module; None for the root itself.
+    """
+    module_path = pl.col("module_path")
+    inner = pl.format("{}.{}", "module_path_around", module_path)
+    known = trace.layers.select("rank", inner=module_path, is_known=pl.lit(True))
+    with_inner = parts.with_columns(inner=inner)
+    marked = with_inner.join(known, on=["rank", "inner"], how="left")
+    path = pl.when("is_known").then("inner").when(module_path != "").then(module_path)
+    return marked.with_columns(path=path)
 
 
 def in_launch_order(trace: Trace, columns: Sequence[str] = ()) -> pl.DataFrame:
@@ -282,23 +293,12 @@ def in_launch_order(trace: Trace, columns: Sequence[str] = ()) -> pl.DataFrame:
         kernels = trace.kernels
     own_calls = kernels.select("rank", "api_call_id")
     launched_by = rows_of(calls["rank"], calls["api_call_id"], own_calls)
-    launch_ns = calls["start_ns"].gather(launched_by).alias("launch_ns")
-    ordered = kernels.with_columns(launch_ns).sort(order)
+    launch_ns = calls["start_ns"].gather(launched_by)
+    ordered = kernels.with_columns(launch_ns=launch_ns).sort(order)
     return ordered.select("rank", *columns) if columns else ordered
 
 
 _OWN_ROWS = ("communication kernel", "autograd node", "optimizer marker", "data loader")
-
-
-def with_classes(trace: Trace, placed: pl.DataFrame) -> pl.DataFrame:
-    """Add the class of each row's layer."""
-    classes = trace.layers.select("rank", "class_name", layer="module_path")
-    return placed.drop("class_name", strict=False).join(
-        classes,
-        on=["rank", "layer"],
-        how="left",
-        maintain_order="left",
-    )
 
 
 def _located(trace: Trace) -> pl.DataFrame:
@@ -306,31 +306,40 @@ def _located(trace: Trace) -> pl.DataFrame:
 
     module_path and phase are those of the span around the launch.
     """
-    columns = ["rank", "kernel_id", "span_id", "duration_ns", "is_communication", "step"]
-    columns += [
+    columns = [
+        "rank",
+        "kernel_id",
+        "span_id",
+        "duration_ns",
+        "is_communication",
+        "step",
         "library",
         "primitive",
         "link",
-        *(["node_span_id"] if _knows_nodes(trace) else []),
     ]
+    if _knows_nodes(trace):
+        columns.append("node_span_id")
     kernels = trace.select("kernels", *columns)
-    spans = trace.select(
-        "spans", "rank", "span_id", "parent_id", "kind", "name", "module_path", "phase"
+    columns_of_spans = ("parent_id", "kind", "name", "module_path", "phase")
+    spans = trace.select("spans", "rank", "span_id", *columns_of_spans)
+    parts = [_in_modules(tree, part) for tree, part in with_trees(spans, kernels)]
+    return _with_open_ranges(pl.concat(parts), trace)
+
+
+def _in_modules(tree: pl.DataFrame, kernels: pl.DataFrame) -> pl.DataFrame:
+    """Return one rank's kernels with what the tree of spans shows of their layer."""
+    span_ids = kernels["span_id"]
+    span_rows, by_node = _where(tree, kernels)
+    path = tree["module_path"].gather(span_rows)
+    accumulates, roots = accumulation_and_roots(tree)
+    is_root = path.is_in(roots.implode()).fill_null(value=False)
+    return kernels.with_columns(
+        module_path=path,
+        by_node=by_node,
+        accumulates=accumulates.gather(span_ids).fill_null(value=False),
+        phase=tree["phase"].gather(span_rows),
+        is_root=is_root | only_in_wrapper(tree, span_ids),
     )
-    located_parts = []
-    for tree, part in with_trees(spans, kernels):
-        span_rows, by_node = _where(tree, part)
-        path = tree["module_path"].gather(span_rows).alias("module_path")
-        within, roots = accumulation_and_roots(tree)
-        accumulates = within.gather(part["span_id"]).fill_null(value=False)
-        is_root = path.is_in(roots.implode())
-        phase = tree["phase"].gather(span_rows)
-        is_root = is_root.fill_null(value=False) | only_in_wrapper(tree, part["span_id"])
-        located = part.with_columns(
-            path, by_node=by_node, accumulates=accumulates, phase=phase, is_root=is_root
-        )
-        located_parts.append(located)
-    return _with_open_ranges(pl.concat(located_parts), trace)
 
 
 def _knows_nodes(trace: Trace) -> bool:
@@ -348,67 +357,6 @@ def _where(tree: pl.DataFrame, kernels: pl.DataFrame) -> tuple[pl.Series, pl.Ser
     node = kernels["node_span_id"]
     by_node = tree["module_path"].gather(node).is_not_null()
     return node.zip_with(by_node, span_ids), by_node
-
-
-class _Rule(NamedTuple):
-    """A rule that names layers: rows for which it holds, their layer, and its evidence."""
-
-    holds: pl.Expr
-    layer: pl.Expr
-    evidence: str
-
-
-def _layer_rules() -> Iterator[_Rule]:
-    """Yield the rules in order; of several that hold for a row, the first one counts."""
-    path, phase = pl.col("module_path"), pl.col("phase")
-    is_root = pl.col("is_root")
-    is_in_layer = path.is_not_null() & ~is_root
-    accumulates = pl.col("accumulates").fill_null(False)
-    unattributed = pl.lit(UNATTRIBUTED)
-    yield _Rule(
-        pl.col("is_communication"),
-        pl.lit("(communication)"),
-        "communication kernel",
-    )
-    yield _Rule(accumulates, pl.lit("(gradient accumulation)"), "autograd node")
-    yield _Rule(phase == "optimizer", pl.lit("(optimizer)"), "optimizer marker")
-    yield _Rule(is_in_layer & pl.col("by_node"), path, "graph node")
-    yield _Rule(is_in_layer & (phase == "backward"), path, "backward sequence")
-    yield _Rule(is_in_layer, path, "module span")
-    yield _Rule(
-        pl.col("link") == "pre_window",
-        pl.lit(PRE_WINDOW),
-        "launched before the trace began",
-    )
-    yield _Rule(
-        pl.col("loads"),
-        pl.lit("(input)"),
-        "data loader",
-    )
-    yield _Rule(path.is_not_null() | is_root, unattributed, ROOT_ONLY)
-    yield _Rule(pl.col("by_range"), unattributed, RANGE_EVIDENCE)
-
-
-def name_layers(located: pl.DataFrame, trace: Trace) -> pl.DataFrame:
-    """Return kernels, ops, or groups of them, with layer, class_name and evidence.
-
-    Strings are pl.String. Input columns are module_path, phase, accumulates, is_root,
-    is_communication, by_node and link. Optional ones are by_range, and loads (whether a data
-    loader's annotation is around). Rows to which no rule applies are unattributed.
-    """
-    texts = located.cast({pl.Categorical: pl.String})
-    absent = [name for name in ("by_range", "loads") if name not in located.columns]
-    complete = texts.with_columns(pl.lit(value=False).alias(name) for name in absent)
-    phase_of_range = pl.when("by_range").then(pl.lit("backward"))
-    with_phase = complete.with_columns(phase=pl.coalesce("phase", phase_of_range))
-    rules = [*_layer_rules()]
-    layers = (pl.when(rule.holds).then(rule.layer) for rule in rules)
-    reasons = (pl.when(rule.holds).then(pl.lit(rule.evidence)) for rule in rules)
-    named = with_phase.with_columns(
-        layer=pl.coalesce(*layers, pl.lit(UNATTRIBUTED)),
-        evidence=pl.coalesce(*reasons, pl.lit("none")),
-    )
-    return with_classes(trace, named)
 
 
 def kernel_layers(trace: Trace, base: Trace | None = None) -> pl.DataFrame:

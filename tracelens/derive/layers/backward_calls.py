@@ -25,28 +25,45 @@ def with_backward(works: pl.DataFrame, trace: Trace) -> pl.DataFrame:
     forward call, minus the result: it reads the inputs and the result's gradient, and writes a
     gradient for each input.
     """
-    all_factors = {op: backward_factor(op) for op in works["op"].unique()}
-    factors = {op: float(factor) for op, factor in all_factors.items() if factor}
+    factors = _backward_factors(works)
     if not factors:
         return works
     names = [*factors, *(f"{op}{_SUFFIX}" for op in factors)]
-    is_wanted = pl.col("name").cast(pl.String).is_in(names) & (pl.col("kind") == "op")
-    spans = trace.select("spans", *_FORWARD, *_INPUTS, where=is_wanted)
+    is_named = pl.col("name").cast(pl.String).is_in(names)
+    is_op = pl.col("kind") == "op"
+    spans = trace.select("spans", *_FORWARD, *_INPUTS, where=is_named & is_op)
     if not spans["forward_thread_id"].gt(0).any():
         return works
-    nodes = _nodes_with_forward_work(works, spans)
+    nodes = _with_backward_work(_nodes_with_forward_work(works, spans), factors)
+    return pl.concat([works, nodes.select(works.columns)])
+
+
+def _backward_factors(works: pl.DataFrame) -> dict[str, float]:
+    """Return how many times an op's forward operations its backward takes, where that is known."""
+    factors = {}
+    for op in works["op"].unique():
+        factor = backward_factor(op)
+        if factor:
+            factors[op] = float(factor)
+    return factors
+
+
+def _with_backward_work(nodes: pl.DataFrame, factors: dict[str, float]) -> pl.DataFrame:
+    """Turn the work of forward calls into that of their backward nodes."""
     op = pl.col("op")
     factor = op.replace_strict(factors, default=None, return_dtype=pl.Float64)
-    texts = {
-        name: f"backward is taken as {times:g} times forward" for name, times in factors.items()
-    }
+    texts = {}
+    for name, times in factors.items():
+        texts[name] = f"backward is taken as {times:g} times forward"
     text = op.replace_strict(texts, default=None, return_dtype=pl.String)
     not_moved = pl.struct(_INPUTS).map_batches(_not_moved, return_dtype=pl.Float64)
     moved_bytes = pl.col("least_bytes") * 2 - not_moved
-    no_cache, no_bound = pl.lit(0.0), pl.lit(None, pl.Float64)
-    nodes = nodes.with_columns(
-        *(pl.col(name) * factor for name in _SUMS),
-        least_bytes=pl.when(factor > 1).then(moved_bytes).otherwise("least_bytes"),
+    least_bytes = pl.when(factor > 1).then(moved_bytes).otherwise("least_bytes")
+    no_cache = pl.lit(0.0)
+    no_bound = pl.lit(None, pl.Float64)
+    return nodes.with_columns(
+        pl.col(_SUMS) * factor,
+        least_bytes=least_bytes,
         op=op + _SUFFIX,
         pair_flops=no_cache,
         key_bytes=no_cache,
@@ -54,20 +71,19 @@ def with_backward(works: pl.DataFrame, trace: Trace) -> pl.DataFrame:
         most_bytes=no_bound,
         assumed=pl.concat_str("assumed", text, separator="; ", ignore_nulls=True),
     )
-    return pl.concat([works, nodes.select(works.columns)])
 
 
 def _nodes_with_forward_work(works: pl.DataFrame, spans: pl.DataFrame) -> pl.DataFrame:
     """Return the backward nodes without work of their own, with their forward calls' work."""
-    pairs = [
-        forward_backward(of_rank).with_columns(rank=pl.lit(rank, pl.Int32))
-        for (rank,), of_rank in spans.group_by("rank")
-    ]
+    pairs_by_rank = []
+    for (rank,), of_rank in spans.group_by("rank"):
+        pairs = forward_backward(of_rank)
+        pairs_by_rank.append(pairs.with_columns(rank=pl.lit(rank, pl.Int32)))
     key = ["rank", "span_id"]
-    nodes = pl.concat(pairs).join(works, on=key)
-    nodes = nodes.drop("span_id").rename({"run_id": "span_id"})
-    nodes = nodes.join(works, on=key, how="anti")
-    return nodes.join(spans.select(*key, *_INPUTS), on=key)
+    forward = pl.concat(pairs_by_rank).join(works, on=key)
+    nodes = forward.drop("span_id").rename({"run_id": "span_id"})
+    without_work = nodes.join(works, on=key, how="anti")
+    return without_work.join(spans.select(*key, *_INPUTS), on=key)
 
 
 def _not_moved(recorded: pl.Series) -> pl.Series:
@@ -88,4 +104,8 @@ def _not_moved_by(texts: tuple[str | None, ...]) -> float | None:
         given = RecordedCall.parsed([*texts, None]).tensors(0)
     except UnknownWorkError:
         return None
-    return float(2 * given[0].n_elements * given[0].width - given[0].n_bytes) if given else None
+    if not given:
+        return None
+    gradient = given[0]
+    dense_bytes = gradient.n_elements * gradient.width
+    return float(2 * dense_bytes - gradient.n_bytes)

@@ -92,24 +92,19 @@ def dynamic(layers: Sequence[Row], change_cost: float, region_ns: float) -> list
     Each layer's compiled time (`other_ns`) contains the cost of calling the layer as a separate
     compiled region. This cost, `region_ns`, is subtracted, because `change_cost` covers it.
     """
-    bare = [
-        layer
-        | {
-            "other_ns": (
-                None if layer["other_ns"] is None else max(layer["other_ns"] - region_ns, 0.0)
-            )
-        }
-        for layer in layers
-    ]
-    sides = (
-        [inf if layer[side] is None else layer[side] for layer in bare]
-        for side in ("base_ns", "other_ns")
-    )
-    return _walk(
-        bare,
-        cheapest_path([*zip(*sides, strict=True)], change_cost),
-        change_cost,
-    )
+    bare = []
+    times = []
+    for layer in layers:
+        base_ns = layer["base_ns"]
+        other_ns = layer["other_ns"]
+        if other_ns is not None:
+            other_ns = max(other_ns - region_ns, 0.0)
+        bare.append(layer | {"other_ns": other_ns})
+        eager = inf if base_ns is None else base_ns
+        compiled = inf if other_ns is None else other_ns
+        times.append((eager, compiled))
+    path = cheapest_path(times, change_cost)
+    return _walk(bare, path, change_cost)
 
 
 def by_operation(
@@ -194,7 +189,11 @@ def _walk(
 
 
 def _faster(base: float | None, other: float | None) -> int:
-    return COMPILED if base is None or (other is not None and other < base) else EAGER
+    if base is None:
+        return COMPILED
+    if other is None:
+        return EAGER
+    return COMPILED if other < base else EAGER
 
 
 def operations(kernels: Sides, rank: int) -> dict[Any, tuple[Row, Row]]:
@@ -203,24 +202,24 @@ def operations(kernels: Sides, rank: int) -> dict[Any, tuple[Row, Row]]:
     Times are by primitive, over all phases, per step. `kernels` is from `both_kernel_times`. Time
     in layout transforms and memory operations counts for the layer's longest other primitive.
     """
-    sides = [_by_primitive(times.filter(pl.col("rank") == rank)) for times in kernels]
-    return {layer: (sides[0][layer], sides[1][layer]) for layer in sides[0] if layer in sides[1]}
+    is_of_rank = pl.col("rank") == rank
+    base, other = (_by_primitive(times.filter(is_of_rank)) for times in kernels)
+    common = [layer for layer in base if layer in other]
+    return {layer: (base[layer], other[layer]) for layer in common}
 
 
 def _by_primitive(times: pl.DataFrame) -> dict[str, Row]:
-    columns = [f"primitive_{word}_ns" for word in PRIMITIVES]
-    sums = {}
-    for row in times.group_by("layer").agg(pl.col(columns).sum()).iter_rows(named=True):
-        spent = {
-            word: row[f"primitive_{word}_ns"]
-            for word in PRIMITIVES
-            if row[f"primitive_{word}_ns"] > 0
-        }
+    columns = {word: f"primitive_{word}_ns" for word in PRIMITIVES}
+    sums_by_layer = times.group_by("layer").agg(pl.col([*columns.values()]).sum())
+    operations_of = {}
+    for row in sums_by_layer.iter_rows(named=True):
+        spent = {word: row[column] for word, column in columns.items() if row[column] > 0}
         moved = sum(spent.pop(word, 0.0) for word in _MOVES)
         main = max(
             spent,
             key=lambda word: spent[word],
             default=_MOVES[0],
         )
-        sums[row["layer"]] = spent | {main: spent.get(main, 0.0) + moved}
-    return sums
+        spent[main] = spent.get(main, 0.0) + moved
+        operations_of[row["layer"]] = spent
+    return operations_of

@@ -37,15 +37,18 @@ def with_compiled(called: pl.DataFrame, trace: Trace) -> pl.DataFrame:
     placed = recorded_calls(in_launch_order(trace), trace.spans, trace.provenance)
     if placed.is_empty():
         return called
-    kernel, run_of_call = ["rank", "kernel_id"], ["rank", "run", "call_order"]
-    explained = placed.select(*kernel, "run", *_CALL).join(_works(trace.provenance), on=_CALL)
+    kernel = ["rank", "kernel_id"]
+    run_of_call = ["rank", "run", "call_order"]
+    runs = placed.select(*kernel, "run", *_CALL)
+    explained = runs.join(_works(trace.provenance), on=_CALL)
     modelled = called.filter(pl.col("op").is_not_null())
     counted = explained.join(modelled, on=kernel, how="semi").select(run_of_call)
-    explained = explained.join(counted, on=run_of_call, how="anti")
-    explained = explained.with_columns(call=-1 - pl.col("call_order"))
+    uncounted = explained.join(counted, on=run_of_call, how="anti")
+    number = -1 - pl.col("call_order")
+    new_calls = uncounted.with_columns(call=number)
     is_open = pl.col("op").is_null() & ~pl.col("is_communication")
     open_kernels = called.filter(is_open).drop(*WORK.names(), "call", "run")
-    compiled = open_kernels.join(explained, on=kernel, maintain_order="left")
+    compiled = open_kernels.join(new_calls, on=kernel, maintain_order="left")
     rest = called.join(compiled, on=kernel, how="anti", maintain_order="left")
     return pl.concat([rest, compiled.select(called.columns)])
 
@@ -59,17 +62,19 @@ def _works(provenance: pl.DataFrame) -> pl.DataFrame:
     calls = sized.unique(_CALL, keep="first", maintain_order=True)
     operator = pl.col("aten_op").str.replace(_OPERATOR, "${1}::${2}")
     generated = pl.col("kernel_name").str.replace(_GRAPH_NUMBER, "")
-    named = calls.with_columns(name=pl.when("is_extern").then(operator).otherwise(generated))
-    numbered = named.drop_nulls("name").with_row_index("span_id")
-    no_text, no_number = pl.lit(None, pl.String), pl.lit(None, pl.Int64)
+    name = pl.when("is_extern").then(operator).otherwise(generated)
+    named = calls.with_columns(name=name).drop_nulls("name")
+    numbered = named.with_row_index("span_id")
+    no_text = pl.lit(None, pl.String)
     inputs = numbered.select(
         "rank",
         "span_id",
         *INPUTS,
         list_dtype=no_text,
         inputs_assumed=no_text,
-        n_chosen=no_number,
+        n_chosen=pl.lit(None, pl.Int64),
         weight_bytes=pl.lit(None, pl.Float64),
     )
     works = works_of(inputs).drop("rank")
-    return numbered.select("span_id", *_CALL).join(works, on="span_id").drop("span_id")
+    with_works = numbered.select("span_id", *_CALL).join(works, on="span_id")
+    return with_works.drop("span_id")

@@ -6,18 +6,14 @@ kernel, grid and block into a launch's arguments. CUDA does not; there, a captur
 a graph if it has as many launches, and if the ops' inputs agree with the kernels that ran.
 """
 
-import math
-import re
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import polars as pl
 from msgspec import Struct, field
 
 from tracelens.derive.columns.interval_lookup import during
-from tracelens.derive.kernels.recorded_dtypes import listed
 from tracelens.derive.layers.graph_replay import PAIRS, has_replays
-from tracelens.derive.layers.library_calls import MAIN, runs_as
+from tracelens.derive.layers.launch_fit import BLOCK, GRID, fits
 from tracelens.derive.layers.sequence_alignment import align
 from tracelens.derive.time.graph_use import is_capture
 from tracelens.derive.time.step_table import steps_of
@@ -31,7 +27,6 @@ _MARK = r"^capture_(\d{1,9})_[A-Z]"
 """The mark that a server puts around a capture, with its batch size."""
 _MOST_WRONG = 0.05
 """If a larger share of kernels contradicts, a capture and a replay are of two graphs."""
-_GRID, _BLOCK = (tuple(f"{what}_{axis}" for axis in "xyz") for what in ("grid", "block"))
 
 
 class Captured(Struct):
@@ -142,7 +137,7 @@ def _replayed_kernels(trace: Trace) -> pl.DataFrame:
     """
     columns = (
         *("rank", "kernel_id", "name", "primitive", "link", "step"),
-        *("api_call_id", "graph_node_id", "start_ns", *_GRID, *_BLOCK),
+        *("api_call_id", "graph_node_id", "start_ns", *GRID, *BLOCK),
     )
     is_replayed = pl.col("link") == "graph"
     kernels = trace.select("kernels", *columns, where=is_replayed)
@@ -155,7 +150,7 @@ def _replayed_kernels(trace: Trace) -> pl.DataFrame:
         how="left",
         maintain_order="left",
     )
-    code = pl.struct("name", *_GRID, *_BLOCK).hash(seed=0)
+    code = pl.struct("name", *GRID, *BLOCK).hash(seed=0)
     return with_tokens.with_columns(code=code)
 
 
@@ -223,8 +218,8 @@ def _captured_launches(trace: Trace) -> pl.DataFrame:
     """
     columns = (
         *("rank", "api_call_id", "kind", "api", "start_ns", "process_id", "span_id", "kernel"),
-        *_GRID,
-        *_BLOCK,
+        *GRID,
+        *BLOCK,
     )
     calls = trace.select("api_calls", *columns)
     api = pl.col("api").cast(pl.String)
@@ -260,17 +255,17 @@ def _captured_launches(trace: Trace) -> pl.DataFrame:
 
 def _with_batch_sizes(launches: pl.DataFrame, trace: Trace) -> pl.DataFrame:
     """Return the launches with the batch size that the mark around their capture names."""
-    name = pl.col("name")
+    name = pl.col("name").cast(pl.String)
     is_annotation = pl.col("kind") == "annotation"
-    text = name.cast(pl.String)
-    is_mark = is_annotation & text.str.contains(_MARK)
+    is_mark = is_annotation & name.str.contains(_MARK)
     columns = ("process_id", "name", "start_ns", "duration_ns")
     marks = trace.select("spans", *columns, where=is_mark)
-    marks = marks.with_columns(
+    batch_size = name.str.extract(_MARK).cast(pl.Int64)
+    sized = marks.with_columns(
         end_ns=pl.col("start_ns") + pl.col("duration_ns"),
-        batch_size=text.str.extract(_MARK).cast(pl.Int64),
+        batch_size=batch_size,
     )
-    return during(launches, marks, "batch_size", pl.Int64)
+    return during(launches, sized, "batch_size", pl.Int64)
 
 
 def _compared(kernels: pl.DataFrame, launches: pl.DataFrame) -> tuple[float, pl.Series | None]:
@@ -281,24 +276,29 @@ def _compared(kernels: pl.DataFrame, launches: pl.DataFrame) -> tuple[float, pl.
     contradict. Otherwise kernels and launches are paired in order if there are equally many.
     Without pairs the share is 1.
     """
-    if (launches["name"] != "").all():
+    names_kernels = (launches["name"] != "").all()
+    if names_kernels:
         launch_rows = _aligned_by_name(kernels["name"], launches["name"])
     elif kernels.height == launches.height:
         launch_rows = pl.int_range(kernels.height, eager=True)
     else:
         return 1.0, None
+    launch_grid = {f"launch_{axis}": axis for axis in GRID}
     columns = launches.select(
         "op",
         "input_shapes",
         "kernel_id",
         launched="name",
-        **{f"launch_{name}": name for name in _GRID},
+        **launch_grid,
     )
     launch_of_kernel = columns.select(pl.all().gather(launch_rows))
+    ids = launch_of_kernel["kernel_id"]
     pairs = pl.concat([kernels.drop("kernel_id"), launch_of_kernel], how="horizontal")
-    fits = [_fits(row) for row in pairs.iter_rows(named=True)]
-    known = [fit for fit in fits if fit is not None]
-    return known.count(False) / len(known) if known else 0.0, launch_of_kernel["kernel_id"]
+    verdicts = [fits(row) for row in pairs.iter_rows(named=True)]
+    known = [verdict for verdict in verdicts if verdict is not None]
+    if not known:
+        return 0.0, ids
+    return known.count(False) / len(known), ids
 
 
 def _aligned_by_name(kernels: pl.Series, launches: pl.Series) -> pl.Series:
@@ -308,104 +308,3 @@ def _aligned_by_name(kernels: pl.Series, launches: pl.Series) -> pl.Series:
     kernel_codes = tuple(codes.head(kernels.len()))
     launch_codes = tuple(codes.tail(launches.len()))
     return pl.Series(align(kernel_codes, launch_codes), dtype=pl.Int64)
-
-
-def _fits(row: dict[str, Any]) -> bool | None:
-    """Return whether a launch may have started the kernel; None if no property shows it."""
-    is_of_name = row["launched"] in ("", row["name"].removesuffix(".kd"))
-    if row["kernel_id"] is None or not is_of_name:
-        return False
-    primitives = runs_as(row["op"] or "")
-    if primitives is not None and row["primitive"] in MAIN and row["primitive"] not in primitives:
-        return False
-    grid = [row[name] for name in _GRID]
-    launch_grid = [row[f"launch_{name}"] for name in _GRID]
-    if None in grid:
-        return None
-    if None not in launch_grid:
-        # Some of HIP's functions take the grid as a number of threads.
-        block = [row[name] or 1 for name in _BLOCK]
-        threads = [n_blocks * size for n_blocks, size in zip(grid, block, strict=True)]
-        return launch_grid in (grid, threads)
-    return _fits_shapes(row["name"], grid, _shapes(row["input_shapes"]))
-
-
-def _fits_shapes(
-    kernel: str,
-    grid: Sequence[int],
-    shapes: list[list[int]],
-) -> bool | None:
-    """Return whether the kernel's grid follows from the op's input shapes, by one of _RULES.
-
-    Return None if no rule is for this kernel, or no shape is known.
-    """
-    if not shapes:
-        return None
-    for pattern, rule in _RULES:
-        match = re.search(pattern, kernel)
-        if match:
-            return rule(match, grid, shapes)
-    return None
-
-
-_VECTOR_THREADS = 128
-"""Threads of a block of torch's vectorised kernels.
-
-A thread takes 4 or 8 elements, or as many as the name says.
-"""
-_Rule = Callable[
-    [
-        re.Match[str],
-        Sequence[int],
-        list[list[int]],
-    ],
-    bool,
-]
-_RULES: tuple[tuple[str, _Rule], ...] = (
-    (
-        r"(?:^|[\s:])elementwise_kernel<(\d+), (\d+),",
-        lambda match, grid, shapes: (
-            grid[0]
-            == _blocks(
-                shapes,
-                int(match[1]) * int(match[2]),
-            )
-        ),
-    ),
-    (
-        r"vectorized_elementwise_kernel<(\d+),",
-        lambda match, grid, shapes: (
-            grid[0] in {_blocks(shapes, _VECTOR_THREADS * n) for n in (4, 8, int(match[1]))}
-        ),
-    ),
-    (
-        r"layer_norm_kernel",
-        lambda _, grid, shapes: grid[0] == math.prod(shapes[0]) // math.prod(shapes[-1]),
-    ),
-    (
-        r"^fmha_cutlassF",
-        lambda _, grid, shapes: grid[2] == shapes[0][0],
-    ),
-    (
-        r"flash_fwd_kernel<|bn_fw_inf\w*NCHW",
-        lambda _, grid, shapes: grid[1] == shapes[0][0],
-    ),
-)
-"""Kernels whose grid follows from the shapes of the op's inputs alone."""
-
-
-def _blocks(shapes: list[list[int]], of_a_block: int) -> int:
-    """Count a kernel's blocks: each takes `of_a_block` elements of the broadcast shape."""
-    longest = max(map(len, shapes))
-    padded = ([1] * (longest - len(shape)) + shape for shape in shapes)
-    n_elements: int = math.prod(map(max, zip(*padded, strict=True)))
-    return math.ceil(n_elements / of_a_block)
-
-
-def _shapes(text: str | None) -> list[list[int]]:
-    """Return the shapes of an op's tensors.
-
-    The other inputs, and tensors without dimensions, are left out.
-    """
-    lists = (shape for shape in listed(text) if isinstance(shape, list))
-    return [shape for shape in lists if shape and all(type(n) is int and n > 0 for n in shape)]

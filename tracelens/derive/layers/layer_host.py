@@ -8,7 +8,7 @@ from tracelens.derive.columns.per_unique import matching
 from tracelens.derive.events.call_tree import count_among
 from tracelens.derive.events.launch_sites import accumulation_and_roots
 from tracelens.derive.events.span_trees import span_trees
-from tracelens.derive.layers.attribution import name_layers, with_classes
+from tracelens.derive.layers.layer_rules import name_layers, with_classes
 from tracelens.derive.layers.provenance import split_kernels
 from tracelens.trace import Trace
 
@@ -40,12 +40,16 @@ def layer_host_times(trace: Trace, by: Sequence[str] = ()) -> pl.DataFrame:
     layers = name_layers(located, trace).select(*key, "n_ops", "op_self_ns")
     if compiled.height:
         groups = spans.select("rank", "span_id", *by)
-        of_graphs = compiled.join(groups, on=["rank", "span_id"]).rename({"self_ns": "op_self_ns"})
-        one_op = pl.lit(1, pl.Int64)
-        with_class = with_classes(trace, of_graphs.with_columns(n_ops=one_op))
+        grouped = compiled.join(groups, on=["rank", "span_id"])
+        of_graphs = grouped.with_columns(
+            n_ops=pl.lit(1, pl.Int64),
+            op_self_ns="self_ns",
+        )
+        with_class = with_classes(trace, of_graphs)
         same_columns = with_class.select(layers.columns).cast(layers.schema)
         layers = pl.concat([layers, same_columns])
-    return layers.group_by(key).agg(pl.col("n_ops", "op_self_ns").sum())
+    sums = pl.col("n_ops", "op_self_ns").sum()
+    return layers.group_by(key).agg(sums)
 
 
 def _sums_by_place(
@@ -61,19 +65,21 @@ def _sums_by_place(
     (is_loader,) = matching(tree["name"], _LOADER)
     loads = count_among(tree["parent_id"], is_loader) > 0
     marked = tree.lazy().with_columns(accumulates=accumulates, loads=loads)
-    ops = marked.filter(pl.col("kind") == "op")
+    is_op = pl.col("kind") == "op"
+    ops = marked.filter(is_op)
     if compiled.height:
         ops = ops.join(
             compiled.lazy(),
             on=["rank", "span_id"],
             how="anti",
         )
+    self_ns = pl.col("self_ns").cast(pl.Int64)
     sums = ops.group_by(*_PLACE, *by).agg(
-        pl.len().cast(pl.Int64).alias("n_ops"),
-        pl.col("self_ns").cast(pl.Int64).sum().alias("op_self_ns"),
+        n_ops=pl.len().cast(pl.Int64),
+        op_self_ns=self_ns.sum(),
     )
-    is_root = pl.col("module_path").is_in(roots.implode()).fill_null(value=False)
-    return sums.with_columns(is_root=is_root).collect()
+    is_root = pl.col("module_path").is_in(roots.implode())
+    return sums.with_columns(is_root=is_root.fill_null(value=False)).collect()
 
 
 def _ops_of_graphs(trace: Trace) -> pl.DataFrame:

@@ -8,17 +8,10 @@ from collections.abc import Iterator
 import polars as pl
 from msgspec import Struct
 
-from tracelens.derive.columns.lookup import by_value
 from tracelens.derive.columns.per_unique import matching
-from tracelens.derive.events.call_tree import nearest_row
 from tracelens.derive.events.serving_marks import batches
-from tracelens.derive.events.span_trees import with_trees
-from tracelens.derive.kernels.list_inputs import with_indexed, with_lists
-from tracelens.derive.kernels.op_work import UNKNOWN_MASK, is_modelled
-from tracelens.derive.kernels.unrecorded_values import with_values
-from tracelens.derive.kernels.unseen_experts import with_experts
-from tracelens.derive.layers.backward_calls import with_backward
-from tracelens.derive.layers.call_work import INPUTS, WORK, works_of
+from tracelens.derive.kernels.op_work import UNKNOWN_MASK
+from tracelens.derive.layers.call_work import WORK
 from tracelens.derive.layers.compiled_calls import (
     REPLAYS_WITHOUT_SIZES,
     lacks_sizes,
@@ -26,6 +19,7 @@ from tracelens.derive.layers.compiled_calls import (
 )
 from tracelens.derive.layers.graph_capture import captured_graphs
 from tracelens.derive.layers.graph_replay import has_replays, pairs_by_name
+from tracelens.derive.layers.kernel_calls import with_calls
 from tracelens.derive.time.step_table import steps_of
 from tracelens.errors import MissingTableError
 from tracelens.trace import Trace
@@ -71,12 +65,6 @@ _PRECISIONS = {
     "float8": "fp8",
     "float4": "fp4",
 }
-_CALLED_FOR_ALL = tuple(
-    f"aten::_{kind}_attention_{way}"
-    for kind in ("flash", "efficient")
-    for way in ("forward", "backward")
-)
-"""Ops below scaled_dot_product_attention, which xFormers and torch's varlen_attn call, too."""
 
 
 class Modelled(Struct, frozen=True):
@@ -124,7 +112,7 @@ def _modelled(
     kernels = trace.select("kernels", *_KERNEL, where=only)
     is_tf32, is_fp8 = matching(kernels["name"], _IS_TF32, _IS_FP8)
     kernels = kernels.with_columns(is_tf32.alias("is_tf32"), is_fp8.alias("is_fp8"))
-    called = _called(trace, kernels, only).with_columns(run=pl.lit(None, pl.Int64))
+    called = with_calls(trace, kernels, only).with_columns(run=pl.lit(None, pl.Int64))
     if has_replays(trace):
         called = _with_replays(called, trace, base)
     called = with_compiled(called, trace)
@@ -194,45 +182,60 @@ def _with_contexts(calls: pl.DataFrame, trace: Trace) -> pl.DataFrame:
     at least to itself. Only such calls keep most_flops and most_bytes. Prompts of a known number of
     tokens take least if all have one length.
     """
-    calls = calls.with_columns(cache_bytes=pl.lit(0.0))
-    pair_flops = pl.col("pair_flops")
-    is_cached = pair_flops > 0
-    if not calls.select(is_cached.any()).item():
-        return calls
+    uncached = calls.with_columns(cache_bytes=pl.lit(0.0))
+    is_cached = pl.col("pair_flops") > 0
+    if not uncached.select(is_cached.any()).item():
+        return uncached
     all_steps = steps_of(trace).select("rank", "step", "name")
     steps = all_steps.unique(["rank", "step"], keep="first")
     contexts = steps.select("rank", "step").hstack(batches(steps["name"]))
-    joined = calls.join(
+    joined = uncached.join(
         contexts,
         on=["rank", "step"],
         how="left",
         maintain_order="left",
     )
+    is_marked = is_cached & pl.col("n_pairs").is_not_null()
+    marked_work = _work_of_contexts()
+    work = {}
+    for name, least in _least_work().items():
+        work[name] = pl.when(is_marked).then(marked_work[name]).otherwise(least)
+    is_assumed = is_cached & ~is_marked
+    of_assumed = pl.when(is_assumed)
+    with_work = joined.with_columns(
+        **work,
+        most_flops=of_assumed.then("most_flops"),
+        most_bytes=of_assumed.then("most_bytes"),
+        assumed=of_assumed.then(pl.lit(UNKNOWN_CONTEXTS)).otherwise("assumed"),
+    )
+    return with_work.select(uncached.columns)
+
+
+def _least_work() -> dict[str, pl.Expr]:
+    """Return the work of a call if each token attends only to its own prompt, up to itself."""
     has_prompts = pl.col("phase").is_in(["prefill", "mixed"])
-    least_pairs = pl.when(has_prompts).then(pl.col("n_tokens").pow(2) / pl.col("n_requests"))
-    least_flops = (pair_flops * least_pairs).fill_nan(0).fill_null(0)
-    least_work = {
+    pairs_of_equal_prompts = pl.col("n_tokens").pow(2) / pl.col("n_requests")
+    least_pairs = pl.when(has_prompts).then(pairs_of_equal_prompts)
+    flops = pl.col("pair_flops") * least_pairs
+    least_flops = flops.fill_nan(0).fill_null(0)
+    return {
         "flops": pl.max_horizontal("flops", least_flops),
         "needed_flops": pl.max_horizontal("needed_flops", least_flops / 2),
         "least_bytes": pl.col("least_bytes"),
         "cache_bytes": pl.col("cache_bytes"),
     }
+
+
+def _work_of_contexts() -> dict[str, pl.Expr]:
+    """Return the work of a call in a step whose mark gives the lengths of the contexts."""
+    pair_flops = pl.col("pair_flops")
     cache_bytes = pl.col("n_context_tokens") * pl.col("key_bytes")
-    marked_work = {
+    return {
         "flops": pair_flops * pl.col("n_pairs"),
         "needed_flops": pair_flops * pl.col("n_needed_pairs"),
         "least_bytes": pl.col("least_bytes") + cache_bytes,
         "cache_bytes": cache_bytes,
     }
-    is_marked = is_cached & pl.col("n_pairs").is_not_null()
-    work = {
-        name: pl.when(is_marked).then(marked_work[name]).otherwise(least)
-        for name, least in least_work.items()
-    }
-    is_assumed = is_cached & ~is_marked
-    assumed = pl.when(is_assumed).then(pl.lit(UNKNOWN_CONTEXTS)).otherwise("assumed")
-    most = (pl.when(is_assumed).then(name).alias(name) for name in ("most_flops", "most_bytes"))
-    return joined.with_columns(*most, **work, assumed=assumed).select(calls.columns)
 
 
 def _explained(rest: pl.DataFrame, trace: Trace) -> pl.DataFrame:
@@ -268,32 +271,37 @@ def _with_replays(called: pl.DataFrame, trace: Trace, base: Trace | None) -> pl.
 
     `run` is the replay's API call.
     """
-    launch = ["base_rank", "base_id"]
     is_open = (pl.col("link") == "graph") & pl.col("op").is_null()
     for side, launches, pairs in replayed_launches(trace, base):
         open_kernels = called.filter(is_open).drop(*WORK.names(), "call", "run")
-        replayed = open_kernels.join(pairs, on=["rank", "kernel_id"]).join(launches, on=launch)
-        once = replayed.unique(launch, keep="first", maintain_order=True)
-        as_launched = once.select(
-            "name", "grid_x", "base_id", rank="base_rank", span_id="base_span"
-        )
-        works = _called(side, as_launched).select(
-            *WORK.names(), "call", "base_id", base_rank="rank"
-        )
-        placed = (
-            replayed.join(works, on=launch, maintain_order="left")
-            .with_columns(run="api_call_id")
-            .select(called.columns)
-            .drop_nulls("op")
-        )
+        with_pairs = open_kernels.join(pairs, on=["rank", "kernel_id"])
+        replayed = with_pairs.join(launches, on=["base_rank", "base_id"])
+        placed = _with_calls_of_launches(replayed, side)
         rest = called.join(
             placed,
             on=["rank", "kernel_id"],
             how="anti",
             maintain_order="left",
         )
-        called = pl.concat([rest, placed])
+        called = pl.concat([rest, placed.select(called.columns)])
     return called
+
+
+def _with_calls_of_launches(replayed: pl.DataFrame, side: Trace) -> pl.DataFrame:
+    """Return the replayed kernels whose launch in the trace `side` has a call, with that call."""
+    launch = ["base_rank", "base_id"]
+    once = replayed.unique(launch, keep="first", maintain_order=True)
+    as_launched = once.select(
+        "name",
+        "grid_x",
+        "base_id",
+        rank="base_rank",
+        span_id="base_span",
+    )
+    called = with_calls(side, as_launched)
+    works = called.select(*WORK.names(), "call", "base_id", base_rank="rank")
+    placed = replayed.join(works, on=launch, maintain_order="left")
+    return placed.with_columns(run="api_call_id").drop_nulls("op")
 
 
 def replayed_launches(
@@ -317,89 +325,3 @@ def replayed_launches(
             {"rank": "base_rank", "kernel_id": "base_id", "span_id": "base_span"}
         )
         yield base, launches, pairs_by_name(trace, base)
-
-
-def _called(
-    trace: Trace,
-    kernels: pl.DataFrame,
-    only: pl.Expr | None = None,
-) -> pl.DataFrame:
-    """Return kernels (rank, span_id, name, grid_x and others) with their call and its work.
-
-    `call` is the span of the innermost op around the launch whose work is known; None without one.
-    """
-    is_known = (
-        (pl.col("kind") == "op")
-        & is_modelled(pl.col("name").cast(pl.String))
-        & pl.col("input_shapes").is_not_null()
-    )
-    is_asked = is_known if only is None else is_known & only
-    calls = trace.select("spans", "rank", "span_id", "step", *INPUTS, where=is_asked)
-    calls = with_lists(
-        trace,
-        calls.cast({pl.Categorical: pl.String}),
-        kernels,
-    )
-    calls = with_values(trace, with_indexed(calls, kernels))
-    works = with_backward(works_of(with_experts(trace, calls, kernels)), trace)
-    spans = trace.select("spans", "rank", "span_id", "parent_id")
-    works = _without_repeated(works, spans)
-    known = dict(by_value(works, "rank"))
-    parts = []
-    for tree, of_tree in with_trees(spans, kernels):
-        of_rank = known.get(tree["rank"][0]) if tree.height else None
-        no_call = pl.Series([None], dtype=pl.Int64).new_from_index(0, of_tree.height)
-        call = no_call if of_rank is None else _calls(tree, of_tree, of_rank)
-        parts.append(of_tree.with_columns(call=call))
-    return pl.concat(parts).join(
-        works.rename({"span_id": "call"}),
-        on=["rank", "call"],
-        how="left",
-        maintain_order="left",
-    )
-
-
-def _without_repeated(works: pl.DataFrame, spans: pl.DataFrame) -> pl.DataFrame:
-    """Return the works without ops that only do the work of the modelled op that calls them."""
-    repeated = works.filter(pl.col("op").is_in(_CALLED_FOR_ALL)).select("rank", "span_id")
-    if repeated.is_empty():
-        return works
-    is_repeated = pl.col("span_id").is_in(repeated["span_id"].unique().implode())
-    above = spans.filter(is_repeated).cast({"span_id": pl.Int64, "parent_id": pl.Int64})
-    callers = works.select(
-        "rank",
-        parent_id=pl.col("span_id").cast(pl.Int64),
-    )
-    inner = above.join(callers, on=["rank", "parent_id"], how="semi")
-    inner = inner.join(repeated, on=["rank", "span_id"], how="semi")
-    return works.join(
-        inner,
-        on=["rank", "span_id"],
-        how="anti",
-        maintain_order="left",
-    )
-
-
-def _calls(
-    tree: pl.DataFrame,
-    kernels: pl.DataFrame,
-    works: pl.DataFrame,
-) -> pl.Series:
-    """Return the span of each kernel's call; None for a kernel without a call.
-
-    All kernels are of one rank.
-    """
-    parent = tree["parent_id"]
-    none = pl.repeat(False, tree.height, dtype=pl.Boolean, eager=True)
-    is_call = none.clone().scatter(works["span_id"], True)
-    span_rows = kernels["span_id"].cast(pl.Int64)
-    call = nearest_row(parent, is_call, span_rows).cast(pl.Int64)
-    # A product around another product counts the same operations, so kernels that only the outer
-    # one contains belong to no call. An op that only moves memory keeps its own kernels, whatever
-    # is around it.
-    products = works.filter(pl.col("flops") > 0)["span_id"]
-    is_product = none.clone().scatter(products, True)
-    parents_of_products = parent.gather(products)
-    above = nearest_row(parent, is_product, parents_of_products).drop_nulls().unique()
-    is_double = none.clone().scatter(above, True)
-    return call.set(is_double.gather(call).fill_null(False), None)

@@ -17,22 +17,34 @@ def in_open_backward(trace: Trace) -> pl.DataFrame:
     occurs only in traces with nothing but ranges, because PyTorch's profiler gives autograd's
     threads spans.
     """
-    kernels = trace.select("kernels", "rank", "kernel_id", "api_call_id", "span_id")
-    lacks_span = pl.col("span_id").is_null()
-    has_call = pl.col("api_call_id").is_not_null()
-    kernels = kernels.filter(lacks_span & has_call)
-    is_backward = pl.col("phase") == "backward"
-    is_range = pl.col("kind").is_in(["annotation", "nvtx"]) & is_backward
-    columns = ("rank", "process_id", "start_ns", "duration_ns")
-    ranges = trace.select("spans", *columns, where=is_range) if kernels.height else None
-    if ranges is None or ranges.is_empty():
-        return kernels.select("rank", "kernel_id", by_range=pl.lit(value=True)).clear()
+    kernels = _outside_spans(trace)
+    ranges = _backward_ranges(trace) if kernels.height else kernels
+    if ranges.is_empty():
+        no_kernels = kernels.select("rank", "kernel_id").clear()
+        return no_kernels.with_columns(by_range=pl.lit(value=True))
     calls = trace.select("api_calls", "rank", "api_call_id", "process_id", "start_ns")
     launches = kernels.join(calls, on=["rank", "api_call_id"])
     by_rank = []
-    for (rank,), part in launches.group_by("rank"):
-        its = ranges.filter(pl.col("rank") == rank)
-        open_then = its.with_columns(end_ns=END, by_range=pl.lit(value=True))
-        by_rank.append(during(part, open_then, "by_range", pl.Boolean))
+    for (rank,), launches_of_rank in launches.group_by("rank"):
+        ranges_of_rank = ranges.filter(pl.col("rank") == rank)
+        marked = during(launches_of_rank, ranges_of_rank, "by_range", pl.Boolean)
+        by_rank.append(marked)
     every_rank = pl.concat(by_rank)
     return every_rank.filter("by_range").select("rank", "kernel_id", "by_range")
+
+
+def _outside_spans(trace: Trace) -> pl.DataFrame:
+    """Return the kernels whose launch is recorded, but is inside no span."""
+    kernels = trace.select("kernels", "rank", "kernel_id", "api_call_id", "span_id")
+    lacks_span = pl.col("span_id").is_null()
+    has_call = pl.col("api_call_id").is_not_null()
+    return kernels.filter(lacks_span & has_call)
+
+
+def _backward_ranges(trace: Trace) -> pl.DataFrame:
+    """Return the annotations and NVTX ranges of the backward pass, with by_range (True)."""
+    is_backward = pl.col("phase") == "backward"
+    is_range = pl.col("kind").is_in(["annotation", "nvtx"])
+    columns = ("rank", "process_id", "start_ns", "duration_ns")
+    ranges = trace.select("spans", *columns, where=is_range & is_backward)
+    return ranges.with_columns(end_ns=END, by_range=pl.lit(value=True))

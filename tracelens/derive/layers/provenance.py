@@ -80,32 +80,41 @@ def _calls(kernels: pl.DataFrame, tree: pl.DataFrame) -> pl.DataFrame:
     Added are the graph's key, the run of the graph, and the call in it. The call is the outermost
     op between the kernel's launch and the graph; without an op, the kernel is a call of its own.
     """
+    launches = kernels["span_id"].drop_nulls().unique()
+    in_graph = _in_graphs(launches, tree)
+    named = in_graph.with_columns(op_name=tree["name"].gather(in_graph["op"]))
+    with_graph = kernels.join(named, on="span_id", how="inner", maintain_order="left")
+    is_triton = pl.col("name").str.starts_with("triton_")
+    label = pl.when(is_triton).then("name").otherwise("op_name")
+    own_call = -1 - pl.col("kernel_id")
+    return with_graph.with_columns(label=label, call=pl.coalesce("op", own_call))
+
+
+def _in_graphs(launches: pl.Series, tree: pl.DataFrame) -> pl.DataFrame:
+    """Find the compiled graph around each launch: span_id, run, op and graph_key.
+
+    `run` is the graph's span, `op` the outermost op inside of it. Launches outside of graphs are
+    left out.
+    """
     graph_keys = tree["name"].str.extract(_GRAPH_SPAN)
     is_op = tree["kind"] == "op"
-    launches = kernels.select("span_id").drop_nulls().unique()
     # All launches walk up their call stacks together, one span per round, until they reach a graph.
-    walk = launches.with_columns(
+    walk = launches.to_frame().with_columns(
         span="span_id",
         op=pl.lit(None, pl.Int64),
     )
-    in_graphs = [walk.clear()]
+    arrived = [walk.clear()]
     while walk.height:
         is_at_graph = graph_keys.gather(walk["span"]).is_not_null()
-        in_graphs.append(walk.filter(is_at_graph))
+        arrived.append(walk.filter(is_at_graph))
         walk = walk.filter(~is_at_graph)
-        outermost_op = walk["span"].zip_with(is_op.gather(walk["span"]), walk["op"])
-        span_above = tree["parent_id"].gather(walk["span"])
-        walk = walk.with_columns(op=outermost_op, span=span_above).drop_nulls("span")
-    in_graph = pl.concat(in_graphs).rename({"span": "run"})
-    in_graph = in_graph.with_columns(
-        graph_key=graph_keys.gather(in_graph["run"]),
-        op_name=tree["name"].gather(in_graph["op"]),
-    )
-    is_triton = pl.col("name").str.starts_with("triton_")
-    return kernels.join(in_graph, on="span_id", how="inner", maintain_order="left").with_columns(
-        label=pl.when(is_triton).then("name").otherwise("op_name"),
-        call=pl.coalesce("op", -1 - pl.col("kernel_id")),
-    )
+        span = walk["span"]
+        outermost_op = span.zip_with(is_op.gather(span), walk["op"])
+        span_above = tree["parent_id"].gather(span)
+        moved = walk.with_columns(op=outermost_op, span=span_above)
+        walk = moved.drop_nulls("span")
+    in_graph = pl.concat(arrived).rename({"span": "run"})
+    return in_graph.with_columns(graph_key=graph_keys.gather(in_graph["run"]))
 
 
 def _aligned(calls: pl.DataFrame, provenance: pl.DataFrame) -> pl.DataFrame:
@@ -121,35 +130,48 @@ def _aligned(calls: pl.DataFrame, provenance: pl.DataFrame) -> pl.DataFrame:
         signature=element.sum(),
         n_kernels=pl.len(),
     )
-    kind = ["graph_key", "signature", "n_kernels"]
-    example_runs = runs.group_by(kind).agg(pl.col("rank", "run").first())
-    recorded = _recorded(provenance)
-    orders = []
-    for key, signature, n_kernels, rank, run in example_runs.iter_rows():
-        if key not in recorded:
-            continue
-        example = kernels.filter(
-            pl.col("run") == run,
-            pl.col("rank") == rank,
-        )
-        call_orders = _align(_as_calls(example), recorded[key])
-        schema = {"n": pl.Int64, "call_order": pl.Int64}
-        order = pl.DataFrame({"n": range(n_kernels), "call_order": call_orders}, schema)
-        signature_value = pl.lit(signature, runs["signature"].dtype)
-        orders.append(
-            order.drop_nulls().with_columns(graph_key=pl.lit(key), signature=signature_value)
-        )
-    if not orders:
-        no_order = pl.lit(None, pl.Int64)
-        return kernels.clear().with_columns(call_order=no_order)
+    orders = _orders_of_runs(kernels, runs, _recorded(provenance))
     with_signature = kernels.join(runs, on=_RUN, how="left", maintain_order="left")
-    place = ["graph_key", "signature", "n"]
     return with_signature.join(
-        pl.concat(orders),
-        on=place,
+        orders,
+        on=["graph_key", "signature", "n"],
         how="inner",
         maintain_order="left",
     )
+
+
+def _orders_of_runs(
+    kernels: pl.DataFrame,
+    runs: pl.DataFrame,
+    recorded: dict[str, list[tuple[int, str]]],
+) -> pl.DataFrame:
+    """Align one run of each kind: graph_key, signature, n and call_order."""
+    kind = ["graph_key", "signature", "n_kernels"]
+    first_run = pl.col("rank", "run").first()
+    example_runs = runs.group_by(kind).agg(first_run)
+    signature_type = runs["signature"].dtype
+    schema: dict[str, pl.DataType | type[pl.DataType]] = {
+        "n": pl.Int64,
+        "call_order": pl.Int64,
+        "graph_key": pl.String,
+        "signature": signature_type,
+    }
+    orders = [pl.DataFrame(schema=schema)]
+    for key, signature, n_kernels, rank, run in example_runs.iter_rows():
+        if key not in recorded:
+            continue
+        is_of_run = pl.col("run") == run
+        is_of_rank = pl.col("rank") == rank
+        example = kernels.filter(is_of_run, is_of_rank)
+        columns = {
+            "n": range(n_kernels),
+            "call_order": _align(_as_calls(example), recorded[key]),
+            "graph_key": [key] * n_kernels,
+            "signature": [signature] * n_kernels,
+        }
+        order = pl.DataFrame(columns, schema)
+        orders.append(order.drop_nulls("call_order"))
+    return pl.concat(orders)
 
 
 def _with_elements(calls: pl.DataFrame) -> pl.DataFrame:
@@ -162,26 +184,25 @@ def _with_elements(calls: pl.DataFrame) -> pl.DataFrame:
     primitive = pl.when(is_sum).then(finishing).otherwise("primitive")
     kernels = calls.with_columns(primitive=primitive)
     unknown_label = pl.lit("?") + pl.col("primitive")
-    label = pl.coalesce("label", unknown_label).cast(pl.Categorical)
+    label = pl.coalesce("label", unknown_label)
     number_in_run = pl.int_range(pl.len()).over(_RUN)
-    kernels = kernels.with_columns(label=label, n=number_in_run)
+    labelled = kernels.with_columns(
+        label=label.cast(pl.Categorical),
+        n=number_in_run,
+    )
     call = pl.col("call")
     is_other_call = call != call.shift()
-    return kernels.with_columns(is_new=is_other_call.fill_null(True))
+    return labelled.with_columns(is_new=is_other_call.fill_null(True))
 
 
 def _recorded(provenance: pl.DataFrame) -> dict[str, list[tuple[int, str]]]:
     """Return the recorded calls of each graph: call_order and label, in order."""
-    calls = (
-        provenance.select("graph_key", "call_order", "kernel_name", "is_extern")
-        .unique()
-        .sort("call_order")
-    )
+    columns = provenance.select("graph_key", "call_order", "kernel_name", "is_extern")
+    calls = columns.unique().sort("call_order")
     calls_by_graph: dict[str, list[tuple[int, str]]] = {}
     for key, order, name, is_extern in calls.iter_rows():
-        calls_by_graph.setdefault(key, []).append(
-            (order, _extern_label(name) if is_extern else _PREFIX.sub("", name))
-        )
+        label = _extern_label(name) if is_extern else _PREFIX.sub("", name)
+        calls_by_graph.setdefault(key, []).append((order, label))
     return calls_by_graph
 
 
@@ -208,12 +229,15 @@ def _as_calls(kernels: pl.DataFrame) -> list[tuple[str, list[str]]]:
     Each kernel of a replayed graph is a call.
     """
     calls: list[tuple[str, list[str]]] = []
-    for label, primitive, is_new in kernels.select("label", "primitive", "is_new").iter_rows():
+    elements = kernels.select("label", "primitive", "is_new")
+    for label, primitive, is_new in elements.iter_rows():
         if is_new:
             name = _PREFIX.sub("", label)
-            generated = name.startswith(("triton_", "cpp_", "?"))
-            calls.append((name if generated else _extern_label(label), []))
-        calls[-1][1].append(primitive)
+            is_generated = name.startswith(("triton_", "cpp_", "?"))
+            name = name if is_generated else _extern_label(label)
+            calls.append((name, []))
+        primitives_of_call = calls[-1][1]
+        primitives_of_call.append(primitive)
     return calls
 
 
@@ -227,7 +251,8 @@ def _align(
     """
     labels = [label for label, _ in calls]
     recorded_labels = [label for _, label in recorded]
-    codes = {label: code for code, label in enumerate(sorted({*labels} & {*recorded_labels}))}
+    common = sorted({*labels} & {*recorded_labels})
+    codes = {label: code for code, label in enumerate(common)}
     run_places, run_codes = _with_codes(labels, codes)
     recorded_places, recorded_codes = _with_codes(recorded_labels, codes)
     matched: list[int | None] = [None] * len(calls)
@@ -235,12 +260,11 @@ def _align(
         if match is not None:
             matched[run_places[position]] = recorded_places[match]
     _fill_gaps(calls, recorded_labels, matched)
-    call_orders = [None if place is None else recorded[place][0] for place in matched]
-    return [
-        call_order
-        for call_order, (_, primitives) in zip(call_orders, calls, strict=True)
-        for _ in primitives
-    ]
+    order_of_kernels: list[int | None] = []
+    for place, (_, primitives) in zip(matched, calls, strict=True):
+        call_order = None if place is None else recorded[place][0]
+        order_of_kernels += [call_order] * len(primitives)
+    return order_of_kernels
 
 
 def _with_codes(
@@ -262,15 +286,14 @@ def _fill_gaps(
     library calls that were recorded between the same two: `calls_in_gap` decides which kernel
     belongs to which call.
     """
-    edges = [(i, place) for i, place in enumerate(matched) if place is not None]
-    before_all, after_all = (-1, -1), (len(calls), len(recorded_labels))
-    for (before, place_before), (after, place_after) in pairwise([before_all, *edges, after_all]):
-        unknown = [i for i in range(before + 1, after) if calls[i][0].startswith("?")]
-        externs = [
-            place
-            for place in range(place_before + 1, place_after)
-            if recorded_labels[place].startswith("extern ")
-        ]
+    edges = [(-1, -1)]
+    edges += [(i, place) for i, place in enumerate(matched) if place is not None]
+    edges.append((len(calls), len(recorded_labels)))
+    for (before, place_before), (after, place_after) in pairwise(edges):
+        between = range(before + 1, after)
+        places_between = range(place_before + 1, place_after)
+        unknown = [i for i in between if calls[i][0].startswith("?")]
+        externs = [i for i in places_between if recorded_labels[i].startswith("extern ")]
         calls_of_kernels = calls_in_gap(
             [calls[i][1][0] for i in unknown],
             [recorded_labels[place] for place in externs],
@@ -326,21 +349,22 @@ def _own_nodes(nodes: pl.DataFrame) -> pl.DataFrame:
     The origins of a fallback include neighbours that were inlined on the way (observed with torch
     2.11).
     """
-    words = pl.col("kernel_name", "aten_op").str.replace(
-        r"^(extern_kernels|torch\.ops\.aten|aten)\.", ""
-    )
-    names = nodes.select(words.str.extract(r"^([^.]+)"))
-    nodes = nodes.with_columns(is_run=names["kernel_name"].eq_missing(names["aten_op"]))
+    words = pl.col("kernel_name", "aten_op")
+    bare = words.str.replace(r"^(extern_kernels|torch\.ops\.aten|aten)\.", "")
+    names = nodes.select(bare.str.extract(r"^([^.]+)"))
+    is_same = names["kernel_name"].eq_missing(names["aten_op"])
+    marked = nodes.with_columns(is_run=is_same)
     is_run = pl.col("is_run")
     has_run = is_run.any().over("graph_key", "call_order")
-    return nodes.filter(~pl.col("is_extern") | ~has_run | is_run)
+    return marked.filter(~pl.col("is_extern") | ~has_run | is_run)
 
 
 def _parts(placed: pl.DataFrame, shares: pl.DataFrame) -> pl.DataFrame:
     """Return each placed kernel's time, split among the modules of its call; see PARTS."""
     call = ["graph_key", "call_order"]
     kernels = placed.select("rank", "kernel_id", "duration_ns", *call)
-    parts = split_duration(kernels.join(shares, on=call, how="inner", maintain_order="left_right"))
+    with_shares = kernels.join(shares, on=call, how="inner", maintain_order="left_right")
+    parts = split_duration(with_shares)
     return parts.select(pl.col(name).cast(dtype) for name, dtype in PARTS.items())
 
 
@@ -365,14 +389,14 @@ def split_duration(parts: pl.DataFrame) -> pl.DataFrame:
     of `cumulated`.
     """
     ns = pl.col("duration_ns")
-    until_ns = (ns * pl.col("until_frac")).floor().cast(pl.Int64)
-    until = pl.when("is_last").then(ns).otherwise(until_ns)
+    until_ns = (ns * pl.col("until_frac")).floor()
+    until = pl.when("is_last").then(ns).otherwise(until_ns.cast(pl.Int64))
     earlier = until.shift(1, fill_value=0).over("rank", "kernel_id")
     estimate = until - earlier
-    low = (ns * pl.col("low_frac")).floor().cast(pl.Int64)
-    high = (ns * pl.col("high_frac")).ceil().cast(pl.Int64)
+    low = (ns * pl.col("low_frac")).floor()
+    high = (ns * pl.col("high_frac")).ceil()
     return parts.with_columns(
         estimate_ns=estimate,
-        low_ns=pl.min_horizontal(estimate, low),
-        high_ns=pl.max_horizontal(estimate, high),
+        low_ns=pl.min_horizontal(estimate, low.cast(pl.Int64)),
+        high_ns=pl.max_horizontal(estimate, high.cast(pl.Int64)),
     )

@@ -161,22 +161,30 @@ def _chains_of_movers(calls: pl.DataFrame, kernels: pl.DataFrame) -> pl.DataFram
 
     Columns: op (two names), n (kernels, at least two) and saved (what fusing them saves).
     """
-    families = {op: family for op, (family, _) in signatures().items()}
-    family = pl.col("op").replace_strict(families, default=None, return_dtype=pl.String)
-    is_fused = family.is_in(FUSED_FAMILIES)
-    moves_lists = pl.col("op").str.contains("::_foreach_")
-    computes = pl.col("flops") != 0
-    movers = calls.select(*CALL, "op", is_mover=is_fused & ~moves_lists & ~computes)
+    movers = calls.select(*CALL, "op", is_mover=_only_moves())
     ran = kernels.join(movers, on=CALL, how="left", nulls_equal=True)
     in_order = ran.sort(*_STREAM, "start_ns")
-    follows_mover = pl.col("is_mover").shift(1).over(_STREAM)
-    begins = ~(pl.col("is_mover") & follows_mover.fill_null(False))
-    numbered = in_order.with_columns(chain=begins.cum_sum()).filter("is_mover")
+    is_mover = pl.col("is_mover")
+    follows_mover = is_mover.shift(1).over(_STREAM).fill_null(False)
+    begins_chain = ~(is_mover & follows_mover)
+    numbered = in_order.with_columns(chain=begins_chain.cum_sum())
+    moving = numbered.filter(is_mover)
     duration_ns = pl.col("duration_ns")
     first_ops = pl.col("op").unique(maintain_order=True).head(2)
-    chains = numbered.group_by("chain", maintain_order=True).agg(
+    chains = moving.group_by("chain", maintain_order=True).agg(
         first_ops.str.join(" + "),
         n=pl.len(),
         saved=duration_ns.sum() - duration_ns.max(),
     )
     return chains.filter(pl.col("n") > 1)
+
+
+def _only_moves() -> pl.Expr:
+    """Return whether an op only moves memory, and a compiler would fuse it with its neighbours."""
+    op = pl.col("op")
+    families = {name: family for name, (family, _) in signatures().items()}
+    family = op.replace_strict(families, default=None, return_dtype=pl.String)
+    is_fused = family.is_in(FUSED_FAMILIES)
+    moves_lists = op.str.contains("::_foreach_")
+    computes = pl.col("flops") != 0
+    return is_fused & ~moves_lists & ~computes

@@ -1,0 +1,91 @@
+"""Name the layer of kernels and ops by rules, with the evidence for it."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import polars as pl
+
+from tracelens.derive.layers.graph_replay import UNATTRIBUTED
+from tracelens.derive.layers.open_ranges import EVIDENCE as RANGE_EVIDENCE
+from tracelens.trace import Trace
+
+PRE_WINDOW = "(pre-window)"
+ROOT_ONLY = "root module only"
+"""Evidence of kernels that were launched directly in the model's root module, or in its wrapper."""
+
+
+def with_classes(trace: Trace, placed: pl.DataFrame) -> pl.DataFrame:
+    """Add the class of each row's layer."""
+    classes = trace.layers.select("rank", "class_name", layer="module_path")
+    return placed.drop("class_name", strict=False).join(
+        classes,
+        on=["rank", "layer"],
+        how="left",
+        maintain_order="left",
+    )
+
+
+class _Rule(NamedTuple):
+    """A rule that names layers: rows for which it holds, their layer, and its evidence."""
+
+    holds: pl.Expr
+    layer: pl.Expr
+    evidence: str
+
+
+def _layer_rules() -> Iterator[_Rule]:
+    """Yield the rules in order; of several that hold for a row, the first one counts."""
+    path = pl.col("module_path")
+    phase = pl.col("phase")
+    is_root = pl.col("is_root")
+    is_in_layer = path.is_not_null() & ~is_root
+    is_in_root = path.is_not_null() | is_root
+    accumulates = pl.col("accumulates").fill_null(False)
+    unattributed = pl.lit(UNATTRIBUTED)
+    yield _Rule(
+        pl.col("is_communication"),
+        pl.lit("(communication)"),
+        "communication kernel",
+    )
+    yield _Rule(accumulates, pl.lit("(gradient accumulation)"), "autograd node")
+    yield _Rule(phase == "optimizer", pl.lit("(optimizer)"), "optimizer marker")
+    yield _Rule(is_in_layer & pl.col("by_node"), path, "graph node")
+    yield _Rule(is_in_layer & (phase == "backward"), path, "backward sequence")
+    yield _Rule(is_in_layer, path, "module span")
+    yield _Rule(
+        pl.col("link") == "pre_window",
+        pl.lit(PRE_WINDOW),
+        "launched before the trace began",
+    )
+    yield _Rule(
+        pl.col("loads"),
+        pl.lit("(input)"),
+        "data loader",
+    )
+    yield _Rule(is_in_root, unattributed, ROOT_ONLY)
+    yield _Rule(pl.col("by_range"), unattributed, RANGE_EVIDENCE)
+
+
+def name_layers(located: pl.DataFrame, trace: Trace) -> pl.DataFrame:
+    """Return kernels, ops, or groups of them, with layer, class_name and evidence.
+
+    Strings are pl.String. Input columns are module_path, phase, accumulates, is_root,
+    is_communication, by_node and link. Optional ones are by_range, and loads (whether a data
+    loader's annotation is around). Rows to which no rule applies are unattributed.
+    """
+    texts = located.cast({pl.Categorical: pl.String})
+    absent = [name for name in ("by_range", "loads") if name not in located.columns]
+    is_false = pl.lit(value=False)
+    complete = texts.with_columns(is_false.alias(name) for name in absent)
+    phase_of_range = pl.when("by_range").then(pl.lit("backward"))
+    with_phase = complete.with_columns(phase=pl.coalesce("phase", phase_of_range))
+    layers = []
+    reasons = []
+    for rule in _layer_rules():
+        layers.append(pl.when(rule.holds).then(rule.layer))
+        reasons.append(pl.when(rule.holds).then(pl.lit(rule.evidence)))
+    named = with_phase.with_columns(
+        layer=pl.coalesce(*layers, pl.lit(UNATTRIBUTED)),
+        evidence=pl.coalesce(*reasons, pl.lit("none")),
+    )
+    return with_classes(trace, named)
