@@ -6,7 +6,9 @@ All programs begin at once, each in a process of its own, with its changes. Then
 that is measured runs. All others have got SIGSTOP. Three rounds follow. In each, every program
 takes a turn. In the first and third round, its changes take turns beside it. In the second, a
 process of its own is captured live. At the end of the third round, the program is recorded by
-torch.profiler. README.md beside this file has the rules.
+torch.profiler. If time is short, the last programs are dropped, never a turn of another one.
+BLIND_PACE in the environment shortens all turns (1 is usual). README.md beside this file has the
+rules.
 """
 
 from __future__ import annotations
@@ -34,17 +36,18 @@ import take
 from take import BEGUN, IS_QUICK, KEY, counted_ns, entered, is_loaded, say
 
 N_ROUNDS = 3
-WARM_S = 0.2 if IS_QUICK else 2
+PACE = float(os.environ.get("BLIND_PACE", "1"))
+"""Warm-ups, turns and captures take this share of their usual time."""
+WARM_S = 0.2 if IS_QUICK else 2 * PACE
 """A program warms up for so long before its turn, and its changes, which follow, for less."""
-WARM_CHANGE_S = 0.1 if IS_QUICK else 0.4
-WARM_LOADED_S = 0.2 if IS_QUICK else 1.5
-TURN_S, N_LEAST, N_BLOCKS = (0.2, 5, 3) if IS_QUICK else (2, 30, 5)
+WARM_CHANGE_S = 0.1 if IS_QUICK else 0.4 * PACE
+WARM_LOADED_S = 0.2 if IS_QUICK else 1.5 * PACE
+TURN_S, N_LEAST, N_BLOCKS = (0.2, 5, 3) if IS_QUICK else (2 * PACE, 30, 5)
 """A turn takes at least so many seconds and so many steps, in blocks."""
-BUILD_LIMIT_S = 110
-LIVE_S, LIVE_STEPS = (1, (40, 60)) if IS_QUICK else (4, (60, 2000))
+LIVE_S, LIVE_STEPS = (1, (40, 60)) if IS_QUICK else (4 * PACE, (60, 2000))
 """A captured process runs for so many seconds, but at least and at most so many steps."""
-SECONDS_OF_LAST_TURN = WARM_S + TURN_S + 3.5
-"""Time that a program needs in the last round without its changes, with its trace."""
+TRACE_S, LIVE_MORE_S = 2.5, 3
+"""Time that a trace takes, and a live capture besides its steps."""
 
 
 class Worker(take.Worker):
@@ -102,10 +105,11 @@ class Asked(take.Asked):
 class Taking(take.Results):
     """Takes the parts of a judgement. Results are written after each step."""
 
-    def __init__(self, out: Path, only: str, seconds: float) -> None:
+    def __init__(self, out: Path, only: str, seconds: float, build_seconds: float) -> None:
         module = entered()
-        words = only.split(",")
+        words = getattr(module, only, None) or only.split(",")
         super().__init__(out, seconds)
+        self.build_s = build_seconds
         self.known = module.PROGRAMS
         self.names = [name for name in self.known if any(word in name for word in words)]
         self.live = [name for name in module.LIVE if name in self.names]
@@ -114,6 +118,7 @@ class Taking(take.Results):
         self.workers: dict[str, Asked] = {}
         self.options: dict[str, list[str]] = {}
         self.captured: dict[str, subprocess.Popen[str]] = {}
+        self.took_s: dict[str, float] = {}
         self.report["machine"] = []
 
     def all_parts(self) -> None:
@@ -133,16 +138,39 @@ class Taking(take.Results):
         say("all have begun")
         for number in range(N_ROUNDS):
             self.machine()
-            for place, name in enumerate(self.names):
-                n_left = len(self.names) - place
+            self.fit(number)
+            for name in list(self.names):
+                began = time.monotonic()
                 try:
-                    self.visit(name, number, n_left)
+                    self.visit(name, number)
                 except (OSError, ValueError, RuntimeError) as error:
-                    self.failed(f"{name}: {error}")
-                    if self.workers[name].is_lost:
-                        self.workers[name].kill()
+                    self.drop(name, str(error))
+                self.took_s.setdefault(name, time.monotonic() - began)
                 self.write()
             say("round", number)
+
+    def fit(self, number: int) -> None:
+        """Drop the last programs until the others can take all turns that are left."""
+        while number and self.names:
+            needed_s = sum(self.took_s[name] + TRACE_S for name in self.names)
+            if number < N_ROUNDS - 1:
+                needed_s += len(self.names) * (WARM_S + TURN_S)
+                needed_s += len(self.captured) * (LIVE_S + LIVE_MORE_S)
+            say("needed", round(needed_s), "left", round(self.left_s()))
+            if needed_s <= self.left_s():
+                break
+            self.drop(self.names[-1], "no time")
+
+    def drop(self, name: str, why: str) -> None:
+        """Leave out a program that cannot take all of its turns."""
+        self.failed(f"{name}: {why}")
+        self.names.remove(name)
+        self.workers[name].kill()
+        captured = self.captured.pop(name, None)
+        if captured is not None:
+            self.kill(captured)
+        self.report["changes"].pop(name, None)
+        self.report["live"] = [row for row in self.report["live"] if row["program"] != name]
 
     def machine(self) -> None:
         """Note the speed of this host and of the GPU while all programs are stopped."""
@@ -194,7 +222,7 @@ class Taking(take.Results):
         while worker.pending and not worker.is_lost:
             option = worker.pending[0][2]
             try:
-                took = worker.answer(BUILD_LIMIT_S - (time.monotonic() - BEGUN))
+                took = worker.answer(self.build_s - (time.monotonic() - BEGUN))
                 done.append(option)
                 say("built", name, option, f"in {took:.1f} s")
             except RuntimeError as error:
@@ -210,19 +238,13 @@ class Taking(take.Results):
             "traced": {},
         }
 
-    def visit(self, name: str, number: int, n_left: int) -> None:
+    def visit(self, name: str, number: int) -> None:
         """Let a program take its turns of a round; changes come first in the last one."""
         worker, row = self.workers[name], self.report["changes"][name]
         is_last = number == N_ROUNDS - 1
         options = ["-"] if number % 2 else ["-", *self.options[name]]
         if is_last:
             options.reverse()
-            needed_s = n_left * SECONDS_OF_LAST_TURN
-            if self.left_s() < needed_s + (TURN_S + WARM_CHANGE_S) * (len(options) - 1):
-                self.failed(f"no time for the changes of {name} in the last round")
-                options = ["-"]
-            if self.left_s() < SECONDS_OF_LAST_TURN:
-                raise RuntimeError("no time for the last round")
         turn: dict[str, Any] = {}
         with worker.running():
             for place, option in enumerate(options):
@@ -234,7 +256,7 @@ class Taking(take.Results):
                 except RuntimeError as error:
                     if worker.is_lost or option == "-":
                         raise
-                    self.failed(f"{name} {option}: {error}")
+                    self.leave_out(name, option, str(error))
             if is_last:
                 traced = worker.ask("trace", name, "-", limit_s=60)
                 row["traced"]["-"] = traced["counts_ns"]
@@ -244,7 +266,17 @@ class Taking(take.Results):
             self.keep(name, Path(traced["path"]))
             worker.kill()
         elif number % 2 and name in self.captured:
-            self.capture(name)
+            try:
+                self.capture(name)
+            except (IndexError, OSError, ValueError, RuntimeError) as error:
+                self.failed(f"live {name}: {error}")
+
+    def leave_out(self, name: str, option: str, why: str) -> None:
+        """Leave out a change that cannot take all of its turns."""
+        self.failed(f"{name} {option}: {why}")
+        self.options[name].remove(option)
+        for turn in self.report["changes"][name]["turns"]:
+            turn.pop(option, None)
 
     def keep(self, name: str, raw: Path) -> None:
         """Move a trace beside the results."""
@@ -283,12 +315,19 @@ class Taking(take.Results):
         say("live", name, n, "steps")
 
     def end(self) -> None:
-        """Kill what is left."""
+        """Kill what is left; leave out programs that have not ended."""
+        for name in list(self.names):
+            if not self.report["changes"].get(name, {}).get("traced"):
+                self.drop(name, "not ended")
         for worker in self.workers.values():
             worker.kill()
         for process in self.captured.values():
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
+            self.kill(process)
+
+    def kill(self, process: subprocess.Popen[str]) -> None:
+        """Kill a captured process."""
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
 
 
 def main() -> None:
@@ -296,12 +335,19 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--programs", required=True, help="the module that has them")
-    parser.add_argument("--only", default="", help="programs with these words, joined by commas")
+    parser.add_argument(
+        "--only",
+        default="",
+        help="programs with these words, joined by commas, or the name of a tuple of the module",
+    )
     parser.add_argument("--seconds", type=float, default=520)
+    parser.add_argument("--build-seconds", type=float, default=110)
     given = parser.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)
     os.environ["BLIND_PROGRAMS"] = given.programs
-    taking = Taking(given.out.resolve(), given.only, given.seconds)
+    # A limit on time, as of `timeout`, ends this like Ctrl-C: results are written.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    taking = Taking(given.out.resolve(), given.only, given.seconds, given.build_seconds)
     try:
         taking.all_parts()
     finally:
