@@ -19,15 +19,21 @@ def forward_backward(spans: pl.DataFrame) -> pl.DataFrame:
     `spans` has span_id, NODE, thread_id and start_ns of a rank.
     """
     has_number = pl.col("sequence_number").is_not_null()
-    numbered = spans.filter(has_number).with_columns(
-        is_backward=pl.col("forward_thread_id").fill_null(0) > 0
-    )
+    has_forward_thread = pl.col("forward_thread_id").fill_null(0) > 0
+    with_number = spans.filter(has_number)
+    numbered = with_number.with_columns(is_backward=has_forward_thread)
     makers = makers_of_nodes(numbered, "span_id")
-    pairs = makers.filter(~pl.col("is_ambiguous"))
+    is_clear = ~pl.col("is_ambiguous")
+    clear = makers.filter(is_clear)
     backward = numbered.filter("is_backward")
-    run = backward.select(*NODE, run_ns="start_ns", run_id="span_id")
-    linked = pairs.join(run, on=[*NODE, "run_ns"])
-    return linked.select("span_id", "run_id").sort("run_id")
+    runs = backward.select(
+        *NODE,
+        run_ns="start_ns",
+        run_id="span_id",
+    )
+    linked = clear.join(runs, on=[*NODE, "run_ns"])
+    pairs = linked.select("span_id", "run_id")
+    return pairs.sort("run_id")
 
 
 def makers_of_nodes(numbered: pl.DataFrame, about: str) -> pl.DataFrame:
@@ -41,23 +47,24 @@ def makers_of_nodes(numbered: pl.DataFrame, about: str) -> pl.DataFrame:
     each and is ambiguous. Columns: NODE, run_ns (when it ran), thread_id and `about` of the maker,
     is_ambiguous.
     """
-    start_ns = pl.col("start_ns")
+    is_backward = pl.col("is_backward")
+    latest_ns = pl.col("start_ns").max()
     latest = pl.col(about).sort_by("start_ns").last()
-    makers = (
-        numbered.filter(~pl.col("is_backward"))
-        .group_by("process_id", "thread_id", "sequence_number")
-        .agg(latest, made_ns=start_ns.max())
-    )
-    by_node = numbered.filter("is_backward").group_by(*NODE)
-    nodes = by_node.agg(run_ns=start_ns.max())
+    forward = numbered.filter(~is_backward)
+    by_number = forward.group_by("process_id", "thread_id", "sequence_number")
+    makers = by_number.agg(latest, made_ns=latest_ns)
+    backward = numbered.filter(is_backward)
+    nodes = backward.group_by(NODE).agg(run_ns=latest_ns)
     with_makers = nodes.join(makers, on=["process_id", "sequence_number"])
-    pairs = with_makers.filter(pl.col("made_ns") <= pl.col("run_ns"))
-    by_threads = pairs.group_by("process_id", "forward_thread_id", "thread_id")
-    votes = by_threads.agg(votes=pl.len())
-    best = votes.filter(
-        pl.col("votes") == pl.col("votes").max().over("process_id", "forward_thread_id")
-    )
-    n_best = pl.len().over("process_id", "forward_thread_id")
+    is_made_before = pl.col("made_ns") <= pl.col("run_ns")
+    pairs = with_makers.filter(is_made_before)
+    forward_thread = ("process_id", "forward_thread_id")
+    both_threads = (*forward_thread, "thread_id")
+    matches = pairs.group_by(both_threads).agg(votes=pl.len())
+    votes = pl.col("votes")
+    most_votes = votes.max().over(forward_thread)
+    best = matches.filter(votes == most_votes)
+    n_best = pl.len().over(forward_thread)
     chosen = best.with_columns(is_ambiguous=n_best > 1)
-    key = ["process_id", "forward_thread_id", "thread_id"]
-    return pairs.join(chosen, on=key).drop("made_ns", "votes")
+    nodes_of_chosen = pairs.join(chosen, on=both_threads)
+    return nodes_of_chosen.drop("made_ns", "votes")

@@ -75,9 +75,15 @@ def nest_in_python(spans: pl.DataFrame, calls: pl.DataFrame) -> Nesting:
         if row < n_spans:
             walk.enter(row, start, end)
         else:
-            call_span[row - n_spans] = walk.around(start, end)
+            call = row - n_spans
+            call_span[call] = walk.around(start, end)
     return Nesting(
-        walk.parent, walk.depth, walk.self_ns, call_span, walk.n_overlaps, walk.n_unreturned
+        walk.parent,
+        walk.depth,
+        walk.self_ns,
+        call_span,
+        walk.n_overlaps,
+        walk.n_unreturned,
     )
 
 
@@ -87,30 +93,24 @@ def _in_time_order(spans: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
     Rows of calls follow those of the spans. A parent comes before its children.
     """
     columns = ["process_id", "thread_id", "start_ns", "duration_ns"]
-    both = pl.concat(
-        [spans.select(columns), calls.select(columns)],
-        how="vertical_relaxed",
-    ).with_row_index("row")
+    events = [spans.select(columns), calls.select(columns)]
+    both = pl.concat(events, how="vertical_relaxed")
     thread_key = pl.struct("process_id", "thread_id")
-    return (
-        both.with_columns(
-            thread=thread_key.rank("dense").cast(pl.Int64),
-            end=pl.col("start_ns") + pl.col("duration_ns"),
-        )
-        .sort(
-            "thread",
-            "start_ns",
-            "end",
-            "row",
-            descending=[False, False, True, False],
-        )
-        .select(
-            pl.col("row").cast(pl.Int64),
-            "thread",
-            "start_ns",
-            "end",
-        )
+    thread = thread_key.rank("dense").cast(pl.Int64)
+    times = both.select(
+        "start_ns",
+        row=pl.int_range(pl.len()),
+        thread=thread,
+        end=pl.col("start_ns") + pl.col("duration_ns"),
     )
+    in_order = times.sort(
+        "thread",
+        "start_ns",
+        "end",
+        "row",
+        descending=[False, False, True, False],
+    )
+    return in_order.select("row", "thread", "start_ns", "end")
 
 
 class _Walk:
@@ -124,16 +124,15 @@ class _Walk:
         self.self_ns = spans["duration_ns"].to_list()
         self.n_overlaps = 0
         self.n_unreturned = 0
+        ends = spans["start_ns"] + spans["duration_ns"]
         self._starts: list[int] = spans["start_ns"].to_list()
-        self._ends: list[int] = (spans["start_ns"] + spans["duration_ns"]).to_list()
+        self._ends: list[int] = ends.to_list()
         self._covered = list(self._starts)
-        hints = (
-            spans["parent_hint"].fill_null(-1).to_list()
-            if "parent_hint" in spans.columns
-            else [-1] * n
-        )
-        self._hints = hints
-        self._hinted = {row for row, hint in enumerate(hints) if hint >= 0}
+        self._hints = [-1] * n
+        if "parent_hint" in spans.columns:
+            hints = spans["parent_hint"].fill_null(-1)
+            self._hints = hints.to_list()
+        self._hinted = {row for row, hint in enumerate(self._hints) if hint >= 0}
 
     def enter(self, row: int, start: int, end: int) -> None:
         """Close spans that have ended, record the new span's parent, and open it."""
@@ -160,10 +159,10 @@ class _Walk:
         ends = self._ends
         while stack and ends[stack[-1]] < start:
             stack.pop()
-        return next(
-            (row for row in reversed(stack) if self._holds(row, start, end)),
-            -1,
-        )
+        for row in reversed(stack):
+            if self._holds(row, start, end):
+                return row
+        return -1
 
     def _holds(self, row: int, start: int, end: int) -> bool:
         """Return whether the open span contains an interval, within the tolerance.
@@ -194,23 +193,31 @@ class _Walk:
         the time that they take from the span around them.
         """
         stack = self.open
-        try:
-            position = len(stack) - 1 - stack[::-1].index(caller)
-        except ValueError:
+        if caller not in stack:
             return
+        position = stack.index(caller)
         for i in range(position + 1, len(stack)):
-            if stack[i] in self._hinted:
-                self.n_unreturned += sum(row in self._hinted for row in stack[i:])
-                for row in stack[i:]:
-                    self.self_ns[row] -= max(
-                        0,
-                        self._ends[row] - max(moment, self._covered[row]),
-                    )
-                above = stack[i - 1]
-                self.self_ns[above] += max(0, self._covered[above] - moment)
-                self._covered[above] = min(self._covered[above], moment)
-                del stack[i:]
-                return
+            if stack[i] not in self._hinted:
+                continue
+            for row in stack[i:]:
+                self.n_unreturned += row in self._hinted
+                self._end_self_time(row, moment)
+            self._give_back(stack[i - 1], moment)
+            del stack[i:]
+            return
+
+    def _end_self_time(self, row: int, moment: int) -> None:
+        """Subtract the time after `moment` from a span's self time, as far as it counted."""
+        begin = max(moment, self._covered[row])
+        counted_after = self._ends[row] - begin
+        self.self_ns[row] -= max(0, counted_after)
+
+    def _give_back(self, row: int, moment: int) -> None:
+        """Add the time after `moment` that children took to a span's self time."""
+        covered = self._covered[row]
+        taken_after = covered - moment
+        self.self_ns[row] += max(0, taken_after)
+        self._covered[row] = min(covered, moment)
 
 
 # Nesting in C, with the same result.
@@ -225,13 +232,16 @@ def nest_fast(spans: pl.DataFrame, calls: pl.DataFrame) -> Nesting:
     assert LIBRARY is not None
     order = _time_order(spans)
     call_order = _time_order(calls)
-    spans_at, calls_at = (None if rows is None else rows.arg_sort() for rows in (order, call_order))
+    spans_at = _positions(order)
+    calls_at = _positions(call_order)
     threads, n_threads = _thread_numbers(spans, calls)
     n = spans.height
-    parents, depths, tops = (pa.allocate_buffer(4 * size) for size in (n, n, n_threads))
+    parents = pa.allocate_buffer(4 * n)
+    depths = pa.allocate_buffer(4 * n)
     self_ns = pa.allocate_buffer(8 * n)
     covered = pa.allocate_buffer(8 * n)
     around = pa.allocate_buffer(4 * calls.height)
+    tops = pa.allocate_buffer(4 * n_threads)
     n_overlaps, n_unreturned = LIBRARY.nest(
         *_times(spans, order),
         _thread_memory(threads, 0, order),
@@ -247,11 +257,13 @@ def nest_fast(spans: pl.DataFrame, calls: pl.DataFrame) -> Nesting:
         TOLERANCE_NS,
         tops,
     )
+    parent_rows = _rows_of(series(parents, _I32), order)
+    rows_around = _rows_of(series(around, _I32), order)
     return Nesting(
-        _at(_rows_of(series(parents, _I32), order), spans_at),
+        _at(parent_rows, spans_at),
         _at(series(depths, _I32), spans_at),
         _at(series(self_ns, _I64), spans_at),
-        _at(_rows_of(series(around, _I32), order), calls_at),
+        _at(rows_around, calls_at),
         n_overlaps,
         n_unreturned,
     )
@@ -259,11 +271,12 @@ def nest_fast(spans: pl.DataFrame, calls: pl.DataFrame) -> Nesting:
 
 def _time_order(frame: pl.DataFrame) -> pl.Series | None:
     """Return the order of the rows by start, longest first; None if they are in that order."""
-    later = pl.col("start_ns").diff()
-    shorter = pl.col("duration_ns").diff()
-    is_shorter = (later == 0) & (shorter <= 0)
-    is_sorted = frame.select(((later > 0) | is_shorter).fill_null(value=True).all()).item()
-    if is_sorted:
+    later_ns = pl.col("start_ns").diff()
+    longer_ns = pl.col("duration_ns").diff()
+    is_later = later_ns > 0
+    is_shorter = (later_ns == 0) & (longer_ns <= 0)
+    is_in_order = (is_later | is_shorter).fill_null(value=True)
+    if frame.select(is_in_order.all()).item():
         return None
     order = pl.arg_sort_by(
         "start_ns",
@@ -274,29 +287,42 @@ def _time_order(frame: pl.DataFrame) -> pl.Series | None:
     return frame.select(order).to_series()
 
 
+def _positions(order: pl.Series | None) -> pl.Series | None:
+    """Return each row's position in the order; None if the rows are in that order."""
+    if order is None:
+        return None
+    return order.arg_sort()
+
+
 def _at(values: pl.Series, rows: pl.Series | None) -> pl.Series:
-    return values if rows is None else values.gather(rows)
+    if rows is None:
+        return values
+    return values.gather(rows)
 
 
-def _rows_of(places: pl.Series, order: pl.Series | None) -> pl.Series:
+def _rows_of(positions: pl.Series, order: pl.Series | None) -> pl.Series:
     """Return the rows at these positions of the time order; -1 remains -1."""
-    return (
-        places
-        if order is None
-        else order.cast(pl.Int32).gather(places.set(places < 0, None)).fill_null(-1)
-    )
+    if order is None:
+        return positions
+    is_missing = positions < 0
+    known_positions = positions.set(is_missing, None)
+    rows = order.cast(pl.Int32).gather(known_positions)
+    return rows.fill_null(-1)
 
 
 def _times(frame: pl.DataFrame, order: pl.Series | None) -> tuple[pa.Buffer, pa.Buffer]:
     """Return starts and ends in time order."""
     starts = frame["start_ns"].cast(pl.Int64)
-    return memory(_at(starts, order), _I64), memory(_at(starts + frame["duration_ns"], order), _I64)
+    ends = starts + frame["duration_ns"]
+    starts_in_order = _at(starts, order)
+    ends_in_order = _at(ends, order)
+    return memory(starts_in_order, _I64), memory(ends_in_order, _I64)
 
 
 def _hints(
     spans: pl.DataFrame,
     order: pl.Series | None,
-    places: pl.Series | None,
+    positions: pl.Series | None,
 ) -> pa.Buffer | None:
     """Return recorded callers as positions in time order, -1 for a span without one.
 
@@ -306,11 +332,11 @@ def _hints(
         return None
     hints = spans["parent_hint"].cast(pl.Int64)
     is_row = hints.is_between(0, spans.height - 1)
-    hints = _at(hints.set(~is_row, None), order)
-    return memory(
-        (hints if places is None else places.cast(pl.Int64).gather(hints)).fill_null(-1),
-        _I32,
-    )
+    rows = hints.set(~is_row, None)
+    callers = _at(rows, order)
+    if positions is not None:
+        callers = positions.cast(pl.Int64).gather(callers)
+    return memory(callers.fill_null(-1), _I32)
 
 
 def _thread_numbers(spans: pl.DataFrame, calls: pl.DataFrame) -> tuple[list[pl.Series] | None, int]:
@@ -324,24 +350,33 @@ def _thread_numbers(spans: pl.DataFrame, calls: pl.DataFrame) -> tuple[list[pl.S
         columns = [frame[name].cast(pl.Int64) for frame in (spans, calls)]
         # Usually there is one thread of one process, and checking for that is faster than finding
         # distinct values.
-        edges = {
-            edge for column in columns for edge in (column.min(), column.max()) if edge is not None
-        }
-        if len(edges) <= 1 and not any(column.null_count() for column in columns):
+        if _are_all_equal(columns):
             continue
         values = pl.concat([column.unique() for column in columns]).unique()
-        numbers = pl.int_range(len(values), eager=True)
-        coded = [
-            column.replace_strict(values, numbers, return_dtype=pl.Int64) for column in columns
-        ]
-        threads = [thread * len(values) + code for thread, code in zip(threads, coded, strict=True)]
-        n_threads *= len(values)
+        n_values = len(values)
+        codes = pl.int_range(n_values, eager=True)
+        for i, column in enumerate(columns):
+            code = column.replace_strict(values, codes, return_dtype=pl.Int64)
+            threads[i] = threads[i] * n_values + code
+        n_threads *= n_values
+    if n_threads == 1:
+        return None, 1
     n_rows = spans.height + calls.height
     if n_threads > n_rows + _MANY:
         dense_rank = pl.concat(threads).rank("dense")
         dense = dense_rank.cast(pl.Int64) - 1
         return [dense[: spans.height], dense[spans.height :]], n_rows
-    return (None if n_threads == 1 else threads), n_threads
+    return threads, n_threads
+
+
+def _are_all_equal(columns: list[pl.Series]) -> bool:
+    """Return whether all values of the columns are the same number."""
+    edges = set()
+    for column in columns:
+        if column.has_nulls():
+            return False
+        edges |= {column.min(), column.max()}
+    return len(edges - {None}) <= 1
 
 
 def _thread_memory(
@@ -349,4 +384,7 @@ def _thread_memory(
     which: int,
     order: pl.Series | None,
 ) -> pa.Buffer | None:
-    return None if threads is None else memory(_at(threads[which], order), _I32)
+    if threads is None:
+        return None
+    in_order = _at(threads[which], order)
+    return memory(in_order, _I32)

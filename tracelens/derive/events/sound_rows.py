@@ -6,6 +6,8 @@ from tracelens.schemas.raw import RAW_TABLES
 from tracelens.trace.capture import Diagnostics
 
 _LATEST_NS = 2**62
+_RANGES = {"start_ns": (-_LATEST_NS, _LATEST_NS), "duration_ns": (0, _LATEST_NS)}
+"""Least and greatest possible values of columns."""
 
 
 def sound_rows(raw: dict[str, pl.DataFrame], diagnostics: Diagnostics) -> dict[str, pl.DataFrame]:
@@ -15,19 +17,23 @@ def sound_rows(raw: dict[str, pl.DataFrame], diagnostics: Diagnostics) -> dict[s
     counted as a loss. Tables without rows are left out.
     """
     sound = {}
+    text = "events that lack a required value, or that end before they begin; left out"
     for name, frame in raw.items():
-        declared = {c.name: c for c in RAW_TABLES[name] if c.name in frame.columns}
-        typed = frame.with_columns(
-            pl.col(column.name).cast(column.dtype, strict=False) for column in declared.values()
-        )
-        needed = [pl.col(c.name).is_not_null() for c in declared.values() if not c.nullable]
-        times = [
-            pl.col(c).is_between(-_LATEST_NS, _LATEST_NS) for c in ("start_ns",) if c in declared
-        ]
-        lasts = [pl.col(c).is_between(0, _LATEST_NS) for c in ("duration_ns",) if c in declared]
-        kept = typed.filter(*needed, *times, *lasts)
-        text = "events that lack a required value, or that end before they begin; left out"
-        diagnostics.add("loss", "event_damaged", text, frame.height - kept.height)
+        columns = [column for column in RAW_TABLES[name] if column.name in frame.columns]
+        typed_columns = []
+        rules = []
+        for column in columns:
+            values = pl.col(column.name)
+            typed_columns.append(values.cast(column.dtype, strict=False))
+            if not column.nullable:
+                rules.append(values.is_not_null())
+            if column.name in _RANGES:
+                least, greatest = _RANGES[column.name]
+                rules.append(values.is_between(least, greatest))
+        typed = frame.with_columns(typed_columns)
+        kept = typed.filter(*rules)
+        n_left_out = frame.height - kept.height
+        diagnostics.add("loss", "event_damaged", text, n_left_out)
         if kept.height:
             sound[name] = kept
     return sound

@@ -34,8 +34,9 @@ def spans_by_id(trace: Trace, rank: int, *columns: str) -> Iterator[pl.DataFrame
     if _are_by_id(trace, rank):
         parts = trace.chunks("spans", *columns, rank=rank)
     else:
-        spans = trace.select("spans", "span_id", *columns, rank=rank).sort("span_id")
-        parts = iter([spans.select(columns)])
+        spans = trace.select("spans", "span_id", *columns, rank=rank)
+        by_id = spans.sort("span_id")
+        parts = iter([by_id.select(columns)])
     first = 0
     for part in _larger(parts):
         if "parent_id" in columns:
@@ -47,11 +48,14 @@ def spans_by_id(trace: Trace, rank: int, *columns: str) -> Iterator[pl.DataFrame
 def _larger(parts: Iterator[pl.DataFrame]) -> Iterator[pl.DataFrame]:
     """Join parts to frames of at least _ROWS_AT_ONCE rows; the last one may have fewer."""
     waiting = list[pl.DataFrame]()
+    n_rows = 0
     for part in parts:
         waiting.append(part)
-        if sum(map(len, waiting)) >= _ROWS_AT_ONCE:
+        n_rows += part.height
+        if n_rows >= _ROWS_AT_ONCE:
             yield pl.concat(waiting)
             waiting.clear()
+            n_rows = 0
     if waiting:
         yield pl.concat(waiting)
 
@@ -61,9 +65,11 @@ def _are_by_id(trace: Trace, rank: int) -> bool:
     last = -1
     for part in trace.chunks("spans", "span_id", rank=rank):
         ids = part["span_id"]
-        if len(ids) and (ids[0] < last or not ids.is_sorted()):
+        if ids.is_empty():
+            continue
+        if ids[0] < last or not ids.is_sorted():
             return False
-        last = ids[-1] if len(ids) else last
+        last = ids[-1]
     return True
 
 
@@ -76,8 +82,10 @@ def refuse_circles(parents: pl.Series, rank: int, first_row: int = 0) -> None:
     for first in range(0, len(parents), AT_ONCE):
         part = parents.slice(first, AT_ONCE)
         row = first_row + first
-        rows = pl.int_range(row, row + len(part), eager=True)
-        n_wrong += int(((part < 0) | (part >= rows)).sum())
+        after_last = row + len(part)
+        rows = pl.int_range(row, after_last, eager=True)
+        is_wrong = (part < 0) | (part >= rows)
+        n_wrong += int(is_wrong.sum())
     if n_wrong:
         raise SourceError(
             f"spans of rank {rank}: the parent_id of {n_wrong:,} is not an earlier span; collect it"
@@ -93,17 +101,15 @@ def with_trees(
     Rows of ranks without spans come last, with an empty tree.
     """
     parts = dict(by_value(frame, "rank"))
+    no_rows = frame.clear()
     for tree in span_trees(spans):
-        yield (
-            tree,
-            of_rank(
-                parts.pop(tree["rank"][0], frame.clear()),
-                tree,
-            ),
-        )
+        rank = tree["rank"][0]
+        rows = parts.pop(rank, no_rows)
+        yield tree, of_rank(rows, tree)
     if parts:
+        rows = pl.concat(parts.values())
         no_span = pl.lit(None, pl.Int64)
-        yield spans.clear(), pl.concat(parts.values()).with_columns(span_id=no_span)
+        yield spans.clear(), rows.with_columns(span_id=no_span)
 
 
 def one_tree(spans: pl.DataFrame, frame: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -111,12 +117,17 @@ def one_tree(spans: pl.DataFrame, frame: pl.DataFrame) -> tuple[pl.DataFrame, pl
 
     parent_id and span_id are row numbers of the frame of trees.
     """
-    trees, parts, first = [], [], 0
+    trees = []
+    parts = []
+    first = 0
     for tree, part in with_trees(spans, frame):
-        trees.append(tree.with_columns(pl.col("parent_id") + first))
-        parts.append(part.with_columns(pl.col("span_id") + first))
+        parent_row = pl.col("parent_id") + first
+        span_row = pl.col("span_id") + first
+        trees.append(tree.with_columns(parent_row))
+        parts.append(part.with_columns(span_row))
         first += tree.height
-    return pl.concat(trees, rechunk=len(trees) > 1), pl.concat(parts)
+    has_several = len(trees) > 1
+    return pl.concat(trees, rechunk=has_several), pl.concat(parts)
 
 
 def of_rank(frame: pl.DataFrame, tree: pl.DataFrame) -> pl.DataFrame:
@@ -126,11 +137,14 @@ def of_rank(frame: pl.DataFrame, tree: pl.DataFrame) -> pl.DataFrame:
     """
     rank = tree["rank"][0]
     n_spans = tree.height
-    if frame.height and not frame["rank"].min() == rank == frame["rank"].max():
-        frame = frame.filter(pl.col("rank") == rank)
+    ranks = frame["rank"]
+    if frame.height and not ranks.min() == rank == ranks.max():
+        is_of_rank = pl.col("rank") == rank
+        frame = frame.filter(is_of_rank)
     low = frame["span_id"].min()
     high = frame["span_id"].max()
     if isinstance(low, int) and isinstance(high, int) and low >= 0 and high < n_spans:
         return frame
     is_of_tree = pl.col("span_id").is_between(0, n_spans - 1)
-    return frame.with_columns(pl.when(is_of_tree).then("span_id"))
+    span_of_tree = pl.when(is_of_tree).then("span_id")
+    return frame.with_columns(span_of_tree)

@@ -1,5 +1,7 @@
 """Find the steps of a program: the spans that mark them, and how long each took."""
 
+from itertools import chain
+
 import polars as pl
 
 from tracelens.derive.columns.interval_lookup import during
@@ -51,11 +53,12 @@ def find_marks(spans: pl.DataFrame, pattern: str | None = None) -> pl.DataFrame:
     group, if any, is the number.
     """
     chosen = _chosen(_named(spans, pattern))
-    if pattern is None and chosen["family"].is_in([_OF_SERVERS]).any():
+    is_of_server = chosen["family"].is_in([_OF_SERVERS])
+    if pattern is None and is_of_server.any():
         chosen = around_batches(chosen, spans)
-    return _windows(_numbered(chosen)).select(
-        pl.col(name).cast(dtype) for name, dtype in _MARKS.items()
-    )
+    numbered = _numbered(chosen)
+    typed_columns = [pl.col(name).cast(dtype) for name, dtype in _MARKS.items()]
+    return _windows(numbered).select(typed_columns)
 
 
 def mark_steps(frame: pl.DataFrame, marks: pl.DataFrame) -> pl.DataFrame:
@@ -86,37 +89,40 @@ def list_steps(
     end_ns = pl.col("end_ns")
     window = pl.col("window")
     end = pl.col("end")
-    one_each = marks.group_by("step", maintain_order=True).agg(
+    by_step = marks.group_by("step", maintain_order=True)
+    one_each = by_step.agg(
         pl.col("name", "window").first(),
         start_ns.min(),
         pl.col("end_ns", "until_ns").max(),
     )
-    mark_ns = end_ns - start_ns
     by_start = one_each.sort("start_ns", "step")
-    steps = by_start.with_columns(mark_ns=mark_ns)
+    last_end = ends.group_by("step").agg(done=end_ns.max())
+    with_work = by_start.join(
+        last_end,
+        on="step",
+        how="left",
+        maintain_order="left",
+    )
     is_new_window = window != window.shift(-1)
     is_last = is_new_window.fill_null(value=True)
-    latest_end = end_ns.max().alias("done")
-    last_end = ends.group_by("step").agg(latest_end)
     next_start = start_ns.shift(-1)
-    steps = steps.join(last_end, on="step", how="left", maintain_order="left").with_columns(
-        is_last=is_last,
-        host_end=pl.when(is_last).then("end_ns").otherwise(next_start),
-    )
+    host_end = pl.when(is_last).then("end_ns").otherwise(next_start)
+    steps = with_work.with_columns(host_end=host_end)
     before = _done_by(loose, steps["start_ns"])
     done_by_order = _done_by(loose, steps["host_end"])
-    done = pl.max_horizontal("done", done_by_order).cum_max().forward_fill()
-    latest_so_far = pl.max_horizontal("host_end", done).cum_max()
-    steps = steps.with_columns(end=latest_so_far)
-    begins = pl.max_horizontal("start_ns", before, end.shift(1))
-    host_ns = pl.col("host_end") - start_ns
-    return steps.select(
+    latest_done = pl.max_horizontal("done", done_by_order)
+    done = latest_done.cum_max().forward_fill()
+    latest_end = pl.max_horizontal("host_end", done)
+    with_end = steps.with_columns(end=latest_end.cum_max())
+    end_of_previous = end.shift(1)
+    begins = pl.max_horizontal("start_ns", before, end_of_previous)
+    return with_end.select(
         "step",
         "name",
         start_ns=begins,
         duration_ns=end - begins,
-        host_ns=host_ns,
-        mark_ns="mark_ns",
+        host_ns=pl.col("host_end") - start_ns,
+        mark_ns=end_ns - start_ns,
         window="window",
     )
 
@@ -142,24 +148,22 @@ class StepTimes:
         if not self._marks.height:
             return
         self._edges.take(work)
-        start_ns = pl.col("start_ns")
-        end = start_ns.cast(pl.Int64) + pl.col("duration_ns")
+        start_ns = pl.col("start_ns").cast(pl.Int64)
+        end = start_ns + pl.col("duration_ns")
         ends = work.select("step", end_ns=end)
+        by_step = ends.drop_nulls("step").group_by("step")
         latest_end = pl.col("end_ns").max()
-        self._ends.append(ends.drop_nulls("step").group_by("step").agg(latest_end))
+        self._ends.append(by_step.agg(latest_end))
         rows = ends["step"].is_null().arg_true()
         loose = work.select("start_ns", "api_call_id", "link")[rows]
         call_starts = self._call_starts.gather(loose["api_call_id"])
-        launched = call_starts.cast(pl.Int64)
         # Work without a call was launched before the trace, or counts as launched when it started.
         is_earlier = pl.col("link") == "pre_window"
-        unknown = pl.when(is_earlier).then(None).otherwise(start_ns.cast(pl.Int64))
-        launch_ns = loose.select(
-            pl.when(launched.is_null()).then(unknown).otherwise(launched)
-        ).to_series()
-        self._loose.append(
-            pl.DataFrame([launch_ns.alias("launch_ns"), ends["end_ns"].gather(rows)])
-        )
+        without_call = pl.when(is_earlier).then(None).otherwise(start_ns)
+        launch_ns = pl.coalesce(call_starts.cast(pl.Int64), without_call)
+        launches = loose.select(launch_ns=launch_ns)
+        ends_of_loose = ends["end_ns"].gather(rows)
+        self._loose.append(launches.with_columns(ends_of_loose))
         if name == "kernels":
             self._kernel_starts.append(work["start_ns"])
 
@@ -178,26 +182,25 @@ class StepTimes:
         later_start = self._edges.later_start()
         unrecorded = {"launch_ns": [None], "end_ns": [earlier_end]}
         without_calls = pl.DataFrame(unrecorded, schema=self._loose[0].schema)
-        loose = without_calls.drop_nulls("end_ns")
+        loose = [*self._loose, without_calls.drop_nulls("end_ns")]
         listed = list_steps(
             self._marks,
             pl.concat(self._ends, how="vertical_relaxed"),
-            pl.concat([*self._loose, loose], how="vertical_relaxed"),
+            pl.concat(loose, how="vertical_relaxed"),
         )
-        listed = _until(listed, later_start)
-        starts = (
-            pl.concat(self._kernel_starts).sort()
-            if self._kernel_starts
-            else pl.Series([], dtype=pl.Int64)
-        )
-        end = pl.col("start_ns") + pl.col("duration_ns")
-        edges = listed.select("start_ns", end=end)
-        first, after = (
-            starts.search_sorted(edges[edge]).cast(pl.Int64) for edge in ("start_ns", "end")
-        )
-        listed = listed.with_columns(n_kernels=after - first)
-        read_marks = batches(listed["name"])
-        return pl.concat([listed, read_marks], how="horizontal")
+        steps = _until(listed, later_start)
+        n_kernels = self._n_kernels(steps)
+        read_marks = batches(steps["name"])
+        return pl.concat([steps.with_columns(n_kernels), read_marks], how="horizontal")
+
+    def _n_kernels(self, steps: pl.DataFrame) -> pl.Series:
+        """Return the number of kernels that start in each step."""
+        no_kernels = pl.Series([], dtype=pl.Int64)
+        starts = pl.concat(self._kernel_starts or [no_kernels]).sort()
+        n_before = starts.search_sorted(steps["start_ns"])
+        n_until_end = starts.search_sorted(steps["start_ns"] + steps["duration_ns"])
+        n_within = n_until_end.cast(pl.Int64) - n_before.cast(pl.Int64)
+        return n_within.alias("n_kernels")
 
 
 def _until(steps: pl.DataFrame, moment: int | None) -> pl.DataFrame:
@@ -205,10 +208,10 @@ def _until(steps: pl.DataFrame, moment: int | None) -> pl.DataFrame:
     if moment is None:
         return steps
     start = pl.col("start_ns")
-    end = pl.col("start_ns") + pl.col("duration_ns")
-    begins = start.clip(upper_bound=moment)
-    end_in_window = end.clip(upper_bound=moment)
-    return steps.with_columns(start_ns=begins, duration_ns=end_in_window - begins)
+    end = start + pl.col("duration_ns")
+    start_before = start.clip(upper_bound=moment)
+    end_before = end.clip(upper_bound=moment)
+    return steps.with_columns(start_ns=start_before, duration_ns=end_before - start_before)
 
 
 def _done_by(work: pl.DataFrame, moments: pl.Series) -> pl.Series:
@@ -219,8 +222,9 @@ def _done_by(work: pl.DataFrame, moments: pl.Series) -> pl.Series:
     ordered = work.sort("launch_ns", nulls_last=False)
     reached = ordered["end_ns"].cum_max()
     launch_ns = ordered["launch_ns"].fill_null(-(2**63))
-    n_launched = launch_ns.search_sorted(moments, side="left").cast(pl.Int64)
-    last_launched = (n_launched - 1).set(n_launched == 0, None)
+    n_launched = launch_ns.search_sorted(moments, side="left")
+    row = n_launched.cast(pl.Int64) - 1
+    last_launched = row.set(row < 0, None)
     return reached.gather(last_launched).alias("done_by")
 
 
@@ -231,30 +235,25 @@ def _named(spans: pl.DataFrame, pattern: str | None) -> pl.DataFrame:
     if `pattern` is not a regular expression.
     """
     families = [*FAMILIES.values()] if pattern is None else [pattern]
-    spans = spans.filter(pl.col("kind").is_in(["annotation", "nvtx"])) if pattern is None else spans
+    if pattern is None:
+        may_mark_steps = pl.col("kind").is_in(["annotation", "nvtx"])
+        spans = spans.filter(may_mark_steps)
     try:
-        marks = each_once(spans["name"], lambda name: _by_name(name, families)).struct.unnest()
+        marks = each_once(spans["name"], lambda name: _by_name(name, families))
     except pl.exceptions.ComputeError as error:
-        reason = str(error).splitlines()[-1].removeprefix("error: ")
+        last_line = str(error).splitlines()[-1]
+        reason = last_line.removeprefix("error: ")
         raise UsageError(
             f"{pattern!r} is not a regular expression for the names of steps: {reason}; "
             r"say one such as --step 'train_step (\d+)'"
         ) from error
     end = pl.col("start_ns").cast(pl.Int64) + pl.col("duration_ns")
     place = pl.col("process_id", "thread_id", "start_ns").cast(pl.Int64)
-    columns = spans.select(
-        place,
-        end_ns=end,
-        name="name",
-    )
-    is_mark = marks["family"].is_not_null()
-    return pl.concat(
-        [columns.filter(is_mark), marks.filter(is_mark)],
-        how="horizontal",
-    ).with_columns(
-        pl.col("name").cast(pl.String),
-        pl.col("number").cast(pl.String),
-    )
+    columns = spans.select(place, end_ns=end, name="name")
+    with_marks = columns.hstack(marks.struct.unnest())
+    named = with_marks.filter(pl.col("family").is_not_null())
+    texts = pl.col("name", "number").cast(pl.String)
+    return named.with_columns(texts)
 
 
 def _by_name(name: pl.Expr, families: list[str]) -> pl.Expr:
@@ -262,38 +261,42 @@ def _by_name(name: pl.Expr, families: list[str]) -> pl.Expr:
 
     Also return the digits that the pattern captures, as `number`.
     """
-    family = pl.coalesce(
-        pl.when(name.str.contains(words)).then(pl.lit(place, pl.UInt8))
-        for place, words in enumerate(families)
-    )
-    number = pl.coalesce(
-        (
-            name.str.extract(words).str.extract(r"^(\d+)$")
-            if pl.select(pl.lit("").str.extract_groups(words))
-            .to_series()
-            .struct.fields  # if the pattern has a group
-            else pl.lit(None, pl.String)
-        )
-        for words in families
-    )
+    indices = []
+    numbers = []
+    for index, pattern in enumerate(families):
+        matches = name.str.contains(pattern)
+        index_if_match = pl.when(matches).then(pl.lit(index, pl.UInt8))
+        indices.append(index_if_match)
+        if _has_group(pattern):
+            captured = name.str.extract(pattern)
+            numbers.append(captured.str.extract(r"^(\d+)$"))
+    no_number = pl.lit(None, pl.String)
+    number = pl.coalesce(*numbers, no_number)
     # A number too large for an integer is not a count of steps.
     too_long = number.str.len_bytes() > _MAX_DIGITS
     is_too_long = too_long.fill_null(value=False)
+    first_family = pl.coalesce(indices)
     return pl.struct(
-        family=pl.when(is_too_long).then(None).otherwise(family),
+        family=pl.when(is_too_long).then(None).otherwise(first_family),
         number=number.fill_null(""),
     )
 
 
-def _chosen(found: pl.DataFrame) -> pl.DataFrame:
+def _has_group(pattern: str) -> bool:
+    """Return whether a regular expression captures a part of the text."""
+    groups = pl.lit("").str.extract_groups(pattern)
+    return bool(pl.select(groups).to_series().struct.fields)
+
+
+def _chosen(marks: pl.DataFrame) -> pl.DataFrame:
     """Return the marks of one family, without those inside another mark of their thread.
 
     If the outer marks all share one number and start, the inner ones are returned instead.
     """
     candidates = []
-    families = found.partition_by("family", as_dict=True)
-    for _, family in sorted(families.items()):
-        ordered = family.sort(
+    families = marks.partition_by("family", as_dict=True)
+    for key in sorted(families):
+        ordered = families[key].sort(
             "process_id",
             "thread_id",
             "start_ns",
@@ -304,14 +307,18 @@ def _chosen(found: pl.DataFrame) -> pl.DataFrame:
         end_of_earlier = end_ns.cum_max().shift(1)
         reached = end_of_earlier.over("process_id", "thread_id")
         is_inner = (end_ns <= reached).fill_null(value=False)
-        candidates += [ordered.filter(~is_inner), ordered.filter(is_inner)]
-    several = [
-        marks
-        for marks in candidates
-        if marks.select(pl.struct("number", "start_ns").n_unique()).item() > 1
-    ]
-    whole = [marks for marks in candidates if marks.height]
-    return (several or whole or [found])[0].sort("start_ns", "end_ns")
+        candidates.append(ordered.filter(~is_inner))
+        candidates.append(ordered.filter(is_inner))
+    with_several = filter(_mark_several_steps, candidates)
+    with_marks = (candidate for candidate in candidates if candidate.height)
+    chosen = next(chain(with_several, with_marks), marks)
+    return chosen.sort("start_ns", "end_ns")
+
+
+def _mark_several_steps(marks: pl.DataFrame) -> bool:
+    """Return whether the marks do not all share one number and start."""
+    steps = marks.select("number", "start_ns")
+    return steps.n_unique() > 1
 
 
 def _numbered(marks: pl.DataFrame) -> pl.DataFrame:
@@ -321,20 +328,22 @@ def _numbered(marks: pl.DataFrame) -> pl.DataFrame:
     """
     number = pl.col("number")
     stated_number = pl.when(number != "").then(number)
-    stated = stated_number.cast(pl.Int64)
-    marks = marks.with_columns(stated=stated).sort("process_id", "start_ns", "end_ns")
+    with_stated = marks.with_columns(stated=stated_number.cast(pl.Int64))
+    in_order = with_stated.sort("process_id", "start_ns", "end_ns")
     # Consecutive marks with the same number are one step, which several threads may mark.
-    differs = pl.col("stated") != pl.col("stated").shift(1)
+    stated = pl.col("stated")
+    differs = stated != stated.shift(1)
     is_new = differs.fill_null(value=True)
     place = is_new.cum_sum().over("process_id") - 1
-    marks = marks.with_columns(place=place.cast(pl.Int64))
-    by_place = marks.group_by("process_id", "place", maintain_order=True)
+    with_place = in_order.with_columns(place=place.cast(pl.Int64))
+    by_place = with_place.group_by("process_id", "place", maintain_order=True)
     from_first = pl.col("thread_id", "start_ns", "stated", "name").first()
-    marks = by_place.agg(from_first, pl.col("end_ns").max())
-    repeats = (
-        marks["stated"].has_nulls() or marks.select("process_id", "stated").is_duplicated().any()
-    )
-    return marks.with_columns(step=pl.col("place" if repeats else "stated"))
+    steps = by_place.agg(from_first, pl.col("end_ns").max())
+    stated_numbers = steps.select("process_id", "stated")
+    is_repeated = stated_numbers.is_duplicated().any()
+    is_usable = not is_repeated and not steps["stated"].has_nulls()
+    number_of_step = "stated" if is_usable else "place"
+    return steps.with_columns(step=number_of_step)
 
 
 def _windows(marks: pl.DataFrame) -> pl.DataFrame:
@@ -347,10 +356,11 @@ def _windows(marks: pl.DataFrame) -> pl.DataFrame:
     is_next_number = stated == stated.shift(1) + 1
     follows = stated.is_null() | is_next_number
     begins_window = (~follows).fill_null(value=False)
-    window = (begins_window.cum_sum()).over("process_id")
+    window = begins_window.cum_sum().over("process_id")
     ordered = marks.sort("process_id", "start_ns")
-    marks = ordered.with_columns(window=window)
+    with_window = ordered.with_columns(window=window)
     next_start = pl.col("start_ns").shift(-1)
-    following = next_start.over("process_id", "window")
-    until_ns = following.fill_null(pl.col("end_ns"))
-    return marks.with_columns(until_ns=until_ns).sort("start_ns", "step")
+    start_of_next = next_start.over("process_id", "window")
+    until_ns = start_of_next.fill_null(pl.col("end_ns"))
+    with_until = with_window.with_columns(until_ns=until_ns)
+    return with_until.sort("start_ns", "step")

@@ -22,10 +22,12 @@ def communication_spans(spans: pl.DataFrame) -> pl.DataFrame:
     """Return process_id, start_ns and duration_ns of the spans in which a process communicates."""
     names = spans["name"].cast(pl.Categorical)
     (communicates,) = matching(names, COMMUNICATION)
-    return span_times(spans, communicates & spans["kind"].is_in(SPAN_KINDS))
+    is_of_kind = spans["kind"].is_in(SPAN_KINDS)
+    return span_times(spans, communicates & is_of_kind)
 
 
 def span_times(spans: pl.DataFrame, chosen: pl.Series) -> pl.DataFrame:
     """Return the process and the times of the chosen spans, as wide integers."""
-    columns = spans.select("process_id", "start_ns", "duration_ns")[chosen.arg_true()]
-    return columns.select(pl.all().cast(pl.Int64))
+    columns = spans.select("process_id", "start_ns", "duration_ns")
+    rows = columns[chosen.arg_true()]
+    return rows.cast(pl.Int64)

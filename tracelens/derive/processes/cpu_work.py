@@ -73,27 +73,17 @@ def process_work(spans: pl.DataFrame, process_id: int | None) -> pl.DataFrame:
     is_own = spans["process_id"].eq_missing(wanted_process)
     ops = _ops(spans, is_own)
     pieces = _innermost(ops)
-    start_ns = pl.col("start_ns")
-    length_ns = pl.col("end_ns") - start_ns
-    self_times = pieces.group_by("op").agg(own_ns=length_ns.sum())
-    ops = ops.join(self_times, on="op", how="left", maintain_order="left")
-    ops = ops.with_columns(work=_kinds_of_work(spans, ops))
-    kinds = _with_copies_of_arithmetic(spans, ops).select("op", "call", "work", "worker")
-    pieces = pieces.join(kinds, on="op", maintain_order="left")
-    talks = communication_spans(spans.filter(is_own)).select(
-        "start_ns",
-        end_ns=start_ns + pl.col("duration_ns"),
-        op=pl.lit(None, pl.Int64),
-        call=pl.lit(None, pl.Int64),
-        work=pl.lit(COMMUNICATES, pl.Int32),
-        worker=pl.lit(None, pl.Int64),
-    )
+    kinds = _kinds_and_workers(spans, ops, pieces)
     # Spans of a thread may overlap without containing each other. Time that no piece covers counts
     # as the op's.
     times_of_ops = ops.select("start_ns", "end_ns", "op")
     whole = times_of_ops.join(kinds, on="op", maintain_order="left")
-    parts = [talks if kind == COMMUNICATES else pieces.filter(work=kind) for kind in _BY_PRIORITY]
-    stretches = overlay([_disjoint(part.select(talks.columns)) for part in (*parts, whole)])
+    work = pieces.join(kinds, on="op", maintain_order="left")
+    talks = _communication(spans.filter(is_own))
+    by_kind = {kind: work.filter(work=kind) for kind in _BY_PRIORITY}
+    by_kind[COMMUNICATES] = talks
+    layers = [layer.select(talks.columns) for layer in (*by_kind.values(), whole)]
+    stretches = overlay([_disjoint(layer) for layer in layers])
     names = spans["name"].cast(pl.Categorical)
     return stretches.select(
         "start_ns",
@@ -101,6 +91,44 @@ def process_work(spans: pl.DataFrame, process_id: int | None) -> pl.DataFrame:
         "work",
         op=names.gather(stretches["worker"]),
         call=names.gather(stretches["call"]),
+    )
+
+
+def _kinds_and_workers(
+    spans: pl.DataFrame,
+    ops: pl.DataFrame,
+    pieces: pl.DataFrame,
+) -> pl.DataFrame:
+    """Return the kind of work of each op, and its worker: op, call, work, worker.
+
+    The pieces have the time of each op without the ops that it calls.
+    """
+    length_ns = pl.col("end_ns") - pl.col("start_ns")
+    by_op = pieces.group_by("op")
+    self_times = by_op.agg(own_ns=length_ns.sum())
+    with_own_time = ops.join(
+        self_times,
+        on="op",
+        how="left",
+        maintain_order="left",
+    )
+    kinds = _kinds_of_work(spans, with_own_time)
+    with_kind = with_own_time.with_columns(kinds.alias("work"))
+    with_worker = _with_copies_of_arithmetic(spans, with_kind)
+    return with_worker.select("op", "call", "work", "worker")
+
+
+def _communication(spans: pl.DataFrame) -> pl.DataFrame:
+    """Return the spans in which the process communicates, in the form of work that has no op."""
+    end_ns = pl.col("start_ns") + pl.col("duration_ns")
+    no_op = pl.lit(None, pl.Int64)
+    return communication_spans(spans).select(
+        "start_ns",
+        end_ns=end_ns,
+        op=no_op,
+        call=no_op,
+        work=pl.lit(COMMUNICATES, pl.Int32),
+        worker=no_op,
     )
 
 
@@ -113,20 +141,23 @@ def _ops(spans: pl.DataFrame, is_own: pl.Series) -> pl.DataFrame:
     names = spans["name"].cast(pl.Categorical)
     communicates, is_python_node = matching(names, COMMUNICATION, PYTHON_NODE)
     takes_time = spans["duration_ns"] > 0
-    is_op = (spans["kind"] == "op") & ~communicates & ~is_python_node & is_own & takes_time
+    is_only_caller = communicates | is_python_node
+    is_op = (spans["kind"] == "op") & is_own & takes_time & ~is_only_caller
     row = is_op.arg_true().cast(pl.Int64)
     parent_rows = spans["parent_id"].cast(pl.Int64)
     above = _nearest(parent_rows, is_op, row)
-    start_ns = pl.col("start_ns")
-    call = _outermost(row, above)
-    of_optimizer = steps_around_reads(spans.select("parent_id", name=names))
+    outermost_op = _outermost(row, above)
+    steps = steps_around_reads(spans.select("parent_id", name=names))
+    step_of_optimizer = steps.gather(outermost_op)
+    start_ns = pl.col("start_ns").cast(pl.Int64)
+    end_ns = start_ns + pl.col("duration_ns")
     return spans[row].select(
         "thread_id",
-        start_ns=start_ns.cast(pl.Int64),
-        end_ns=start_ns.cast(pl.Int64) + pl.col("duration_ns"),
+        start_ns=start_ns,
+        end_ns=end_ns,
         op=row,
         above=above,
-        call=of_optimizer.gather(call).fill_null(call),
+        call=step_of_optimizer.fill_null(outermost_op),
     )
 
 
@@ -138,30 +169,43 @@ def steps_around_reads(spans: pl.DataFrame) -> pl.Series:
     names = spans["name"].cast(pl.Categorical)
     reads, is_step = matching(names, rf"^{READS}$", OPTIMIZER_STEP)
     rows = reads.arg_true().cast(pl.Int64)
-    steps = pl.repeat(None, spans.height, dtype=pl.Int64, eager=True)
-    if not is_step.any() or rows.is_empty():
-        return steps
-    return steps.scatter(
-        rows,
-        _nearest(
-            spans["parent_id"].cast(pl.Int64),
-            is_step,
-            rows,
-        ),
+    no_step = pl.repeat(
+        None,
+        spans.height,
+        dtype=pl.Int64,
+        eager=True,
     )
+    if not is_step.any() or rows.is_empty():
+        return no_step
+    parent_rows = spans["parent_id"].cast(pl.Int64)
+    steps_of_reads = _nearest(parent_rows, is_step, rows)
+    return no_step.scatter(rows, steps_of_reads)
 
 
 def _innermost(ops: pl.DataFrame) -> pl.DataFrame:
     """Return the time of each op without the ops that it calls: start_ns, end_ns and op."""
-    begins = ops.select("thread_id", ns="start_ns", is_begin=1, order="op", op="op")
-    later_first = -pl.col("op")
-    ends = ops.select("thread_id", ns="end_ns", is_begin=0, order=later_first, op="above")
+    op = pl.col("op")
+    begins = ops.select(
+        "thread_id",
+        ns="start_ns",
+        is_begin=1,
+        order=op,
+        op=op,
+    )
+    ends = ops.select(
+        "thread_id",
+        ns="end_ns",
+        is_begin=0,
+        order=-op,  # of ops that end together, the innermost ends first
+        op="above",
+    )
     edges = pl.concat([ends, begins], how="vertical_relaxed")
-    edges = edges.sort("thread_id", "ns", "is_begin", "order")
-    until = pl.col("ns").shift(-1).over("thread_id")
-    pieces = edges.select(start_ns="ns", end_ns=until, op="op")
-    tiles = pieces.drop_nulls()
-    return tiles.filter(pl.col("end_ns") > pl.col("start_ns"))
+    in_order = edges.sort("thread_id", "ns", "is_begin", "order")
+    next_ns = pl.col("ns").shift(-1)
+    until_next = next_ns.over("thread_id")
+    pieces = in_order.select(start_ns="ns", end_ns=until_next, op="op")
+    has_length = pl.col("end_ns") > pl.col("start_ns")
+    return pieces.drop_nulls().filter(has_length)
 
 
 def _nearest(
@@ -171,16 +215,20 @@ def _nearest(
 ) -> pl.Series:
     """Return the row of the nearest op around each row; None without one."""
     above = parents.gather(rows)
-    is_other = ~is_op.gather(above).fill_null(value=True)
-    pending = (above.is_not_null() & is_other).arg_true()
+    pending = _without_flag(is_op, above)
     while len(pending):
-        next_above = parents.gather(above.gather(pending))
+        skipped = above.gather(pending)
+        next_above = parents.gather(skipped)
         above = above.scatter(pending, next_above)
-        still = (
-            next_above.is_not_null() & ~is_op.gather(next_above).fill_null(value=True)
-        ).arg_true()
-        pending = pending.gather(still)
+        still_pending = _without_flag(is_op, next_above)
+        pending = pending.gather(still_pending)
     return above
+
+
+def _without_flag(flags: pl.Series, rows: pl.Series) -> pl.Series:
+    """Return the positions of those rows whose flag is False; a row of None has no flag."""
+    is_unset = ~flags.gather(rows)
+    return is_unset.arg_true()
 
 
 def _outermost(rows: pl.Series, above: pl.Series) -> pl.Series:
@@ -189,12 +237,18 @@ def _outermost(rows: pl.Series, above: pl.Series) -> pl.Series:
     `above` is the nearest op around it.
     """
     positions = pl.int_range(len(rows), eager=True)
-    place = pl.DataFrame({"row": rows, "at": positions})
+    position_of_row = pl.DataFrame({"row": rows, "position": positions})
     above_rows = above.to_frame("row")
-    over = above_rows.join(place, on="row", how="left", maintain_order="left")["at"]
-    top = place["at"]
+    with_position = above_rows.join(
+        position_of_row,
+        on="row",
+        how="left",
+        maintain_order="left",
+    )
+    up = with_position["position"]
+    top = positions
     while True:
-        higher = over.gather(top)
+        higher = up.gather(top)
         if not higher.count():
             return rows.gather(top)
         top = higher.fill_null(top)
@@ -208,22 +262,25 @@ def _kinds_of_work(spans: pl.DataFrame, ops: pl.DataFrame) -> pl.Series:
     shapes, dtypes = (spans[column].gather(ops["op"]) for column in SHAPES)
     n_bytes = input_bytes(shapes, dtypes)
     is_unsized = is_operator & n_bytes.is_null()
+    limit = pl.when(is_unsized).then(_LEAST_NS).otherwise(_LONG_NS)
     facts = ops.select(
-        copies.alias("copies"),
-        looks.alias("looks"),
-        names.alias("name"),
-        n_bytes.alias("n_bytes"),
         pl.col("own_ns").fill_null(0),
-        limit=pl.when(is_unsized).then(_LEAST_NS).otherwise(_LONG_NS),
+        copies=copies,
+        looks=looks,
+        name=names,
+        n_bytes=n_bytes,
+        limit=limit,
     )
     # A call that inner ops cover wholly has no time of its own, which says nothing about its work.
     has_own_time = pl.col("own_ns") > 0
     own_ns = pl.when(has_own_time).then("own_ns")
-    usual_ns = own_ns.median().over("name", "n_bytes").fill_null(0)
-    works = (pl.col("n_bytes") > _SMALL_BYTES).fill_null(value=False)
-    works |= usual_ns >= pl.col("limit")
-    calls = pl.col("looks") | ~works
-    kind = pl.when(calls).then(CALLS).when("copies").then(COPY).otherwise(ARITHMETIC)
+    median_ns = own_ns.median().over("name", "n_bytes")
+    usual_ns = median_ns.fill_null(0)
+    is_large = pl.col("n_bytes") > _SMALL_BYTES
+    is_long = usual_ns >= pl.col("limit")
+    works = is_large.fill_null(value=False) | is_long
+    only_calls = pl.col("looks") | ~works
+    kind = pl.when(only_calls).then(CALLS).when("copies").then(COPY).otherwise(ARITHMETIC)
     return facts.select(kind.cast(pl.Int32)).to_series()
 
 
@@ -235,18 +292,23 @@ def _with_copies_of_arithmetic(spans: pl.DataFrame, ops: pl.DataFrame) -> pl.Dat
     arithmetic, too. If a copy lies within other copies, the operator around all of them counts.
     Operators that compute little, such as reshape, pad and matmul, leave their copies as they are.
     """
-    names = spans["name"].gather(ops["op"]).cast(pl.Categorical)
+    op_names = spans["name"].gather(ops["op"])
+    names = op_names.cast(pl.Categorical)
     is_copy, is_operator, has_to_copy = matching(names, _COPIES, _OPERATOR, _ADDS_PRODUCT)
-    rows = (ops["work"] == COPY).arg_true()
+    works_as_copy = ops["work"] == COPY
+    rows = works_as_copy.arg_true()
     outermost, around = _outermost_copies(ops, rows, is_copy)
-    computes = (ops["work"] == ARITHMETIC) & is_operator
+    is_arithmetic = ops["work"] == ARITHMETIC
+    computes = is_arithmetic & is_operator
     lengths_ns = ops["end_ns"] - ops["start_ns"]
-    is_shorter = ops["own_ns"].gather(around) > lengths_ns.gather(outermost)
+    copy_ns = lengths_ns.gather(outermost)
+    is_shorter = copy_ns < ops["own_ns"].gather(around)
     is_needed = has_to_copy.gather(around)
     is_part = computes.gather(around) & (is_shorter | is_needed)
     parts = is_part.fill_null(value=False).arg_true()
     rows_of_parts = rows.gather(parts)
-    workers = ops["op"].gather(around.gather(parts))
+    rows_of_workers = around.gather(parts)
+    workers = ops["op"].gather(rows_of_workers)
     return ops.with_columns(
         work=ops["work"].scatter(rows_of_parts, ARITHMETIC),
         worker=ops["op"].scatter(rows_of_parts, workers),
@@ -264,7 +326,8 @@ def _outermost_copies(
     None if it lies in no op.
     """
     has_none_above = ops["above"].is_null()
-    above = ops["op"].search_sorted(ops["above"]).set(has_none_above, None)
+    position_above = ops["op"].search_sorted(ops["above"])
+    above = position_above.set(has_none_above, None)
     outermost = rows
     around = above.gather(outermost)
     while is_copy.gather(around).any():
@@ -281,7 +344,8 @@ def input_bytes(shapes: pl.Series, dtypes: pl.Series) -> pl.Series:
     """
     known_shapes = shapes.fill_null("")
     known_dtypes = dtypes.fill_null("")
-    return each_pair_once(known_shapes, known_dtypes, _bytes_of_pairs).to_series()
+    n_bytes = each_pair_once(known_shapes, known_dtypes, _bytes_of_pairs)
+    return n_bytes.to_series()
 
 
 def _bytes_of_pairs(pairs: pl.DataFrame) -> pl.DataFrame:
@@ -293,21 +357,22 @@ def _bytes_of_pairs(pairs: pl.DataFrame) -> pl.DataFrame:
 
 
 def _bytes(shapes: str, dtypes: str) -> int | None:
-    sizes = listed(shapes)
-    types = listed(dtypes) or [""] * len(sizes)
+    inputs = listed(shapes)
+    if not inputs:
+        return None
+    types = listed(dtypes) or [""] * len(inputs)
     total = 0
-    is_known = False
-    for shape, word in zip(sizes, types, strict=False):
+    for shape, word in zip(inputs, types, strict=False):
         if not isinstance(shape, list):
             continue
-        lists = shape if any(isinstance(size, list) for size in shape) else [shape]
-        known = element_type(word) if isinstance(word, str) else None
-        width = known[1] if known is not None else _USUAL_WIDTH
-        for sizes_of_one in lists:
-            if isinstance(sizes_of_one, list) and sizes_of_one:
-                total += width * _product(sizes_of_one)
-                is_known = True
-    return total if is_known or sizes else None
+        is_list_of_tensors = any(isinstance(size, list) for size in shape)
+        tensors = shape if is_list_of_tensors else [shape]
+        known_type = element_type(word) if isinstance(word, str) else None
+        width = _USUAL_WIDTH if known_type is None else known_type[1]
+        for sizes in tensors:
+            if isinstance(sizes, list) and sizes:
+                total += width * _product(sizes)
+    return total
 
 
 def _product(sizes: list[object]) -> int:
@@ -325,5 +390,7 @@ def _disjoint(pieces: pl.DataFrame) -> pl.DataFrame:
     ordered = pieces.sort("start_ns", "end_ns", descending=[False, True])
     end_ns = pl.col("end_ns")
     reached = end_ns.cum_max().shift(1)
-    trimmed = ordered.with_columns(start_ns=pl.max_horizontal("start_ns", reached))
-    return trimmed.filter(end_ns > pl.col("start_ns"))
+    start_of_rest = pl.max_horizontal("start_ns", reached)
+    trimmed = ordered.with_columns(start_ns=start_of_rest)
+    has_length = end_ns > pl.col("start_ns")
+    return trimmed.filter(has_length)
