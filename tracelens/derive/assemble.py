@@ -102,9 +102,8 @@ def _order(rank: _Rank) -> None:
             ("correlation_id",),
         )
     )
-    rank.main_process = _most_frequent(
-        (rank.calls if rank.calls.height else rank.spans)["process_id"]
-    )
+    events = rank.calls if rank.calls.height else rank.spans
+    rank.main_process = _most_frequent(events["process_id"])
 
 
 def _nest(rank: _Rank) -> None:
@@ -116,12 +115,14 @@ def _nest(rank: _Rank) -> None:
     calls = _times(rank.calls)
     moments = rank.raw.get("allocations", _NOTHING)
     if moments.height:  # an allocation is nested like a call without duration
-        times = _times(moments.with_columns(start_ns="time_ns", duration_ns=pl.lit(0)))
-        calls = pl.concat([calls, times], how="vertical_relaxed")
+        as_calls = moments.with_columns(start_ns="time_ns", duration_ns=pl.lit(0))
+        calls = pl.concat([calls, _times(as_calls)], how="vertical_relaxed")
     result = nest(_times(rank.spans), calls)
-    around = as_rows(result.call_span).alias("span_id")
+    span_around = as_rows(result.call_span).alias("span_id")
+    n_calls = rank.calls.height
     if moments.height:
-        rank.raw["allocations"] = moments.with_columns(around[rank.calls.height :])
+        around_moments = span_around[n_calls:]
+        rank.raw["allocations"] = moments.with_columns(around_moments)
     text = "spans that start inside another and outlast it; not nested in it"
     rank.diagnostics.add("info", "spans_overlap", text, result.n_overlaps)
     text = "Python calls whose end was not recorded, although their caller went on"
@@ -135,14 +136,16 @@ def _nest(rank: _Rank) -> None:
             pl.Series("self_ns", result.self_ns, dtype=pl.Int64).shrink_dtype(),
         )
     )
-    rank.calls = rank.calls.with_columns(around[: rank.calls.height]).with_row_index("api_call_id")
+    nested_calls = rank.calls.with_columns(span_around[:n_calls])
+    rank.calls = nested_calls.with_row_index("api_call_id")
 
 
 def _mark_spans(rank: _Rank) -> None:
     """Add module and phase to spans, unless the source has them."""
     spans = rank.spans
     parent = rank.spans["parent_id"]
-    if "module_path" not in spans.columns or spans["module_path"].null_count() == spans.height:
+    has_modules = "module_path" in spans.columns and spans["module_path"].count() > 0
+    if not has_modules:
         paths, n_ambiguous, n_too_deep = mark_modules(spans, parent)
         text = "autograd nodes whose forward op could be on several threads"
         rank.diagnostics.add("info", "backward_ambiguous", text, n_ambiguous)
@@ -157,14 +160,16 @@ def _mark_spans(rank: _Rank) -> None:
 
 def _name_calls(rank: _Rank) -> None:
     """Add to calls the function's name without its version, and the kind of call."""
-    api = each_once(rank.calls["raw_api"], strip_version).alias("api")
-    rank.calls = rank.calls.with_columns(api, each_once(api, api_kind).alias("kind"))
+    api = each_once(rank.calls["raw_api"], strip_version)
+    kind = each_once(api, api_kind)
+    rank.calls = rank.calls.with_columns(api.alias("api"), kind.alias("kind"))
 
 
 def _step(rank: _Rank) -> None:
     """Add to spans and calls the step to which they belong."""
     rank.marks = find_marks(rank.spans)
-    rank.spans, rank.calls = mark_steps(rank.spans, rank.marks), mark_steps(rank.calls, rank.marks)
+    rank.spans = mark_steps(rank.spans, rank.marks)
+    rank.calls = mark_steps(rank.calls, rank.marks)
 
 
 def _list(rank: _Rank) -> None:
@@ -185,7 +190,8 @@ def _leave_spans(rank: _Rank) -> None:
 
     With a store, the memory of the other columns is then free.
     """
-    if "kernels" in rank.raw and (rank.spans["kind"] == "op").any():
+    is_op = rank.spans["kind"] == "op"
+    if "kernels" in rank.raw and is_op.any():
         rank.contexts = _ops_around(rank.spans)
     nodes = rank.raw.pop("graph_nodes", _NOTHING)
     if nodes.height:
@@ -210,14 +216,18 @@ def _link(rank: _Rank) -> None:
         )
         of_process = fill_process(raw, rank.calls, rank.main_process)
         linked = callers.link(of_process).with_row_index(number)
-        days = linked.filter(pl.col("duration_ns") > _OVERFLOW_NS).height
+        has_overflowed = pl.col("duration_ns") > _OVERFLOW_NS
+        n_overflowed = linked.filter(has_overflowed).height
         text = "durations of more than a day: the profiler's counter overflowed"
-        rank.diagnostics.add("warning", "duration_overflow", text, days)
+        rank.diagnostics.add("warning", "duration_overflow", text, n_overflowed)
         work = linked
         if name == "kernels":
-            marked = mark_nodes(linked, rank.nodes) if rank.nodes.height else linked
-            around = None if rank.contexts is None else rank.contexts.gather(marked["span_id"])
-            work = marked.with_columns(classify(marked["name"], around).drop("primitive_source"))
+            kernels = mark_nodes(linked, rank.nodes) if rank.nodes.height else linked
+            op_around = None
+            if rank.contexts is not None:
+                op_around = rank.contexts.gather(kernels["span_id"])
+            classes = classify(kernels["name"], op_around)
+            work = kernels.with_columns(classes.drop("primitive_source"))
         if name == "synchronizations":
             steps.take_waits(work)
         else:
@@ -261,7 +271,9 @@ def _in_order(spans: pl.DataFrame) -> pl.DataFrame:
         )
     ).to_series()
     if "parent_hint" in spans.columns:
-        spans = spans.with_columns(parent_hint=order.arg_sort().gather(spans["parent_hint"]))
+        position_of_row = order.arg_sort()
+        hints = position_of_row.gather(spans["parent_hint"])
+        spans = spans.with_columns(parent_hint=hints)
     columns = spans.get_columns()
     del spans
     for i in range(len(columns)):
@@ -318,14 +330,18 @@ def _by_start(frame: pl.DataFrame) -> pl.DataFrame:
 
     Rows that are in order already, as most profilers write them, are not copied.
     """
-    return frame if frame["start_ns"].is_sorted() else frame.sort("start_ns", maintain_order=True)
+    if frame["start_ns"].is_sorted():
+        return frame
+    return frame.sort("start_ns", maintain_order=True)
 
 
 def _times(frame: pl.DataFrame) -> pl.DataFrame:
     """Return the columns that nesting needs."""
     names = ["process_id", "thread_id", "start_ns", "duration_ns"]
-    hint = [pl.col("parent_hint").cast(pl.Int64)] if "parent_hint" in frame.columns else []
-    return frame.select(*names, *hint)
+    if "parent_hint" not in frame.columns:
+        return frame.select(names)
+    hint = pl.col("parent_hint").cast(pl.Int64)
+    return frame.select(*names, hint)
 
 
 def _ops_around(spans: pl.DataFrame) -> pl.Series:
@@ -333,9 +349,10 @@ def _ops_around(spans: pl.DataFrame) -> pl.Series:
 
     It is `triton` if the op is marked as a Triton launch.
     """
-    ops = spans.select(
-        pl.when(pl.col("kind") == "op").then(
-            pl.when(pl.col("backend") == "triton").then(pl.lit("triton")).otherwise(pl.col("name"))
-        )
-    ).to_series()
+    is_op = pl.col("kind") == "op"
+    is_triton = pl.col("backend") == "triton"
+    triton = pl.lit("triton")
+    name = pl.when(is_triton).then(triton).otherwise(pl.col("name"))
+    name_if_op = pl.when(is_op).then(name)
+    ops = spans.select(name_if_op).to_series()
     return nearest(spans["parent_id"], ops.cast(pl.Categorical))

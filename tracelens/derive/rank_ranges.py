@@ -15,21 +15,32 @@ _NUMBER = re.compile(r"(?<![\w.])-?\d[\d,]*(?:\.\d+)?(?!\w)")
 def merge_ranks(sentences: Sequence[str]) -> list[str]:
     """Merge sentences that differ only in numbers, if they are about more than MANY ranks."""
     begins = [_RANK.match(sentence) for sentence in sentences]
-    if len({begin[1] for begin in begins if begin}) <= MANY:
+    ranks_named = {begin[1] for begin in begins if begin}
+    if len(ranks_named) <= MANY:
         return [*sentences]
-    by_text: dict[str, list[tuple[int, str]]] = {}
+    alike: dict[str, list[tuple[int, str]]] = {}
     for sentence, begin in zip(sentences, begins, strict=True):
-        rest = sentence[begin.end() :] if begin else ""
-        by_text.setdefault(_NUMBER.sub("#", rest) or sentence, []).append(
-            (int(begin[1]) if begin else -1, rest)
-        )
+        if begin is None:
+            alike[sentence] = []
+            continue
+        rest = sentence[begin.end() :]
+        pattern = _without_numbers(rest) or sentence
+        rank = int(begin[1])
+        alike.setdefault(pattern, []).append((rank, rest))
     merged = []
-    for sentence, alike in by_text.items():
-        ranks, texts = zip(*alike, strict=True)
-        merged.append(
-            sentence if -1 in ranks else _subject(ranks, texts[0][:1]) + join_numbers(texts)
-        )
+    for pattern, ranks_and_rests in alike.items():
+        if not ranks_and_rests:
+            merged.append(pattern)
+            continue
+        ranks, rests = zip(*ranks_and_rests, strict=True)
+        subject = _subject(ranks, rests[0][:1])
+        merged.append(subject + join_numbers(rests))
     return merged
+
+
+def _without_numbers(text: str) -> str:
+    """Replace each number by a mark, so that texts which differ only in numbers become equal."""
+    return _NUMBER.sub("#", text)
 
 
 def merge_rows(frame: pl.DataFrame) -> pl.DataFrame:
@@ -39,14 +50,14 @@ def merge_rows(frame: pl.DataFrame) -> pl.DataFrame:
     """
     if frame["rank"].n_unique() <= MANY:
         return frame
-    same = [name for name in frame.columns if name not in {"rank", "count"}]
-    merged = frame.group_by(same, maintain_order=True).agg("rank", pl.col("count").sum())
-    ranks = pl.Series(
-        "rank",
-        [list_ranks(same_row) for same_row in merged["rank"].to_list()],
-        pl.String,
-    )
-    return merged.with_columns(ranks).select(frame.columns)
+    key = [name for name in frame.columns if name not in {"rank", "count"}]
+    alike = frame.group_by(key, maintain_order=True)
+    total = pl.col("count").sum()
+    merged = alike.agg("rank", total)
+    phrases = [list_ranks(ranks) for ranks in merged["rank"].to_list()]
+    ranks_as_text = pl.Series("rank", phrases, pl.String)
+    with_text = merged.with_columns(ranks_as_text)
+    return with_text.select(frame.columns)
 
 
 def group_ranks(texts: Iterable[tuple[int, str]]) -> list[tuple[list[int], str]]:
@@ -55,31 +66,32 @@ def group_ranks(texts: Iterable[tuple[int, str]]) -> list[tuple[list[int], str]]
     Up to MANY ranks are not grouped: each is returned alone.
     """
     pairs = [*texts]
-    by_text: dict[str | int, list[tuple[int, str]]] = {}
+    are_many = len(pairs) > MANY
+    ranks_by_key: dict[str | int, list[int]] = {}
+    texts_by_key: dict[str | int, list[str]] = {}
     for rank, text in pairs:
-        by_text.setdefault(
-            _NUMBER.sub("#", text) if len(pairs) > MANY else rank,
-            [],
-        ).append((rank, text))
-    return [
-        (
-            [rank for rank, _ in alike],
-            join_numbers([text for _, text in alike]),
-        )
-        for alike in by_text.values()
-    ]
+        key = _without_numbers(text) if are_many else rank
+        ranks_by_key.setdefault(key, []).append(rank)
+        texts_by_key.setdefault(key, []).append(text)
+    groups = []
+    for key, ranks in ranks_by_key.items():
+        text = join_numbers(texts_by_key[key])
+        groups.append((ranks, text))
+    return groups
 
 
 def join_numbers(texts: Sequence[str]) -> str:
     """Merge texts that differ only in numbers: differing numbers become "LEAST to GREATEST"."""
     numbers_of_texts = [_NUMBER.findall(text) for text in texts]
-    same_place = iter(zip(*numbers_of_texts, strict=True))
+    numbers_in_turn = zip(*numbers_of_texts, strict=True)
 
     def as_range(_: re.Match[str]) -> str:
-        numbers = next(same_place)
+        numbers: tuple[str, ...] = next(numbers_in_turn)
         least = min(numbers, key=_value)
         greatest = max(reversed(numbers), key=_value)
-        return least if least == greatest else f"{least} to {greatest}"
+        if least == greatest:
+            return least
+        return f"{least} to {greatest}"
 
     merged = _NUMBER.sub(as_range, texts[0])
     return _RANGES.sub(r"\1 to \2", merged)
@@ -92,15 +104,19 @@ def _value(number: str) -> float:
 
 def list_ranks(ranks: Iterable[int]) -> str:
     """Write ranks as a phrase: rank 5; ranks 0 to 62, 64."""
+    in_order = sorted({*ranks})
     runs: list[list[int]] = []
-    for rank in sorted({*ranks}):
+    for rank in in_order:
         if runs and runs[-1][-1] == rank - 1:
             runs[-1][1:] = [rank]
         else:
             runs.append([rank])
-    return f"rank{'s' if len(runs) > 1 or len(runs[0]) > 1 else ''} " + ", ".join(
-        " to ".join(map(str, run)) for run in runs
-    )
+    ranges = []
+    for run in runs:
+        first_and_last = map(str, run)
+        ranges.append(" to ".join(first_and_last))
+    noun = "ranks" if len(in_order) > 1 else "rank"
+    return f"{noun} {', '.join(ranges)}"
 
 
 def _subject(ranks: Sequence[int], following: str) -> str:

@@ -57,11 +57,14 @@ def _flagged_row(
     *,
     outermost: bool,
 ) -> pl.Series:
-    rows_above = _in_c(_OUTERMOST if outermost else _NEAREST, parent, flags)
+    wanted_pass = _OUTERMOST if outermost else _NEAREST
+    rows_above = _in_c(wanted_pass, parent, flags)
     if rows_above is not None:
-        rows_above = rows_above if rows is None else rows_above.gather(rows)
-        return rows_above.set(rows_above < 0, None)
-    flagged_row = pl.when("flag").then(pl.int_range(pl.len()))
+        wanted_rows = rows_above if rows is None else rows_above.gather(rows)
+        has_none = wanted_rows < 0
+        return wanted_rows.set(has_none, None)
+    row = pl.int_range(pl.len())
+    flagged_row = pl.when("flag").then(row)
     result = flags.to_frame("flag").select(flagged_row).to_series()
     up = parent
     while up.null_count() < len(up):
@@ -92,18 +95,17 @@ def sum_within(parent: pl.Series, values: pl.Series) -> pl.Series:
         return sums_in_c.alias(values.name)
     total = values + 0  # a copy, because scatter changes its series in place
     has_parent = parent.is_not_null()
-    below = pl.DataFrame({"up": parent, "level": count_among(parent, has_parent)}).with_row_index(
-        "row"
-    )
-    with_parent = below.drop_nulls("up")
+    depth = count_among(parent, has_parent)
+    tree = pl.DataFrame({"up": parent, "level": depth})
+    with_parent = tree.with_row_index("row").drop_nulls("up")
     levels = with_parent.partition_by("level", as_dict=True)
     for level in sorted(levels, reverse=True):
         rows = levels[level]
-        sums = (
-            rows.select("up", sum=total.gather(rows["row"])).group_by("up").agg(pl.col("sum").sum())
-        )
-        sums_of_children = total.gather(sums["up"]) + sums["sum"]
-        total = total.scatter(sums["up"], sums_of_children)
+        totals = rows.select("up", sum=total.gather(rows["row"]))
+        of_children = totals.group_by("up").agg(pl.col("sum").sum())
+        parents = of_children["up"]
+        with_children = total.gather(parents) + of_children["sum"]
+        total = total.scatter(parents, with_children)
     return total
 
 
@@ -152,13 +154,15 @@ def above(
     """
     is_one = marks == 1
     is_two = marks == 2
-    counts = (count_among(parent, flags).gather(rows).fill_null(0) for flags in (is_one, is_two))
-    columns = outermost_row(parent, is_one).gather(rows), *counts
+    top = outermost_row(parent, is_one)
+    n_ones = count_among(parent, is_one)
+    n_twos = count_among(parent, is_two)
     return pl.DataFrame(
-        [
-            column.alias(name)
-            for column, name in zip(columns, ("top", "n_ones", "n_twos"), strict=True)
-        ]
+        {
+            "top": top.gather(rows),
+            "n_ones": n_ones.gather(rows).fill_null(0),
+            "n_twos": n_twos.gather(rows).fill_null(0),
+        }
     )
 
 

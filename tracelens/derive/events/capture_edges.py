@@ -48,8 +48,8 @@ class CaptureEdges(Struct):
         is_of_stream = pl.col("kind") == "stream_wait"
         stream_waits = waits.filter(is_of_stream)
         if stream_waits.height:
-            ids = pl.col(_STREAM).cast(pl.Int64)
-            times = stream_waits.select(ids, wait_ns=_START, end_ns=_END)
+            stream = pl.col(_STREAM).cast(pl.Int64)
+            times = stream_waits.select(stream, wait_ns=_START, end_ns=_END)
             self.waits.append(times)
 
     def take(self, work: pl.DataFrame) -> None:
@@ -62,8 +62,9 @@ class CaptureEdges(Struct):
         is_sorted = work["start_ns"].is_sorted()  # mostly; a check takes less than sorting
         by_start = work if is_sorted else work.sort("start_ns")
         columns = (*_STREAM, "start_ns", "duration_ns", "api_call_id", "link")
-        known = [name for name in columns if name in work.columns]
-        self.parts.append(by_start.select(known))
+        known_columns = [name for name in columns if name in work.columns]
+        part = by_start.select(known_columns)
+        self.parts.append(part)
 
     def _knows_a_launch(self) -> bool:
         """Return whether the launch of any recorded work is known."""
@@ -103,10 +104,10 @@ class CaptureEdges(Struct):
         is_later = pl.col("api_call_id") > last_call
         later_launches = self.calls.filter(is_later, starts_kernels)
         launches = self._that_would_run(later_launches)
-        first_launches = _integers([launches["start_ns"].min()])
-        if not first_launches:
+        first_launch = launches["start_ns"].min()
+        if not isinstance(first_launch, int):
             return None
-        return max(*first_launches, *_ends(self.parts))
+        return max(first_launch, *_ends(self.parts))
 
     def _recorded_ends(self) -> list[int]:
         """Return the end of the recorded work that was launched before the capture.
@@ -131,13 +132,13 @@ class CaptureEdges(Struct):
         firsts_of_tables = pl.concat([_first_of_streams(part) for part in self.parts])
         by_start = firsts_of_tables.sort("start_ns")
         firsts = by_start.unique(_STREAM, keep="first")
-        ids = firsts["api_call_id"].unique()
-        has_launched = pl.col("api_call_id").is_in(ids.implode())
-        calls = self.calls.filter(has_launched)
+        calls = self._calls_among(firsts["api_call_id"])
         returned = calls.select("api_call_id", returned=_END)
-        with_launch = firsts.join(returned.cast(pl.Int64), on="api_call_id")
+        wide = returned.cast(pl.Int64)
+        with_launch = firsts.join(wide, on="api_call_id")
         delay_ns = pl.col("start_ns") - pl.col("returned")
-        late = with_launch.filter(delay_ns >= LATE_NS)
+        is_late = delay_ns >= LATE_NS
+        late = with_launch.filter(is_late)
         without_waits = self._without_waits(late)
         candidates = without_waits.select("start_ns", "api_call_id")
         unexplained = []
@@ -176,8 +177,10 @@ class CaptureEdges(Struct):
         if any(flags.any() for flags in is_of_launch):
             return False
         launched = [part.filter(_HAS_CALL) for part in begun]
-        durations_ns = [part["duration_ns"].cast(pl.Int64) for part in launched]
-        busy_ns = sum(int(column.sum()) for column in durations_ns)
+        busy_ns = 0
+        for part in launched:
+            durations_ns = part["duration_ns"].cast(pl.Int64)
+            busy_ns += int(durations_ns.sum())
         time_ns = start - self._begin()
         return busy_ns < _LEADS * time_ns
 
@@ -189,7 +192,8 @@ class CaptureEdges(Struct):
         """
         first_calls = [part["api_call_id"].min() for part in self.parts]
         first_call = min(_integers(first_calls))
-        first_starts = [part["start_ns"].min() for part in self._work(_HAS_CALL)]
+        launched = self._work(_HAS_CALL)
+        first_starts = [part["start_ns"].min() for part in launched]
         first_work_ns = min(_integers(first_starts))
         api = pl.col("api").cast(pl.String)
         is_earlier = pl.col("api_call_id") < first_call
@@ -215,13 +219,17 @@ class CaptureEdges(Struct):
         is_graph = running["kind"] == "graph_launch"
         if not is_graph.any():
             return running
-        launching = [part["api_call_id"].drop_nulls() for part in self.parts]
-        ids = pl.concat([calls.unique() for calls in launching])
-        has_work = pl.col("api_call_id").is_in(ids.implode())
-        with_work = self.calls.filter(has_work)
+        launching = [part["api_call_id"].unique() for part in self.parts]
+        with_work = self._calls_among(pl.concat(launching))
         recorded_kinds = with_work["kind"].unique()
         is_recorded = pl.col("kind").is_in(recorded_kinds.implode())
         return running.filter(is_recorded)
+
+    def _calls_among(self, ids: pl.Series) -> pl.DataFrame:
+        """Return the calls with these numbers; None among the numbers is of no call."""
+        known_ids = ids.drop_nulls().unique()
+        is_among = pl.col("api_call_id").is_in(known_ids.implode())
+        return self.calls.filter(is_among)
 
     def _n_open_captures(self, moments: pl.Series) -> pl.Series:
         """Return how many captures of graphs have begun, but not ended, before each moment."""
@@ -229,11 +237,13 @@ class CaptureEdges(Struct):
         is_capture = api.str.contains(_CAPTURES_GRAPH)
         is_begin = api.str.contains("Begin")
         change = pl.when(is_begin).then(1).otherwise(-1)
-        captures = self.calls.filter(is_capture).sort("start_ns")
+        every_capture = self.calls.filter(is_capture)
+        captures = every_capture.sort("start_ns")
+        starts = captures["start_ns"].cast(pl.Int64)
         changes = captures.select(change.cast(pl.Int64)).to_series()
         none_open = pl.Series([0], dtype=pl.Int64)
-        n_open = pl.concat([none_open, changes.cum_sum()])
-        starts = captures["start_ns"].cast(pl.Int64)
+        n_open_after = changes.cum_sum()
+        n_open = pl.concat([none_open, n_open_after])
         n_changes = starts.search_sorted(moments.cast(pl.Int64))
         return n_open.gather(n_changes)
 
@@ -262,13 +272,16 @@ def _first_of_streams(work: pl.DataFrame) -> pl.DataFrame:
     The work is sorted by start.
     """
     names = (*_STREAM, "start_ns", "api_call_id")
-    missing = [name for name in names if name not in work.columns]
     unknown = pl.lit(None, pl.Int64)
-    columns = work.with_columns(unknown.alias(name) for name in missing).select(names)
+    columns = []
+    for name in names:
+        column = pl.col(name) if name in work.columns else unknown.alias(name)
+        columns.append(column)
+    launched = work.select(columns).filter(_HAS_CALL)
     # Neighbours are mostly of one stream, so that only some rows need to be grouped.
-    launched = columns.filter(_HAS_CALL)
     stream = pl.col(_STREAM)
-    is_other_stream = pl.any_horizontal(stream.ne_missing(stream.shift()))
+    differs = stream.ne_missing(stream.shift())
+    is_other_stream = pl.any_horizontal(differs)
     is_first = pl.int_range(pl.len()) == 0
     begins = launched.filter(is_other_stream | is_first)
     firsts = begins.unique(

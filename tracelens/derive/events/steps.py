@@ -38,6 +38,10 @@ _MARKS = {
     "name": pl.String,
 }
 _MAX_DIGITS = 18
+_ENDS = {"step": pl.Int64, "end_ns": pl.Int64}
+"""Columns of the ends of device work launched in steps."""
+_LOOSE = {"launch_ns": pl.Int64, "end_ns": pl.Int64}
+"""Columns of the ends of work launched outside of steps."""
 
 
 def find_marks(spans: pl.DataFrame, pattern: str | None = None) -> pl.DataFrame:
@@ -56,9 +60,12 @@ def find_marks(spans: pl.DataFrame, pattern: str | None = None) -> pl.DataFrame:
     is_of_server = chosen["family"].is_in([_OF_SERVERS])
     if pattern is None and is_of_server.any():
         chosen = around_batches(chosen, spans)
-    numbered = _numbered(chosen)
-    typed_columns = [pl.col(name).cast(dtype) for name, dtype in _MARKS.items()]
-    return _windows(numbered).select(typed_columns)
+    marks = _windows(_numbered(chosen))
+    columns = []
+    for name, dtype in _MARKS.items():
+        column = pl.col(name)
+        columns.append(column.cast(dtype))
+    return marks.select(columns)
 
 
 def mark_steps(frame: pl.DataFrame, marks: pl.DataFrame) -> pl.DataFrame:
@@ -96,9 +103,10 @@ def list_steps(
         pl.col("end_ns", "until_ns").max(),
     )
     by_start = one_each.sort("start_ns", "step")
-    last_end = ends.group_by("step").agg(done=end_ns.max())
+    ends_of_step = ends.group_by("step")
+    last_ends = ends_of_step.agg(done=end_ns.max())
     with_work = by_start.join(
-        last_end,
+        last_ends,
         on="step",
         how="left",
         maintain_order="left",
@@ -136,8 +144,8 @@ class StepTimes:
         self._call_starts = calls["start_ns"]
         read_calls = calls.select(name for name in CALLS if name != "api_call_id")
         self._edges = CaptureEdges(read_calls.with_row_index("api_call_id"))
-        self._ends = [pl.DataFrame(schema={"step": pl.Int64, "end_ns": pl.Int64})]
-        self._loose = [pl.DataFrame(schema={"launch_ns": pl.Int64, "end_ns": pl.Int64})]
+        self._ends = [pl.DataFrame(schema=_ENDS)]
+        self._loose = [pl.DataFrame(schema=_LOOSE)]
         self._kernel_starts: list[pl.Series] = []
 
     def take(self, name: str, work: pl.DataFrame) -> None:
@@ -157,10 +165,11 @@ class StepTimes:
         rows = ends["step"].is_null().arg_true()
         loose = work.select("start_ns", "api_call_id", "link")[rows]
         call_starts = self._call_starts.gather(loose["api_call_id"])
+        start_of_call = call_starts.cast(pl.Int64)
         # Work without a call was launched before the trace, or counts as launched when it started.
         is_earlier = pl.col("link") == "pre_window"
-        without_call = pl.when(is_earlier).then(None).otherwise(start_ns)
-        launch_ns = pl.coalesce(call_starts.cast(pl.Int64), without_call)
+        start_without_call = pl.when(is_earlier).then(None).otherwise(start_ns)
+        launch_ns = pl.coalesce(start_of_call, start_without_call)
         launches = loose.select(launch_ns=launch_ns)
         ends_of_loose = ends["end_ns"].gather(rows)
         self._loose.append(launches.with_columns(ends_of_loose))
@@ -180,9 +189,10 @@ class StepTimes:
             return pl.DataFrame()
         earlier_end = self._edges.unrecorded_end()
         later_start = self._edges.later_start()
-        unrecorded = {"launch_ns": [None], "end_ns": [earlier_end]}
-        without_calls = pl.DataFrame(unrecorded, schema=self._loose[0].schema)
-        loose = [*self._loose, without_calls.drop_nulls("end_ns")]
+        loose = [*self._loose]
+        if earlier_end is not None:
+            unrecorded = {"launch_ns": [None], "end_ns": [earlier_end]}
+            loose.append(pl.DataFrame(unrecorded, schema=_LOOSE))
         listed = list_steps(
             self._marks,
             pl.concat(self._ends, how="vertical_relaxed"),
@@ -190,16 +200,20 @@ class StepTimes:
         )
         steps = _until(listed, later_start)
         n_kernels = self._n_kernels(steps)
+        with_kernels = steps.with_columns(n_kernels)
         read_marks = batches(steps["name"])
-        return pl.concat([steps.with_columns(n_kernels), read_marks], how="horizontal")
+        return with_kernels.hstack(read_marks)
 
     def _n_kernels(self, steps: pl.DataFrame) -> pl.Series:
         """Return the number of kernels that start in each step."""
         no_kernels = pl.Series([], dtype=pl.Int64)
-        starts = pl.concat(self._kernel_starts or [no_kernels]).sort()
-        n_before = starts.search_sorted(steps["start_ns"])
-        n_until_end = starts.search_sorted(steps["start_ns"] + steps["duration_ns"])
-        n_within = n_until_end.cast(pl.Int64) - n_before.cast(pl.Int64)
+        columns = self._kernel_starts or [no_kernels]
+        starts = pl.concat(columns).sort()
+        step_starts = steps["start_ns"]
+        step_ends = step_starts + steps["duration_ns"]
+        n_before = starts.search_sorted(step_starts).cast(pl.Int64)
+        n_until_end = starts.search_sorted(step_ends).cast(pl.Int64)
+        n_within = n_until_end - n_before
         return n_within.alias("n_kernels")
 
 
@@ -211,7 +225,8 @@ def _until(steps: pl.DataFrame, moment: int | None) -> pl.DataFrame:
     end = start + pl.col("duration_ns")
     start_before = start.clip(upper_bound=moment)
     end_before = end.clip(upper_bound=moment)
-    return steps.with_columns(start_ns=start_before, duration_ns=end_before - start_before)
+    duration_before = end_before - start_before
+    return steps.with_columns(start_ns=start_before, duration_ns=duration_before)
 
 
 def _done_by(work: pl.DataFrame, moments: pl.Series) -> pl.Series:
@@ -221,7 +236,8 @@ def _done_by(work: pl.DataFrame, moments: pl.Series) -> pl.Series:
     """
     ordered = work.sort("launch_ns", nulls_last=False)
     reached = ordered["end_ns"].cum_max()
-    launch_ns = ordered["launch_ns"].fill_null(-(2**63))
+    before_all = -(2**63)
+    launch_ns = ordered["launch_ns"].fill_null(before_all)
     n_launched = launch_ns.search_sorted(moments, side="left")
     row = n_launched.cast(pl.Int64) - 1
     last_launched = row.set(row < 0, None)
@@ -247,13 +263,18 @@ def _named(spans: pl.DataFrame, pattern: str | None) -> pl.DataFrame:
             f"{pattern!r} is not a regular expression for the names of steps: {reason}; "
             r"say one such as --step 'train_step (\d+)'"
         ) from error
-    end = pl.col("start_ns").cast(pl.Int64) + pl.col("duration_ns")
-    place = pl.col("process_id", "thread_id", "start_ns").cast(pl.Int64)
-    columns = spans.select(place, end_ns=end, name="name")
+    start_ns = pl.col("start_ns").cast(pl.Int64)
+    thread = pl.col("process_id", "thread_id").cast(pl.Int64)
+    columns = spans.select(
+        thread,
+        start_ns,
+        end_ns=start_ns + pl.col("duration_ns"),
+        name="name",
+    )
     with_marks = columns.hstack(marks.struct.unnest())
-    named = with_marks.filter(pl.col("family").is_not_null())
+    is_mark = pl.col("family").is_not_null()
     texts = pl.col("name", "number").cast(pl.String)
-    return named.with_columns(texts)
+    return with_marks.filter(is_mark).with_columns(texts)
 
 
 def _by_name(name: pl.Expr, families: list[str]) -> pl.Expr:
@@ -265,7 +286,8 @@ def _by_name(name: pl.Expr, families: list[str]) -> pl.Expr:
     numbers = []
     for index, pattern in enumerate(families):
         matches = name.str.contains(pattern)
-        index_if_match = pl.when(matches).then(pl.lit(index, pl.UInt8))
+        own_index = pl.lit(index, pl.UInt8)
+        index_if_match = pl.when(matches).then(own_index)
         indices.append(index_if_match)
         if _has_group(pattern):
             captured = name.str.extract(pattern)
@@ -276,16 +298,17 @@ def _by_name(name: pl.Expr, families: list[str]) -> pl.Expr:
     too_long = number.str.len_bytes() > _MAX_DIGITS
     is_too_long = too_long.fill_null(value=False)
     first_family = pl.coalesce(indices)
-    return pl.struct(
-        family=pl.when(is_too_long).then(None).otherwise(first_family),
-        number=number.fill_null(""),
-    )
+    family = pl.when(is_too_long).then(None).otherwise(first_family)
+    known_number = number.fill_null("")
+    return pl.struct(family=family, number=known_number)
 
 
 def _has_group(pattern: str) -> bool:
     """Return whether a regular expression captures a part of the text."""
-    groups = pl.lit("").str.extract_groups(pattern)
-    return bool(pl.select(groups).to_series().struct.fields)
+    no_text = pl.lit("")
+    groups = pl.select(groups=no_text.str.extract_groups(pattern))
+    names_of_groups = groups["groups"].struct.fields
+    return bool(names_of_groups)
 
 
 def _chosen(marks: pl.DataFrame) -> pl.DataFrame:
@@ -327,8 +350,10 @@ def _numbered(marks: pl.DataFrame) -> pl.DataFrame:
     Consecutive marks with one number in one process become one mark.
     """
     number = pl.col("number")
-    stated_number = pl.when(number != "").then(number)
-    with_stated = marks.with_columns(stated=stated_number.cast(pl.Int64))
+    has_number = number != ""
+    number_if_any = pl.when(has_number).then(number)
+    stated_number = number_if_any.cast(pl.Int64)
+    with_stated = marks.with_columns(stated=stated_number)
     in_order = with_stated.sort("process_id", "start_ns", "end_ns")
     # Consecutive marks with the same number are one step, which several threads may mark.
     stated = pl.col("stated")
@@ -337,8 +362,9 @@ def _numbered(marks: pl.DataFrame) -> pl.DataFrame:
     place = is_new.cum_sum().over("process_id") - 1
     with_place = in_order.with_columns(place=place.cast(pl.Int64))
     by_place = with_place.group_by("process_id", "place", maintain_order=True)
-    from_first = pl.col("thread_id", "start_ns", "stated", "name").first()
-    steps = by_place.agg(from_first, pl.col("end_ns").max())
+    of_first_mark = pl.col("thread_id", "start_ns", "stated", "name").first()
+    last_end = pl.col("end_ns").max()
+    steps = by_place.agg(of_first_mark, last_end)
     stated_numbers = steps.select("process_id", "stated")
     is_repeated = stated_numbers.is_duplicated().any()
     is_usable = not is_repeated and not steps["stated"].has_nulls()
