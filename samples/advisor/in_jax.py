@@ -39,29 +39,29 @@ def _run(results: Results, tf32: str, *, quick: bool) -> None:
             program = torch.export.export(model, (given,)).run_decompositions({})
             expected = model(given)
         constants = {**program.state_dict, **program.constants}
-        specs = program.graph_signature.input_specs
-        held = {
-            s.arg.name: jnp.asarray(constants[s.target].detach().numpy())
-            for s in specs
-            if s.target is not None
+        weights = {
+            spec.arg.name: jnp.asarray(constants[spec.target].detach().numpy())
+            for spec in program.graph_signature.input_specs
+            if spec.target is not None
         }
-        call = partial(computed, program.graph, held, jnp.asarray(given.numpy()))
-        fast = jax.jit(partial(computed, program.graph))
-        for way, own in (
-            ("JAX, op by op", call),
-            ("jax.jit", partial(fast, held, jnp.asarray(given.numpy()))),
-        ):
+        image = jnp.asarray(given.numpy())
+        op_by_op = partial(computed, program.graph)
+        compiled = jax.jit(op_by_op)
+        for way, function in (("JAX, op by op", op_by_op), ("jax.jit", compiled)):
+            call = partial(function, weights, image)
             about = {"subject": subject, "tf32": tf32, "way": way}
-            if results.attempt(about, rounds, own, expected):
-                calls.append((about, own))
-    for about, own in calls if jax.default_backend() == "gpu" else ():
-        results.attempt({**about, "what": "kernels"}, kernels, own)
+            if results.attempt(about, rounds, call, expected):
+                calls.append((about, call))
+    if jax.default_backend() != "gpu":
+        return
+    for about, call in calls:
+        results.attempt({**about, "what": "kernels"}, kernels, call)
 
 
 def rounds(call: Callable[[], Any], expected: Any) -> dict[str, Any]:
     """Time a call by wall clock: nanoseconds, as quartiles over the rounds."""
     for _ in range(5):
-        made = call().block_until_ready()
+        result = call().block_until_ready()
     walls = []
     for _ in range(ROUNDS):
         began = time.perf_counter_ns()
@@ -70,8 +70,11 @@ def rounds(call: Callable[[], Any], expected: Any) -> dict[str, Any]:
         last.block_until_ready()
         walls.append((time.perf_counter_ns() - began) / CALLS)
     wanted = jnp.asarray(expected.numpy())
-    difference = float(jnp.abs(made - wanted).max() / jnp.abs(wanted).max())
-    return {"wall_ns": quartiles(walls), "largest_difference": difference}
+    difference = jnp.abs(result - wanted).max() / jnp.abs(wanted).max()
+    return {
+        "wall_ns": quartiles(walls),
+        "largest_difference": float(difference),
+    }
 
 
 def kernels(call: Callable[[], Any], n: int = 5) -> dict[str, Any]:
@@ -93,18 +96,18 @@ def kernels(call: Callable[[], Any], n: int = 5) -> dict[str, Any]:
         for line in plane.lines
         if "Stream" in line.name
     ]
-    own = [
+    kernel_events = [
         event for line in lines for event in line.events if not event.name.lower().startswith("mem")
     ]
     return {
-        "kernel_ns": round(sum(event.duration_ns for event in own) / n),
-        "n_kernels": len(own) / n,
+        "kernel_ns": round(sum(event.duration_ns for event in kernel_events) / n),
+        "n_kernels": len(kernel_events) / n,
     }
 
 
-def computed(graph: Any, held: dict[str, Any], image: Any) -> Any:
+def computed(graph: Any, weights: dict[str, Any], image: Any) -> Any:
     """Return the results of an exported graph."""
-    known = dict(held)
+    known = dict(weights)
     for node in graph.nodes:
         if node.op == "placeholder":
             known.setdefault(node.name, image)
@@ -113,37 +116,50 @@ def computed(graph: Any, held: dict[str, Any], image: Any) -> Any:
         else:
             arguments = torch.fx.node.map_arg(
                 tuple(node.args),
-                lambda own: known[own.name],
+                lambda argument: known[argument.name],
             )
-            known[node.name] = _OPS[_name(node.target)](*arguments)
+            op = _OPS[_name(node.target)]
+            known[node.name] = op(*arguments)
     raise AssertionError("a graph without output")
 
 
 def _name(target: Any) -> str:
-    return (
-        "getitem"
-        if target is operator.getitem
-        else str(target).removeprefix("aten.").partition(".")[0]
-    )
+    if target is operator.getitem:
+        return "getitem"
+    return str(target).removeprefix("aten.").partition(".")[0]
 
 
 def _convolution(
     x: Any, w: Any, b: Any = None, stride: Any = (1, 1), padding: Any = (0, 0), *more: Any
 ) -> Any:
-    _, groups = (*more, *((1, 1), 1)[len(more) :])
-    sides = [(n, n) for n in padding]
-    made = lax.conv_general_dilated(x, w, tuple(stride), sides, feature_group_count=groups)
-    return made if b is None else made + b[None, :, None, None]
+    groups = more[1] if len(more) > 1 else 1
+    result = lax.conv_general_dilated(
+        x,
+        w,
+        tuple(stride),
+        [(n, n) for n in padding],
+        feature_group_count=groups,
+    )
+    return result if b is None else result + b[None, :, None, None]
 
 
 def _norm(x: Any, *given: Any) -> tuple[Any]:
-    scale, shift, mean, variance = (own[None, :, None, None] for own in given[:4])
-    return ((x - mean) * scale * lax.rsqrt(variance + given[5]) + shift,)
+    per_channel = [values[None, :, None, None] for values in given[:4]]
+    scale, shift, mean, variance = per_channel
+    epsilon = given[5]
+    return ((x - mean) * scale * lax.rsqrt(variance + epsilon) + shift,)
 
 
 def _pooled(x: Any, size: Any, stride: Any, padding: Any = (0, 0)) -> Any:
     sides = ((0, 0), (0, 0), *((n, n) for n in padding))
-    return lax.reduce_window(x, -jnp.inf, lax.max, (1, 1, *size), (1, 1, *stride), sides)
+    return lax.reduce_window(
+        x,
+        -jnp.inf,
+        lax.max,
+        (1, 1, *size),
+        (1, 1, *stride),
+        sides,
+    )
 
 
 _OPS: dict[str, Callable[..., Any]] = {

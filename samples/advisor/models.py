@@ -35,15 +35,25 @@ def normed(
     given: int, channels: int, kernel: int, stride: int = 1, groups: int = 1
 ) -> list[nn.Module]:
     """Return a convolution without bias, batch normalisation and ReLU."""
-    conv = nn.Conv2d(given, channels, kernel, stride, kernel // 2, groups=groups, bias=False)
+    conv = nn.Conv2d(
+        given,
+        channels,
+        kernel,
+        stride,
+        padding=kernel // 2,
+        groups=groups,
+        bias=False,
+    )
     return [conv, nn.BatchNorm2d(channels), nn.ReLU(inplace=True)]
 
 
 def mobilenet_v1() -> nn.Module:
     """Return MobileNet, width 1, for images of 224×224."""
-    layers, given = normed(3, 32, 3, 2), 32
+    given = 32
+    layers = normed(3, given, 3, 2)
     for channels, stride in WIDTHS:
-        layers += [*normed(given, given, 3, stride, given), *normed(given, channels, 1)]
+        layers += normed(given, given, 3, stride, given)
+        layers += normed(given, channels, 1)
         given = channels
     return nn.Sequential(
         *layers,
@@ -60,29 +70,31 @@ def fully_connected(n: int) -> nn.Module:
 
 def convolution(channels: int, kernel: int) -> nn.Module:
     """Return a padded convolution with bias, and a ReLU."""
-    return nn.Sequential(nn.Conv2d(channels, channels, kernel, padding=kernel // 2), nn.ReLU())
+    conv = nn.Conv2d(channels, channels, kernel, padding=kernel // 2)
+    return nn.Sequential(conv, nn.ReLU())
 
 
 def subjects(*, quick: bool = False) -> dict[str, tuple[nn.Module, Tensor]]:
     """Return models by name, in eval mode, each with its input."""
     torch.manual_seed(0)
     side = 32 if quick else 224
-    found: dict[str, tuple[nn.Module, Tensor]] = {}
+    by_name: dict[str, tuple[nn.Module, Tensor]] = {}
     for batch in (1, 32):
-        for name, make in (("resnet50", resnet50), ("mobilenet_v1", mobilenet_v1)):
-            found[f"{name}_b{batch}"] = (make().eval(), torch.randn(batch, 3, side, side))
-    return found
+        for name, build in (("resnet50", resnet50), ("mobilenet_v1", mobilenet_v1)):
+            model = build().eval()
+            by_name[f"{name}_b{batch}"] = (model, torch.randn(batch, 3, side, side))
+    return by_name
 
 
 def layers(*, quick: bool = False) -> dict[str, tuple[nn.Module, Tensor]]:
     """Return micro-benchmarks by name, at batch 1 as in the paper."""
     torch.manual_seed(0)
-    full = FULL[:1] if quick else FULL
-    found = {f"fully_connected_{n}": (fully_connected(n).eval(), torch.randn(1, n)) for n in full}
+    by_name: dict[str, tuple[nn.Module, Tensor]] = {}
+    for n in FULL[:1] if quick else FULL:
+        layer = fully_connected(n).eval()
+        by_name[f"fully_connected_{n}"] = (layer, torch.randn(1, n))
     for channels, kernel in CONVOLUTIONS[:2] if quick else CONVOLUTIONS:
         image = torch.randn(1, channels, SIDE, SIDE)
-        found[f"convolution_{channels}_{kernel}x{kernel}"] = (
-            convolution(channels, kernel).eval(),
-            image,
-        )
-    return found
+        layer = convolution(channels, kernel).eval()
+        by_name[f"convolution_{channels}_{kernel}x{kernel}"] = (layer, image)
+    return by_name

@@ -31,24 +31,30 @@ def gates(base: Runs, new: Runs) -> list[str]:
         base_runs=tuple(base[1:]),
         other_runs=tuple(new[1:]),
     )
-    found = evaluate(base[0], new[0], [parse(gate) for gate in GATES], rules=rules)
-    return [verdict.verdict for verdict in found]
+    verdicts = evaluate(
+        base[0],
+        new[0],
+        [parse(gate) for gate in GATES],
+        rules=rules,
+    )
+    return [verdict.verdict for verdict in verdicts]
 
 
 def counted(compared: Sequence[Pair]) -> list[str]:
     """Count, for each gate, the comparisons that failed or were unclear, as in "0, 3 unclear"."""
-    verdicts = zip(*(gates(*pair) for pair in compared), strict=True)
-    counts = [(gate.count(FAILED), gate.count(UNCLEAR)) for gate in verdicts]
-    return [
-        f"{failed}, {unclear} unclear" if unclear else str(failed) for failed, unclear in counts
-    ]
+    by_pair = [gates(*pair) for pair in compared]
+    cells = []
+    for verdicts in zip(*by_pair, strict=True):
+        n_failed, n_unclear = verdicts.count(FAILED), verdicts.count(UNCLEAR)
+        cells.append(f"{n_failed}, {n_unclear} unclear" if n_unclear else str(n_failed))
+    return cells
 
 
 def pairs(same: Runs, changed: Runs) -> Iterator[tuple[str, list[Pair]]]:
     """Yield the comparisons for each number of runs per side."""
     if changed is same:
         yield "1 : 1", [([base], [new]) for base, new in permutations(same, 2)]
-        yield "2 : 1", [([*same[:at], *same[at + 1 :]], [same[at]]) for at in range(len(same))]
+        yield "2 : 1", [([run for run in same if run is not new], [new]) for new in same]
         return
     yield "1 : 1", [([base], [new]) for base, new in product(same, changed)]
     yield "3 : 1", [(same, [new]) for new in changed]
@@ -57,19 +63,22 @@ def pairs(same: Runs, changed: Runs) -> Iterator[tuple[str, list[Pair]]]:
 
 def rates(program: str) -> Iterator[tuple[str, str, int, list[str]]]:
     """Yield the change, the runs per side, the number of comparisons, and each gate's counts."""
-    runs = {
-        change: [tl.collect(path) for path in sorted(RUNS.glob(f"{program}.{change}.*.gz"))]
-        for change in CHANGES
-    }
+    runs = {change: _runs(program, change) for change in CHANGES}
     for change in CHANGES:
         for sides, compared in pairs(runs["same"], runs[change]):
             yield change, sides, len(compared), counted(compared)
 
 
+def _runs(program: str, change: str) -> list[Trace]:
+    """Collect the program's bundled captures with this change."""
+    paths = RUNS.glob(f"{program}.{change}.*.gz")
+    return [tl.collect(path) for path in sorted(paths)]
+
+
 def table() -> str:
     """Return all rates as a table in Markdown."""
-    lines = [["program", "change", "runs", "comparisons", *(f"`{gate}`" for gate in GATES)]]
-    lines += [["---"] * len(lines[0])]
+    headings = ["program", "change", "runs", "comparisons", *(f"`{gate}`" for gate in GATES)]
+    lines = [headings, ["---"] * len(headings)]
     for program in PROGRAMS:
         for change, sides, n_compared, cells in rates(program):
             lines.append([program, change, sides, str(n_compared), *cells])

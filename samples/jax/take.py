@@ -21,7 +21,8 @@ def loss(weights: jax.Array, batch: jax.Array) -> jax.Array:
 def main() -> None:
     """Compile, then record four steps."""
     gradient = jax.jit(jax.grad(loss))
-    weights, batch = jnp.full((256, 256), 0.01), jnp.ones((512, 256))
+    weights = jnp.full((256, 256), 0.01)
+    batch = jnp.ones((512, 256))
     gradient(weights, batch).block_until_ready()
     with jax.profiler.trace(sys.argv[1]):
         for step in range(4):

@@ -74,7 +74,8 @@ def more(first: Range, other: Range, n: int = LEAST) -> bool | None:
     """Return whether `first` is more than `other`; None if `n` values per side cannot tell."""
     if n < LEAST:
         return None
-    return True if first.low > other.high else False if first.high < other.low else None
+    is_more, is_less = first.low > other.high, first.high < other.low
+    return is_more if is_more or is_less else None
 
 
 def above(ratio: Range | None, limit: float = 1) -> bool | None:
@@ -84,7 +85,8 @@ def above(ratio: Range | None, limit: float = 1) -> bool | None:
     """
     if ratio is None:
         return None
-    return True if ratio.low > limit else False if ratio.high < limit else None
+    is_above, is_below = ratio.low > limit, ratio.high < limit
+    return is_above if is_above or is_below else None
 
 
 def agrees(ratio: float, claimed: float) -> bool:
@@ -130,12 +132,12 @@ def judge_cases(answers: Iterable[bool | None]) -> Verdict:
 
 def judge_sizes(ratios: Sequence[Range], claimed: float) -> Verdict:
     """Return the verdict on a claimed ratio in several cases: their side of 1 first, then size."""
-    side = judge_cases(
-        None if (is_above := above(ratio)) is None else is_above is (claimed > 1)
-        for ratio in ratios
-    )
-    is_near = judge_cases(agrees(ratio.middle, claimed) for ratio in ratios) is Verdict.AGREES
-    return Verdict.DIRECTION if side is Verdict.AGREES and not is_near else side
+    sides = [above(ratio) for ratio in ratios]
+    side = judge_cases(None if side is None else side is (claimed > 1) for side in sides)
+    if side is not Verdict.AGREES:
+        return side
+    size = judge_cases(agrees(ratio.middle, claimed) for ratio in ratios)
+    return side if size is Verdict.AGREES else Verdict.DIRECTION
 
 
 def shared(verdicts: Iterable[Verdict]) -> Verdict:
@@ -152,10 +154,11 @@ def ranks(values: Sequence[float]) -> list[float]:
 
 def spearman(first: Sequence[float], other: Sequence[float]) -> float:
     """Return Spearman's rank correlation; 0 if all values of a side are equal."""
-    a, b = ranks(first), ranks(other)
-    mean = (len(a) + 1) / 2
-    products = sum((x - mean) * (y - mean) for x, y in zip(a, b, strict=True))
-    spread = (sum((x - mean) ** 2 for x in a) * sum((y - mean) ** 2 for y in b)) ** 0.5
+    mean = (len(first) + 1) / 2
+    a = [rank - mean for rank in ranks(first)]
+    b = [rank - mean for rank in ranks(other)]
+    products = sum(x * y for x, y in zip(a, b, strict=True))
+    spread = (sum(x**2 for x in a) * sum(y**2 for y in b)) ** 0.5
     return products / spread if spread else 0.0
 
 
@@ -175,9 +178,11 @@ def by_chance(strongest: float, n: int, n_tried: int) -> float:
     Each has n values and is independent of the others. Its density is about that of Pearson's
     correlation, (1 - r²)^((n - 4) / 2), as for a Student's t: Kendall, Rank Correlation Methods.
     """
-    steps = 10_000
-    density = [(1 - ((step + 0.5) / steps) ** 2) ** ((n - 4) / 2) for step in range(steps)]
-    alone = sum(density[round(abs(strongest) * steps) :]) / sum(density)
+    n_bins = 10_000
+    middles = [(number + 0.5) / n_bins for number in range(n_bins)]
+    density = [(1 - middle**2) ** ((n - 4) / 2) for middle in middles]
+    first_beyond = round(abs(strongest) * n_bins)
+    alone = sum(density[first_beyond:]) / sum(density)
     return float(1 - (1 - alone) ** n_tried)
 
 
@@ -195,4 +200,5 @@ def correlated(correlation: float, n: int) -> bool | None:
     Returns None if chance explains the correlation.
     """
     limit = spearman_limit(n)
-    return True if correlation > limit else False if correlation < -limit else None
+    rises, falls = correlation > limit, correlation < -limit
+    return rises if rises or falls else None

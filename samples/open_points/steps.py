@@ -29,6 +29,7 @@ from tracelens.advisor import apply_calls, time_calls
 from tracelens.derive.calls.advising import advise_greedily, advise_rank, candidates_of, plan_of
 
 ROOT = Path(__file__).resolve().parents[2]
+CAPTURES = ROOT / "samples/advisor/captures"
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 WARM_UP, ROUNDS, EXECUTIONS = 2, 10, 2
 """The thesis's protocol, as in `tracelens collect timings`."""
@@ -42,23 +43,34 @@ class Step:
     """Settings of a step: where results go, and whether sizes are tiny."""
 
     def __init__(self, options: argparse.Namespace) -> None:
-        self.work, self.quick = options.work, options.quick
+        self.work = options.work
+        self.quick = options.quick
         self.results = Results(options.out, 3600.0, (), ())
         with suppress(OSError):  # another step may have removed it
             (options.out / "captures").rmdir()
         if self.quick:
-            run.ROUNDS, run.CALLS = 2, 1
+            run.ROUNDS = 2
+            run.CALLS = 1
 
     def time_all(self, about: dict[str, Any], ways: Ways) -> None:
         """Time every version, then each as a CUDA graph; take kernel times only after that."""
         for way, call in ways.items():
             self.results.attempt({**about, "way": way}, timed, torch, call)
+        if DEVICE != "cuda":
+            return
         graphs: Ways = {}
-        for way, call in ways.items() if DEVICE == "cuda" else ():
-            name = {**about, "way": f"{way}, CUDA graph"}
-            self.results.attempt(name, self.time_graph, call, graphs, f"{way}, CUDA graph")
-        for way, call in (ways | graphs).items() if DEVICE == "cuda" else ():
-            self.results.attempt({**about, "way": way, "what": "kernels"}, kernels, torch, call)
+        for way, call in ways.items():
+            graph_way = f"{way}, CUDA graph"
+            self.results.attempt(
+                {**about, "way": graph_way},
+                self.time_graph,
+                call,
+                graphs,
+                graph_way,
+            )
+        for way, call in (ways | graphs).items():
+            name = {**about, "way": way, "what": "kernels"}
+            self.results.attempt(name, kernels, torch, call)
 
     def time_graph(self, call: Callable[[], Any], graphs: Ways, way: str) -> dict[str, Any]:
         """Time the call as a replayed CUDA graph, and keep the graph."""
@@ -68,50 +80,62 @@ class Step:
 
 def greedy(step: Step, subject: str) -> Iterator[None]:
     """Apply the greedy and the searched plan; measure them beside eager and channels-last."""
-    model, image = models.subjects()[subject]
-    model, image = model.to(DEVICE), image.to(DEVICE)
-    captures = ROOT / "samples/advisor/captures"
+    model, image = _on_device(*models.subjects()[subject])
     eager, *others = (
-        tl.open(captures / f"{subject}_{what}.tracelens")
+        tl.open(CAPTURES / f"{subject}_{what}.tracelens")
         for what in ("eager", "channels_last", "calls")
     )
-    made_from = {"trace": f"{subject}_eager", "costs": [other.name for other in others]}
-    file = step.work / f"{subject}_greedy_plan.json"
-    file.write_text(json.dumps(plan_of(advise_greedily(eager, 0, others), made_from), indent=1))
-    last = copy.deepcopy(model).to(memory_format=torch.channels_last)
+    plan = plan_of(
+        advise_greedily(eager, 0, others),
+        {"trace": f"{subject}_eager", "costs": [other.name for other in others]},
+    )
+    greedy_plan = step.work / f"{subject}_greedy_plan.json"
+    greedy_plan.write_text(json.dumps(plan, indent=1))
+    advised_plan = CAPTURES / f"{subject}_plan.json"
+    channels_last = copy.deepcopy(model).to(memory_format=torch.channels_last)
+    image_last = image.contiguous(memory_format=torch.channels_last)
     ways: Ways = {
         "eager": partial(model, image),
-        "channels_last": partial(last, image.contiguous(memory_format=torch.channels_last)),
+        "channels_last": partial(channels_last, image_last),
     }
-    for way, plan in (("greedy", file), ("advised", captures / f"{subject}_plan.json")):
-        made = apply_calls(model, plan, image, tolerance=0.05)
-        own, other = model(image), made(image)
-        difference = float((own - other).abs().max() / own.abs().max())
+    for way, file in (("greedy", greedy_plan), ("advised", advised_plan)):
+        planned_model = apply_calls(model, file, image, tolerance=0.05)
+        difference = _largest_difference(model(image), planned_model(image))
         print(way, "differs by", difference)
-        ways[way] = partial(made, image)
+        ways[way] = partial(planned_model, image)
     yield
-    step.time_all({"step": "greedy", "subject": subject, "tf32": "default"}, ways)
+    about = {"step": "greedy", "subject": subject, "tf32": "default"}
+    step.time_all(about, ways)
+
+
+def _on_device(model: Any, given: Any, dtype: torch.dtype | None = None) -> tuple[Any, Any]:
+    """Move a model and its input to the device, the model also to the dtype."""
+    return model.to(DEVICE, dtype), given.to(DEVICE)
+
+
+def _largest_difference(expected: torch.Tensor, result: torch.Tensor) -> float:
+    """Return the largest difference, relative to the largest expected value."""
+    difference = (expected - result).abs().max()
+    return float(difference / expected.abs().max())
 
 
 def compiled(step: Step, subject: str, way: str) -> Iterator[None]:
     """Measure torch.compile in its default mode, with or without `freezing`."""
     torch._inductor.config.freezing = way == "freezing"  # noqa: SLF001 - the documented place
-    model, image = models.subjects()[subject]
-    model, image = model.to(DEVICE), image.to(DEVICE)
+    model, image = _on_device(*models.subjects()[subject])
     fast = torch.compile(model)
     began = time.monotonic()
     fast(image)
     compile_s = time.monotonic() - began
     ways: Ways = {f"torch.compile, {way}": partial(fast, image)}
-    own, other = model(image), fast(image)
+    expected, result = model(image), fast(image)
     about = {"step": "compiled", "subject": subject, "tf32": "default"}
     yield
-    difference = float((own - other).abs().max() / own.abs().max())
     step.results.add(
         **about,
         way=way,
         compile_s=round(compile_s, 1),
-        largest_difference=difference,
+        largest_difference=_largest_difference(expected, result),
     )
     step.time_all(about, ways)
 
@@ -122,7 +146,8 @@ def baseline(step: Step, name: str) -> Iterator[None]:
     from samples.thesis.protocol import compiled as compile_it  # noqa: PLC0415
     from samples.thesis.protocol import timed_ms  # noqa: PLC0415
 
-    x = batch(*((2, 32) if step.quick else (32, 224)), DEVICE)
+    n_images, side = (2, 32) if step.quick else (32, 224)
+    x = batch(n_images, side, DEVICE)
     eager = model(name).to(DEVICE)
     eager(x)
     fast, compile_s = compile_it(model(name).to(DEVICE), "default", x)
@@ -153,8 +178,14 @@ def baseline(step: Step, name: str) -> Iterator[None]:
     methods = ("e2e", "layer")
 
     def by_methods() -> dict[str, Any]:
-        found = tl.measure(model(name), x.cpu(), methods, (configuration,), protocol)
-        found.write(step.work / f"{name}_timings_eager.tracelens", force=True)
+        timings = tl.measure(
+            model(name),
+            x.cpu(),
+            methods,
+            (configuration,),
+            protocol,
+        )
+        timings.write(step.work / f"{name}_timings_eager.tracelens", force=True)
         return {}
 
     step.results.attempt(about | {"what": "timings"}, by_methods)
@@ -170,21 +201,24 @@ def baseline(step: Step, name: str) -> Iterator[None]:
 def walls(step: Step, about: dict[str, Any], call: Callable[[], Any]) -> None:
     """Time every execution by the wall clock in ns, in rounds with or without the profiler."""
     activities = [torch.profiler.ProfilerActivity.CPU]
-    activities += [torch.profiler.ProfilerActivity.CUDA] * (DEVICE == "cuda")
-    found = []
-    for at in range(WARM_UP + ROUNDS):
-        is_profiled = about["state"] == "profiled"
+    if DEVICE == "cuda":
+        activities.append(torch.profiler.ProfilerActivity.CUDA)
+    is_profiled = about["state"] == "profiled"
+    durations_ns = []
+    for number in range(WARM_UP + ROUNDS):
         with torch.profiler.profile(activities=activities) if is_profiled else nullcontext():
             for _ in range(EXECUTIONS):
                 synchronize()
                 began = time.perf_counter_ns()
                 call()
                 synchronize()
-                found += [time.perf_counter_ns() - began] if at >= WARM_UP else []
+                duration_ns = time.perf_counter_ns() - began
+                if number >= WARM_UP:
+                    durations_ns.append(duration_ns)
     step.results.add(
         **about,
         clock="wall",
-        durations_ns=found,
+        durations_ns=durations_ns,
     )
 
 
@@ -202,38 +236,63 @@ def transformer(step: Step, kind: str, dtype: str) -> Iterator[None]:
     from samples.open_points.models import transformer as build  # noqa: PLC0415
 
     runs: dict[str, tuple[Any, Any]] = {}
+    ways: Ways = {}
     for attention in ("written", "fused"):
-        model, given = build(kind, is_fused=attention == "fused", quick=step.quick)
-        runs[attention] = model.to(DEVICE, getattr(torch, dtype)), given.to(DEVICE)
-        runs[attention][0](runs[attention][1])
-    ways: Ways = {f"attention {name}": partial(m, given) for name, (m, given) in runs.items()}
+        built = build(kind, is_fused=attention == "fused", quick=step.quick)
+        model, given = _on_device(*built, getattr(torch, dtype))
+        model(given)
+        runs[attention] = model, given
+        ways[f"attention {attention}"] = partial(model, given)
     model, given = runs["written"]
+    fused_model, _ = runs["fused"]
     fast = torch.compile(copy.deepcopy(model))
     fast(given)
     ways["torch.compile of attention written"] = partial(fast, given)
-    own, other = (m(given) for m, _ in runs.values())
-    about = {"step": "transformer", "subject": f"{kind}_{dtype}", "tf32": "default"}
+    expected, result = model(given), fused_model(given)
+    subject = f"{kind}_{dtype}"
+    about = {"step": "transformer", "subject": subject, "tf32": "default"}
     yield
     step.results.add(
         **about,
         n_parameters=sum(p.numel() for p in model.parameters()),
         input_shape=list(given.shape),
-        largest_difference=float((own - other).abs().max() / own.abs().max()),
+        largest_difference=_largest_difference(expected, result),
     )
     step.time_all(about, ways)
-    step.results.attempt(about | {"what": "calls"}, calls_alone, step, about, model, kind, given)
-    for attention in ("written", "fused"):
-        what = about | {"what": "capture", "attention": attention}
-        step.results.attempt(what, capture, step, about["subject"], attention, runs[attention])
+    step.results.attempt(
+        about | {"what": "calls"},
+        calls_alone,
+        step,
+        about,
+        model,
+        kind,
+        given,
+    )
+    for attention, model_and_input in runs.items():
+        step.results.attempt(
+            about | {"what": "capture", "attention": attention},
+            capture,
+            step,
+            subject,
+            attention,
+            model_and_input,
+        )
 
 
 def capture(step: Step, subject: str, attention: str, both: tuple[Any, Any]) -> dict[str, Any]:
     """Capture three steps with shapes and graph, and time the calls that the advisor lacks."""
     model, given = both
     path = step.work / f"{subject}_{attention}.tracelens"
-    trace = run.captured(torch, tl, path, lambda: model(given), graph=True)
+    trace = run.captured(
+        torch,
+        tl,
+        path,
+        lambda: model(given),
+        graph=True,
+    )
     wanted = candidates_of(advise_rank(trace, 0, ()))
-    time_calls(wanted).write(step.work / f"{subject}_{attention}_calls.tracelens", force=True)
+    timings = time_calls(wanted)
+    timings.write(step.work / f"{subject}_{attention}_calls.tracelens", force=True)
     return {"n_candidates": len(wanted)}
 
 
@@ -242,23 +301,27 @@ def planned(step: Step, kind: str, dtype: str) -> Iterator[None]:
     from samples.open_points.models import transformer as build  # noqa: PLC0415
 
     subject = f"{kind}_{dtype}"
-    captures = ROOT / "samples/advisor/captures"
-    written, fused = (
-        tl.open(captures / f"{subject}_{what}.tracelens") for what in ("written", "fused")
-    )
-    model, given = build(kind, is_fused=False, quick=step.quick)
-    model, given = model.to(DEVICE, getattr(torch, dtype)), given.to(DEVICE)
+    written = tl.open(CAPTURES / f"{subject}_written.tracelens")
+    fused = tl.open(CAPTURES / f"{subject}_fused.tracelens")
+    built = build(kind, is_fused=False, quick=step.quick)
+    model, given = _on_device(*built, getattr(torch, dtype))
     yield
-    calls = time_calls(candidates_of(advise_rank(written, 0, [fused])))
+    without_calls = advise_rank(written, 0, [fused])
+    calls = time_calls(candidates_of(without_calls))
     calls.write(step.work / f"{subject}_calls.tracelens", force=True)
-    made_from = {"trace": f"{subject}_written", "costs": [fused.name, f"{subject}_calls"]}
+    plan = plan_of(
+        advise_rank(written, 0, [fused, calls]),
+        {"trace": f"{subject}_written", "costs": [fused.name, f"{subject}_calls"]},
+    )
     file = step.work / f"{subject}_plan.json"
-    file.write_text(json.dumps(plan_of(advise_rank(written, 0, [fused, calls]), made_from)))
+    file.write_text(json.dumps(plan))
+    planned_model = apply_calls(model, file, given, tolerance=0.05)
     ways: Ways = {
         "attention written": partial(model, given),
-        "plan": partial(apply_calls(model, file, given, tolerance=0.05), given),
+        "plan": partial(planned_model, given),
     }
-    step.time_all({"step": "planned", "subject": subject, "tf32": "default"}, ways)
+    about = {"step": "planned", "subject": subject, "tf32": "default"}
+    step.time_all(about, ways)
 
 
 def calls_alone(
@@ -268,26 +331,33 @@ def calls_alone(
     from samples.open_points.models import QUICK, SIZES  # noqa: PLC0415
     from tracelens.advisor import timing  # noqa: PLC0415
 
-    size, dtype = (QUICK if step.quick else SIZES)[kind], next(model.parameters()).dtype
+    size = QUICK[kind] if step.quick else SIZES[kind]
+    dtype = next(model.parameters()).dtype
     timer = timing._events(torch, flush=True) if DEVICE == "cuda" else timing._clock  # noqa: SLF001
     tokens = given.numel()
 
-    def made(*shape: int) -> Any:
+    def noise(*shape: int) -> Any:
         return torch.randn(shape, device=DEVICE, dtype=dtype)
 
-    functional, of_head = torch.nn.functional, size.width // size.n_heads
+    functional = torch.nn.functional
+    of_head = size.width // size.n_heads
     heads = (size.batch, size.n_heads, size.length, of_head)
-    query, key, value = made(*heads), made(*heads), made(*heads)
-    scores, mask = made(*heads[:3], size.length), made(size.length, size.length)
-    x, wide = made(size.batch, size.length, size.width), made(size.batch, size.length, size.hidden)
-    rows, rows_wide = x.view(tokens, -1), wide.view(tokens, -1)
-    up, down = made(size.hidden, size.width), made(size.width, size.hidden)
-    square, bias_up, bias = made(size.width, size.width), made(size.hidden), made(size.width)
+    query, key, value = noise(*heads), noise(*heads), noise(*heads)
+    scores = noise(*heads[:3], size.length)
+    mask = noise(size.length, size.length)
+    x = noise(size.batch, size.length, size.width)
+    wide = noise(size.batch, size.length, size.hidden)
+    rows = x.view(tokens, -1)
+    rows_wide = wide.view(tokens, -1)
+    up = noise(size.hidden, size.width)
+    down = noise(size.width, size.hidden)
+    square = noise(size.width, size.width)
+    bias_up = noise(size.hidden)
+    bias = noise(size.width)
+    attend = functional.scaled_dot_product_attention
     calls: Ways = {
-        "sdpa": lambda: functional.scaled_dot_product_attention(query, key, value),
-        "sdpa causal": lambda: functional.scaled_dot_product_attention(
-            query, key, value, is_causal=True
-        ),
+        "sdpa": lambda: attend(query, key, value),
+        "sdpa causal": lambda: attend(query, key, value, is_causal=True),
         "matmul of keys": lambda: torch.matmul(query, key.transpose(-2, -1)),
         "matmul of values": lambda: torch.matmul(scores, value),
         "div": lambda: scores / of_head**0.5,
@@ -343,7 +413,8 @@ def main() -> None:
         work = KINDS[options.kind](step, *options.words)
         next(work)
         synchronize()
-        (options.work / f"{'_'.join([options.kind, *options.words])}.ready").touch()
+        name = "_".join([options.kind, *options.words])
+        (options.work / f"{name}.ready").touch()
         sys.stdin.readline()
         for _ in work:
             pass

@@ -33,7 +33,11 @@ from torch.profiler import ProfilerActivity, profile, schedule
 ON_GPU = torch.cuda.is_available()
 DEVICE = "cuda" if ON_GPU else "cpu"
 DTYPE = torch.bfloat16 if ON_GPU else torch.float32
-WIDTH, N_HEADS, N_LAYERS, LENGTH, BATCH = (1024, 16, 4, 512, 8) if ON_GPU else (64, 4, 2, 16, 2)
+WIDTH = 1024 if ON_GPU else 64
+N_HEADS = 16 if ON_GPU else 4
+N_LAYERS = 4 if ON_GPU else 2
+LENGTH = 512 if ON_GPU else 16
+BATCH = 8 if ON_GPU else 2
 N_EXPERTS, TOP_K = 8, 2
 N_WARM_UP, N_STEPS = 3, 3
 
@@ -94,7 +98,8 @@ class Experts(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """Map (batch, length, width) to the same shape."""
         tokens = x.flatten(0, 1)
-        weights, chosen = (self.router(tokens) + self.skew).softmax(-1).topk(TOP_K)
+        scores = self.router(tokens) + self.skew
+        weights, chosen = scores.softmax(-1).topk(TOP_K)
         order = chosen.flatten().argsort(stable=True)
         counts = chosen.flatten().bincount(minlength=N_EXPERTS)
         received = torch.empty_like(counts)
@@ -104,9 +109,9 @@ class Experts(nn.Module):
         to_receive = per_expert.sum(1).tolist()
         rows = tokens[order // TOP_K]
         arrived = exchange(rows, to_receive, to_send)
-        start = (
-            torch.zeros_like(tokens) if self.shared_expert is None else self.shared_expert(tokens)
-        )
+        start = torch.zeros_like(tokens)
+        if self.shared_expert is not None:
+            start = self.shared_expert(tokens)
         owners = torch.arange(self.n_local, device=x.device).repeat(dist.get_world_size())
         expert_of = owners.repeat_interleave(per_expert.flatten())
         computed = torch.zeros_like(arrived)
@@ -131,8 +136,10 @@ class Block(nn.Module):
 
     def __init__(self, feed_forward: nn.Module) -> None:
         super().__init__()
-        self.attention_norm, self.feed_norm = nn.LayerNorm(WIDTH), nn.LayerNorm(WIDTH)
-        self.attention, self.feed_forward = Attention(), feed_forward
+        self.attention_norm = nn.LayerNorm(WIDTH)
+        self.feed_norm = nn.LayerNorm(WIDTH)
+        self.attention = Attention()
+        self.feed_forward = feed_forward
 
     def forward(self, x: Tensor) -> Tensor:
         """Map (batch, length, width) to the same shape."""
@@ -144,17 +151,21 @@ class Block(nn.Module):
 def transformer(n_layers: int = N_LAYERS) -> nn.Sequential:
     """Stack blocks of one kind, with the same weights on every rank."""
     torch.manual_seed(0)
-    return nn.Sequential(*(Block(FeedForward()) for _ in range(n_layers))).to(DEVICE, DTYPE)
+    blocks = (Block(FeedForward()) for _ in range(n_layers))
+    return nn.Sequential(*blocks).to(DEVICE, DTYPE)
 
 
 def training(model: nn.Module, batch: int = BATCH) -> Step:
     """Return a training step: forward, backward, AdamW."""
     # One group per type: the fused update of many tensors takes either kind, not both at once.
     parameters = list(model.parameters())
-    groups = [[p for p in parameters if isinstance(p, DTensor) is kind] for kind in (False, True)]
-    optimizer = torch.optim.AdamW([{"params": group} for group in groups if group], lr=1e-4)
+    split_over_ranks = [p for p in parameters if isinstance(p, DTensor)]
+    whole = [p for p in parameters if not isinstance(p, DTensor)]
+    groups = [{"params": group} for group in (whole, split_over_ranks) if group]
+    optimizer = torch.optim.AdamW(groups, lr=1e-4)
     generator = torch.Generator(DEVICE).manual_seed(dist.get_rank())
-    x = torch.randn(batch, LENGTH, WIDTH, device=DEVICE, generator=generator).to(DTYPE)
+    shape = (batch, LENGTH, WIDTH)
+    x = torch.randn(shape, device=DEVICE, generator=generator).to(DTYPE)
 
     def step() -> None:
         optimizer.zero_grad()
@@ -167,8 +178,8 @@ def training(model: nn.Module, batch: int = BATCH) -> Step:
 def experts(_: DeviceMesh) -> Step:
     """Build two layers with eight experts on two ranks; most tokens choose the first expert."""
     torch.manual_seed(0)
-    model = nn.Sequential(*(Block(Experts(skew=1.0)) for _ in range(2))).to(DEVICE, DTYPE)
-    return training(model)
+    layers = (Block(Experts(skew=1.0)) for _ in range(2))
+    return training(nn.Sequential(*layers).to(DEVICE, DTYPE))
 
 
 def shared(_: DeviceMesh) -> Step:

@@ -13,7 +13,7 @@ import gzip
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -52,8 +52,10 @@ class RMSNorm(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Normalise any shape whose last size is the width."""
-        scale = torch.rsqrt(x.float().pow(2).mean(-1, keepdim=True) + 1e-6)
-        return (x.float() * scale).to(x.dtype) * self.weight
+        squares = x.float().pow(2)
+        scale = torch.rsqrt(squares.mean(-1, keepdim=True) + 1e-6)
+        normed = (x.float() * scale).to(x.dtype)
+        return normed * self.weight
 
 
 class Attention(nn.Module):
@@ -62,9 +64,10 @@ class Attention(nn.Module):
     def __init__(self, shape: Shape, batch: int) -> None:
         super().__init__()
         self.shape = shape
+        q_width = shape.n_heads * shape.head
         kv_width = shape.n_kv_heads * shape.head
-        self.qkv = nn.Linear(shape.width, shape.n_heads * shape.head + 2 * kv_width, bias=False)
-        self.out = nn.Linear(shape.n_heads * shape.head, shape.width, bias=False)
+        self.qkv = nn.Linear(shape.width, q_width + 2 * kv_width, bias=False)
+        self.out = nn.Linear(q_width, shape.width, bias=False)
         size = (batch, shape.n_kv_heads, shape.longest, shape.head)
         self.register_buffer("keys", torch.zeros(size))
         self.register_buffer("values", torch.zeros(size))
@@ -73,17 +76,24 @@ class Attention(nn.Module):
         """Map (batch, length, width) to the same shape; the mask is (length, longest)."""
         batch, length, _ = x.shape
         s = self.shape
-        n_kv = s.n_kv_heads * s.head
-        queries, keys, values = self.qkv(x).split([s.n_heads * s.head, n_kv, n_kv], dim=-1)
+        q_width = s.n_heads * s.head
+        kv_width = s.n_kv_heads * s.head
+        widths = [q_width, kv_width, kv_width]
+        queries, keys, values = self.qkv(x).split(widths, dim=-1)
 
         def heads(t: Tensor, n: int) -> Tensor:
             return t.view(batch, length, n, s.head).transpose(1, 2)
 
-        cached_keys, cached_values = self.keys[:batch], self.values[:batch]
+        cached_keys = self.keys[:batch]
+        cached_values = self.values[:batch]
         cached_keys.index_copy_(2, positions, heads(keys, s.n_kv_heads))
         cached_values.index_copy_(2, positions, heads(values, s.n_kv_heads))
         attended = functional.scaled_dot_product_attention(
-            heads(queries, s.n_heads), cached_keys, cached_values, attn_mask=mask, enable_gqa=True
+            heads(queries, s.n_heads),
+            cached_keys,
+            cached_values,
+            attn_mask=mask,
+            enable_gqa=True,
         )
         output: Tensor = self.out(attended.transpose(1, 2).reshape(batch, length, -1))
         return output
@@ -116,7 +126,8 @@ class Experts(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """Map (batch, length, width) to the same shape."""
         tokens = x.flatten(0, 1)
-        weights, chosen = self.router(tokens).softmax(-1).topk(self.top_k)
+        scores = self.router(tokens).softmax(-1)
+        weights, chosen = scores.topk(self.top_k)
         output = torch.zeros_like(tokens)
         for number, expert in enumerate(self.experts):
             rows, place = (chosen == number).nonzero(as_tuple=True)
@@ -130,7 +141,8 @@ class Layer(nn.Module):
 
     def __init__(self, shape: Shape, batch: int) -> None:
         super().__init__()
-        self.input_norm, self.post_norm = RMSNorm(shape.width), RMSNorm(shape.width)
+        self.input_norm = RMSNorm(shape.width)
+        self.post_norm = RMSNorm(shape.width)
         self.attention = Attention(shape, batch)
         self.mlp = Experts(shape) if shape.n_experts else Gated(shape)
 
@@ -158,14 +170,17 @@ class Decoder(nn.Module):
         x = self.embed(tokens)
         for layer in self.layers:
             x = layer(x, positions, mask)
-        next_token: Tensor = self.lm_head(self.norm(x[:, -1:])).argmax(-1)
+        last = self.norm(x[:, -1:])
+        next_token: Tensor = self.lm_head(last).argmax(-1)
         return next_token
 
 
 @contextmanager
 def recorded(path: Path, *, stacks: bool = False) -> Iterator[None]:
     """Record the block with shapes into a gzipped trace."""
-    activities = [ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if ON_GPU else [])]
+    activities = [ProfilerActivity.CPU]
+    if ON_GPU:
+        activities.append(ProfilerActivity.CUDA)
     with profile(
         activities=activities,
         record_shapes=True,
@@ -185,7 +200,8 @@ def recorded(path: Path, *, stacks: bool = False) -> Iterator[None]:
 
 def prefill_name(batch: int, length: int) -> str:
     """Name a step of `batch` prompts of the same length as vLLM does."""
-    sq, sqsq = batch * length, batch * length * length
+    sq = batch * length
+    sqsq = sq * length
     return (
         f"execute_{sq}_context_{batch}(sq{sq}sk{sq}sqsq{sqsq}sqsk{sqsq})"
         "_generation_0(sq0sk0sqsq0sqsk0)"
@@ -209,7 +225,8 @@ class Server:
 
     def __init__(self, shape: Shape, batch: int, prompt: int) -> None:
         torch.manual_seed(0)
-        self.batch, self.prompt = batch, prompt
+        self.batch = batch
+        self.prompt = prompt
         self.model = Decoder(shape, batch).to(DEVICE, DTYPE).eval()
         self.model.places = self.model.places.to(torch.int64)
         self.tokens = torch.zeros(batch, 1, dtype=torch.int64, device=DEVICE)
@@ -236,7 +253,8 @@ class Server:
             self.prefill()
         self.tokens.tolist()
         for number in range(n_steps):
-            with record_function(decode_name(self.batch, self.prompt + number + 1)):
+            context = self.prompt + number + 1
+            with record_function(decode_name(self.batch, context)):
                 (decode or self.decode)()
             self.tokens.tolist()
 
@@ -259,7 +277,8 @@ def batches(out: Path, server: Server) -> None:
 
     A step of n requests replays the graph of the smallest size that fits them.
     """
-    sizes, folder = (2, 4, 8), out / "batches" / "capture_traces"
+    sizes = (2, 4, 8)
+    folder = out / "batches" / "capture_traces"
     folder.mkdir(parents=True, exist_ok=True)
     graphs = {}
     for size in sizes:
@@ -270,26 +289,32 @@ def batches(out: Path, server: Server) -> None:
     server.prefill()
     with recorded(out / "batches" / "decode.pt.trace.json.gz"):
         for number, n_requests in enumerate((8, 7, 5, 4, 3, 2, 1)):
-            with record_function(decode_name(n_requests, server.prompt + number + 1)):
-                graphs[min(size for size in sizes if size >= n_requests)].replay()
+            context = server.prompt + number + 1
+            size = min(size for size in sizes if size >= n_requests)
+            with record_function(decode_name(n_requests, context)):
+                graphs[size].replay()
             server.tokens.tolist()
 
 
 def fp8_products(out: Path) -> None:
     """Multiply float8 operands of known sizes, with one scale each."""
-    one = torch.ones((), device=DEVICE)
+    scale = torch.ones((), device=DEVICE)
     sizes = ((1024, 1024, 4096), (4096, 4096, 4096))
-    pairs = [
-        (
-            torch.randn(m, k, device=DEVICE).to(torch.float8_e4m3fn),
-            torch.randn(n, k, device=DEVICE).to(torch.float8_e4m3fn).t(),
-        )
-        for m, n, k in sizes
-    ]
+
+    def matrix(n_rows: int, n_columns: int) -> Tensor:
+        return torch.randn(n_rows, n_columns, device=DEVICE).to(torch.float8_e4m3fn)
+
+    pairs = [(matrix(m, k), matrix(n, k).t()) for m, n, k in sizes]
 
     def multiply() -> None:
         for left, right in pairs:
-            torch._scaled_mm(left, right, one, one, out_dtype=DTYPE)  # noqa: SLF001 - no other way
+            torch._scaled_mm(  # noqa: SLF001 - no other way
+                left,
+                right,
+                scale,
+                scale,
+                out_dtype=DTYPE,
+            )
 
     multiply()
     with recorded(out / "fp8_products.pt.trace.json.gz"):
@@ -304,11 +329,12 @@ def main() -> None:
     out = parser.parse_args().out
     out.mkdir(parents=True, exist_ok=True)
     shape = Shape() if ON_GPU else Shape(1, 64, 4, 2, 16, 128, vocabulary=100)
-    batch, prompt = (8, 256) if ON_GPU else (2, 8)
+    batch = 8 if ON_GPU else 2
+    prompt = 256 if ON_GPU else 8
     for name, used, stacks in (
         ("decode_eager", shape, False),
         ("decode_stacks", shape, True),
-        ("moe_eager", Shape(**{**vars(shape), "n_experts": 8, "n_layers": 2}), False),
+        ("moe_eager", replace(shape, n_experts=8, n_layers=2), False),
     ):
         server = Server(used, batch, prompt)
         server.serve(4)

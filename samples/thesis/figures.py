@@ -33,7 +33,8 @@ class Run:
 
     def models(self) -> dict[str, Mapping[str, Any]]:
         """Return the results of each model that was timed."""
-        return {name: part for name, part in self.results["parts"].items() if part.get("e2e")}
+        parts = self.results["parts"].items()
+        return {name: part for name, part in parts if part.get("e2e")}
 
     def pair(self, model: str) -> tuple[tl.Trace, tl.Trace]:
         """Return the eager and the compiled capture of a model."""
@@ -42,18 +43,20 @@ class Run:
 
 def read(folder: Path) -> Run:
     """Read the run in a folder; earlier.json and baselines.jsonl may be missing."""
-    earlier, baselines = folder / "earlier.json", folder / "baselines.jsonl"
+    results = folder / "results.json"
+    earlier = folder / "earlier.json"
+    baselines = folder / "baselines.jsonl"
+    captures = sorted(folder.glob("*.tracelens"))
+    subtractions = folder.glob(f"*{_SUBTRACTION}.parquet")
+    lines = baselines.read_text().splitlines() if baselines.is_file() else []
     return Run(
-        json.loads((folder / "results.json").read_text()),
-        json.loads(earlier.read_text())["e2e_ms"] if earlier.is_file() else {},
-        {path.stem: tl.open(path) for path in sorted(folder.glob("*.tracelens"))},
-        {
-            path.stem.removesuffix(_SUBTRACTION): pl.read_parquet(path)
-            for path in folder.glob(f"*{_SUBTRACTION}.parquet")
+        results=json.loads(results.read_text()),
+        earlier=json.loads(earlier.read_text())["e2e_ms"] if earlier.is_file() else {},
+        captures={path.stem: tl.open(path) for path in captures},
+        subtraction={
+            path.stem.removesuffix(_SUBTRACTION): pl.read_parquet(path) for path in subtractions
         },
-        [json.loads(line) for line in baselines.read_text().splitlines()]
-        if baselines.is_file()
-        else [],
+        baselines=[json.loads(line) for line in lines],
     )
 
 
@@ -62,10 +65,10 @@ def speedup(part: Mapping[str, Any], other: str, base: str = "eager") -> Range |
 
     Returns None if either was not timed.
     """
-    one, two = part["e2e"].get(base), part["e2e"].get(other)
-    if not one or not two:
+    base_row, other_row = part["e2e"].get(base), part["e2e"].get(other)
+    if not base_row or not other_row:
         return None
-    return time(one).over(time(two))
+    return time(base_row).over(time(other_row))
 
 
 def time(row: Mapping[str, float]) -> Range:

@@ -14,6 +14,8 @@ KINDS = {
     "layout": "layout transforms",
     "products": "convolutions and products",
 }
+_IS_LAYER = ~pl.col("layer").str.starts_with("(")
+"""Rows in brackets stand for what belongs to no layer."""
 
 
 def by_kind(trace: tl.Trace) -> dict[str, float]:
@@ -28,7 +30,7 @@ def by_kind(trace: tl.Trace) -> dict[str, float]:
     )
     sums = kernels.group_by(kind.alias("kind")).agg(pl.col("duration_ns").sum())
     n_steps = kernels["step"].n_unique()
-    return {row["kind"]: row["duration_ns"] / n_steps / 1e6 for row in sums.iter_rows(named=True)}
+    return {kind_name: duration_ns / n_steps / 1e6 for kind_name, duration_ns in sums.iter_rows()}
 
 
 def layout_ns(trace: tl.Trace) -> tuple[float, float]:
@@ -44,13 +46,13 @@ def layers(run: Run, model: str) -> pl.DataFrame:
     Adds the columns `speedup` and `outcome`.
     """
     frame = tl.analyses.compare_layers(*run.pair(model))
-    return frame.filter(pl.col("match") == "both", ~pl.col("layer").str.starts_with("("))
+    return frame.filter(pl.col("match") == "both", _IS_LAYER)
 
 
 def saved(run: Run, model: str) -> dict[str, float]:
     """Return the milliseconds of kernels per step that compiling saves, by kind."""
-    eager, compiled = map(by_kind, run.pair(model))
-    return {kind: eager.get(kind, 0.0) - compiled.get(kind, 0.0) for kind in KINDS}
+    eager_ms, compiled_ms = map(by_kind, run.pair(model))
+    return {kind: eager_ms.get(kind, 0.0) - compiled_ms.get(kind, 0.0) for kind in KINDS}
 
 
 def triton(run: Run, model: str) -> tuple[int, float]:
@@ -58,17 +60,20 @@ def triton(run: Run, model: str) -> tuple[int, float]:
 
     Also returns their time's share.
     """
-    kernels = run.pair(model)[1].kernels
-    own = kernels.filter(library="triton")
-    return own.filter(primitive="conv").height, float(
-        own["duration_ns"].sum() / kernels["duration_ns"].sum()
-    )
+    _, compiled = run.pair(model)
+    triton_kernels = compiled.kernels.filter(library="triton")
+    triton_ns = triton_kernels["duration_ns"].sum()
+    all_ns = compiled.kernels["duration_ns"].sum()
+    n_convolutions = triton_kernels.filter(primitive="conv").height
+    return n_convolutions, float(triton_ns / all_ns)
 
 
 def ones(run: Run, model: str) -> tuple[int, int]:
     """Count the model's 1×1 convolutions, and all its convolutions."""
-    found = run.pair(model)[0].layers.filter(class_name="Conv2d")["hyperparameters"].to_list()
-    sizes = [tuple(json.loads(text)["kernel_size"]) for text in found]
+    eager, _ = run.pair(model)
+    convolutions = eager.layers.filter(class_name="Conv2d")
+    settings = [json.loads(text) for text in convolutions["hyperparameters"]]
+    sizes = [tuple(setting["kernel_size"]) for setting in settings]
     return sizes.count((1, 1)), len(sizes)
 
 
@@ -77,12 +82,13 @@ def attributed(run: Run, model: str) -> tuple[float, float]:
 
     Also returns half the width of the range that the split between layers leaves open, as a share.
     """
-    frame = tl.analyses.layer_attribution(run.pair(model)[1])
-    total = frame["estimate_ns"].sum()
-    is_placed = pl.col("evidence").str.starts_with("compile provenance").fill_null(value=False)
-    placed = frame.filter(is_placed)["estimate_ns"].sum() / total
-    width = frame.select((pl.col("high_ns") - pl.col("low_ns")).sum()).item() / 2 / total
-    return float(placed), float(width)
+    _, compiled = run.pair(model)
+    frame = tl.analyses.layer_attribution(compiled)
+    total_ns = frame["estimate_ns"].sum()
+    is_placed = pl.col("evidence").str.starts_with("compile provenance")
+    placed_ns = frame.filter(is_placed)["estimate_ns"].sum()
+    open_ns = (frame["high_ns"] - frame["low_ns"]).sum()
+    return float(placed_ns / total_ns), float(open_ns / 2 / total_ns)
 
 
 def shorter_than_a_call(run: Run) -> float:
@@ -90,9 +96,9 @@ def shorter_than_a_call(run: Run) -> float:
 
     The layers are those of all models; the region is a compiled one.
     """
-    found: list[bool] = []
+    are_shorter: list[bool] = []
     for model, part in run.models().items():
         frame = tl.analyses.compare_layers(*run.pair(model))
-        times = frame.filter(~pl.col("layer").str.starts_with("("))["base_estimate_ns"].drop_nulls()
-        found += (times < part["region_ns"]).to_list()
-    return sum(found) / len(found)
+        eager_ns = frame.filter(_IS_LAYER)["base_estimate_ns"].drop_nulls()
+        are_shorter += (eager_ns < part["region_ns"]).to_list()
+    return sum(are_shorter) / len(are_shorter)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,8 @@ ON_NUMPY = "matmul_numpy"
 """Kind of the same operation on NumPy arrays."""
 CPU_SIZE = 4096
 """Largest matrix on the CPU, because a product of 17,500 takes seconds."""
+Operation = tuple[str, dict[str, int], nn.Module, tuple[int, ...]]
+"""An operation's kind, what varies, its module, and its input's shape."""
 
 
 def model(name: str) -> nn.Module:
@@ -40,8 +43,9 @@ def model(name: str) -> nn.Module:
     options: dict[str, Any] = (
         {"aux_logits": False, "init_weights": True} if name == "googlenet" else {}
     )
-    found: nn.Module = getattr(torchvision.models, name)(weights=None, **options).eval()
-    return found
+    build = getattr(torchvision.models, name)
+    network: nn.Module = build(weights=None, **options)
+    return network.eval()
 
 
 def batch(size: int, side: int, device: str) -> torch.Tensor:
@@ -80,7 +84,7 @@ def blocks(n: int, channels: int = 64) -> nn.Module:
     layers: list[nn.Module] = []
     for _ in range(n):
         layers += [
-            nn.Conv2d(channels, channels, 3, padding=1, bias=False),
+            convolution(3, 1, 1, channels),
             nn.BatchNorm2d(channels),
             nn.ReLU(),
         ]
@@ -96,86 +100,92 @@ class Listing(nn.Module):
     def __init__(self, n: int, channels: int = 64) -> None:
         super().__init__()
         self.n = n
-        self.conv = nn.Conv2d(channels, channels, 3, padding=1, bias=False)
+        self.conv = convolution(3, 1, 1, channels)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Return the result of the last of the equal calls."""
         for _ in range(self.n):
-            found = self.conv(x)
-        return found
+            result = self.conv(x)
+        return result
 
 
 def chain(n: int, channels: int = 64) -> nn.Module:
     """Build a chain of bare convolutions."""
-    return nn.Sequential(
-        *(nn.Conv2d(channels, channels, 3, padding=1, bias=False) for _ in range(n))
-    )
+    return nn.Sequential(*(convolution(3, 1, 1, channels) for _ in range(n)))
 
 
-def resnet_convolutions(
-    images: int,
-) -> list[tuple[str, dict[str, int], nn.Module, tuple[int, ...]]]:
+def resnet_convolutions(images: int) -> list[Operation]:
     """List the convolutions of ResNet-50 that differ in shape, at 224×224."""
-    found: dict[tuple[int, ...], tuple[str, dict[str, int], nn.Module, tuple[int, ...]]] = {}
+    by_shape: dict[tuple[int, ...], Operation] = {}
 
     def note(module: nn.Module, inputs: tuple[torch.Tensor, ...]) -> None:
         assert isinstance(module, nn.Conv2d)
-        kernel, stride, side = module.kernel_size[0], module.stride[0], inputs[0].shape[-1]
+        side = inputs[0].shape[-1]
         what = {
             "n_in": module.in_channels,
             "n_out": module.out_channels,
-            "kernel": kernel,
-            "stride": stride,
+            "kernel": module.kernel_size[0],
+            "stride": module.stride[0],
             "side": side,
         }
-        found.setdefault(
-            tuple(what.values()), ("resnet", what, module, (images, module.in_channels, side, side))
-        )
+        shape = (images, module.in_channels, side, side)
+        operation = ("resnet", what, module, shape)
+        by_shape.setdefault(tuple(what.values()), operation)
 
     network = model("resnet50")
     hooks = [
-        m.register_forward_pre_hook(note) for m in network.modules() if isinstance(m, nn.Conv2d)
+        module.register_forward_pre_hook(note)
+        for module in network.modules()
+        if isinstance(module, nn.Conv2d)
     ]
     with torch.no_grad():
         network(torch.zeros(1, 3, SIDE, SIDE))
     for hook in hooks:
         hook.remove()
-    return list(found.values())
+    return list(by_shape.values())
 
 
-def operations(*, quick: bool) -> list[tuple[str, dict[str, int], nn.Module, tuple[int, ...]]]:
-    """List every single operation: its kind, what varies, its module, and its input's shape."""
-    found: list[tuple[str, dict[str, int], nn.Module, tuple[int, ...]]] = []
+def products(kind: str, sizes: Sequence[int]) -> list[Operation]:
+    """List square matrix products of these sizes."""
+    return [(kind, {"size": n}, Product(), (n, n)) for n in sizes]
+
+
+def operations(*, quick: bool) -> list[Operation]:
+    """List every single operation."""
     sizes = (64,) if quick else (256, 512, 1024, 2048, 4096, 8192, 17_500)
-    found += [("matmul", {"size": n}, Product(), (n, n)) for n in sizes]
-    found += [(ON_CPU, {"size": n}, Product(), (n, n)) for n in sizes if n <= CPU_SIZE]
+    listed = products("matmul", sizes)
+    listed += products(ON_CPU, [n for n in sizes if n <= CPU_SIZE])
     side, images = (8, 1) if quick else (56, 32)
-    for kernel in (1,) if quick else (1, 3, 5):
-        for stride in (1,) if quick else (1, 2):
-            for padding in (0,) if quick else (0, 1, 2, 3):
-                what = {"kernel": kernel, "stride": stride, "padding": padding}
-                found.append(("convolution", what, convolution(**what), (images, 64, side, side)))
+    shape = (images, 64, side, side)
+    kernels = (1,) if quick else (1, 3, 5)
+    strides = (1,) if quick else (1, 2)
+    paddings = (0,) if quick else (0, 1, 2, 3)
+    for kernel, stride, padding in product(kernels, strides, paddings):
+        what = {"kernel": kernel, "stride": stride, "padding": padding}
+        listed.append(("convolution", what, convolution(**what), shape))
     for n in (1,) if quick else (1, 2, 4, 8, 16):
-        for kind, made in (("blocks", blocks(n)), ("listing", Listing(n)), ("chain", chain(n))):
-            found.append((kind, {"blocks": n}, made, (images, 64, side, side)))
-    return found if quick else found + resnet_convolutions(images)
+        what = {"blocks": n}
+        listed += [
+            ("blocks", what, blocks(n), shape),
+            ("listing", what, Listing(n), shape),
+            ("chain", what, chain(n), shape),
+        ]
+    return listed if quick else listed + resnet_convolutions(images)
 
 
-def by_mode(
-    *, quick: bool, only: Sequence[int] = ()
-) -> list[tuple[str, dict[str, int], nn.Module, tuple[int, ...]]]:
+def by_mode(*, quick: bool, only: Sequence[int] = ()) -> list[Operation]:
     """List the operations that are compiled in every mode.
 
     The last ones may find no time left. `only` has sizes of matrix products on the CPU; no other
     operation is listed then.
     """
     if only:
-        return [(ON_CPU, {"size": n}, Product(), (n, n)) for n in only]
+        return products(ON_CPU, only)
     side, images = (8, 1) if quick else (56, 32)
-    found: list[tuple[str, dict[str, int], nn.Module, tuple[int, ...]]] = []
+    shape = (images, 64, side, side)
+    listed: list[Operation] = []
     for kernel in (1,) if quick else (1, 3, 5):
         what = {"kernel": kernel, "stride": 1, "padding": kernel // 2}
-        found.append(("convolution", what, convolution(**what), (images, 64, side, side)))
+        listed.append(("convolution", what, convolution(**what), shape))
     sizes = (64,) if quick else (256, 1024, CPU_SIZE)
-    found += [(ON_CPU, {"size": n}, Product(), (n, n)) for n in sizes]
-    return found + [("matmul", {"size": n}, Product(), (n, n)) for n in sizes]
+    return listed + products(ON_CPU, sizes) + products("matmul", sizes)

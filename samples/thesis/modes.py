@@ -15,14 +15,14 @@ Row = Mapping[str, Any]
 
 def measured(run: Run) -> dict[str, list[Row]]:
     """Return the operations that were timed in every mode, by kind."""
-    return {kind: [row for row in of_kind(run, kind) if f"{MODES[-1]}_ms" in row] for kind in KINDS}
+    last = f"{MODES[-1]}_ms"
+    return {kind: [row for row in of_kind(run, kind) if last in row] for kind in KINDS}
 
 
 def of_kind(run: Run, kind: str) -> list[Row]:
     """Return all operations of a kind, including those not timed in every mode."""
-    return [
-        row for row in run.results["parts"].get("modes", {}).get("modes", []) if row["kind"] == kind
-    ]
+    part = run.results["parts"].get("modes", {})
+    return [row for row in part.get("modes", []) if row["kind"] == kind]
 
 
 def what(row: Row) -> str:
@@ -38,5 +38,6 @@ def time(row: Row, way: str = "eager") -> Range:
 
 def slowest_over_fastest(row: Row) -> Range:
     """Return the slowest mode's time over the fastest's."""
-    slow, fast = (pick(MODES, key=lambda m: row[f"{m}_ms"]) for pick in (max, min))
-    return time(row, slow).over(time(row, fast))
+    by_time = sorted(MODES, key=lambda mode: row[f"{mode}_ms"])
+    slowest = time(row, by_time[-1])
+    return slowest.over(time(row, by_time[0]))

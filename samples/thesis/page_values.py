@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import polars as pl
@@ -29,23 +29,11 @@ from samples.thesis.figures import Run, earlier_speedup, kernel_ms, kernel_speed
 def _whole(run: Run) -> dict[str, Any]:
     """Return speedups of whole models, and each model's time over all turns."""
     parts = run.models()
-    compiled = {model: {m: speedup(part, m) for m in modes.MODES} for model, part in parts.items()}
-    whole = subtracted.models_of(run)
-    turns = {
-        model: {
-            "earlier": (run.earlier[model]["eager"], run.earlier[model]["default"]),
-            "speedups": tuple(part["e2e"][way]["median_ms"] for way in ("eager", "default")),
-            "timings": tuple(
-                costs.wall_times(run.captures[f"{model}_timings_cuda"], way)[costs.PLAIN].middle
-                for way in ("cuda", "triton")
-            ),
-            "subtraction": tuple(
-                whole[model].whole[way].middle / 1e3 for way in ("eager", "compiled")
-            ),
-            "never": tuple(costs.states(run, model, of)[costs.NEVER].middle for of in costs.OF),
-        }
-        for model, part in parts.items()
+    compiled = {
+        model: {mode: speedup(part, mode) for mode in modes.MODES} for model, part in parts.items()
     }
+    subtractions = subtracted.models_of(run)
+    turns = {model: _turns(run, model, subtractions[model].whole) for model in parts}
     return {
         "clock": {model: ratios["default"] for model, ratios in compiled.items()},
         "earlier": {model: earlier_speedup(run, model) for model in parts},
@@ -58,6 +46,26 @@ def _whole(run: Run) -> dict[str, Any]:
             for model, part in parts.items()
         },
         "tf32": speedup(parts["resnet50"], "max-autotune-tf32"),
+    }
+
+
+def _turns(run: Run, model: str, subtraction: Mapping[str, Range]) -> dict[str, tuple[float, ...]]:
+    """Return a model's time eager and compiled in each turn, in ms."""
+    earlier, timed = run.earlier[model], run.models()[model]["e2e"]
+    layer_times = run.captures[f"{model}_timings_cuda"]
+    by_timers_ms = [
+        costs.wall_times(layer_times, way)[costs.PLAIN].middle for way in ("cuda", "triton")
+    ]
+    never_profiled = [costs.states(run, model, of)[costs.NEVER] for of in costs.OF]
+    return {
+        "earlier": (earlier["eager"], earlier["default"]),
+        "speedups": (timed["eager"]["median_ms"], timed["default"]["median_ms"]),
+        "timings": tuple(by_timers_ms),
+        "subtraction": (
+            subtraction["eager"].middle / 1e3,
+            subtraction["compiled"].middle / 1e3,
+        ),
+        "never": tuple(times.middle for times in never_profiled),
     }
 
 
@@ -88,27 +96,37 @@ def _layers(run: Run) -> dict[str, Any]:
     """Return layers by kernels and by timers."""
     frames = {model: layerwise.layers(run, model) for model in run.models()}
     timed = {model: by_timers.layers(run, model, by_timers.GPU) for model in run.models()}
-    excess = pl.concat(
-        [f.select(us=(pl.col("two") - pl.col("one")) * 1000) for f in timed.values()]
-    )["us"]
-    cpu = [by_timers.sum_of(run, "resnet50", name) for name in ("interpreted", "cpp")]
-    inside = frames["resnet50"].filter(class_name="Conv2d")
+    all_timed = pl.concat([frame.select("one", "two") for frame in timed.values()])
+    excess_us = (all_timed["two"] - all_timed["one"]) * 1000
+    excess = [excess_us.quantile(share, "linear") or 0.0 for share in (0.25, 0.5, 0.75)]
+    interpreted = by_timers.sum_of(run, "resnet50", "interpreted")
+    cpp = by_timers.sum_of(run, "resnet50", "cpp")
+    convolutions = frames["resnet50"].filter(class_name="Conv2d")
     return {
-        "sides_by_kernels": {m: _sides(f["outcome"].to_list()) for m, f in frames.items()},
-        "layer_speedups": {m: f["speedup"].drop_nulls().to_list() for m, f in frames.items()},
-        "n_layers": {m: f.height for m, f in frames.items()},
-        "timed": {
-            m: (f.height, *by_timers.sides(f), by_timers.best_of_two(f)) for m, f in timed.items()
+        "sides_by_kernels": {
+            model: _sides(frame["outcome"].to_list()) for model, frame in frames.items()
         },
-        "timed_ratios": {m: f["ratio"].to_list() for m, f in timed.items()},
-        "excess_us": Range(*(excess.quantile(q, "linear") or 0.0 for q in (0.25, 0.5, 0.75))),
+        "layer_speedups": {
+            model: frame["speedup"].drop_nulls().to_list() for model, frame in frames.items()
+        },
+        "n_layers": {model: frame.height for model, frame in frames.items()},
+        "timed": {
+            model: (
+                frame.height,
+                *by_timers.sides(frame),
+                by_timers.best_of_two(frame),
+            )
+            for model, frame in timed.items()
+        },
+        "timed_ratios": {model: frame["ratio"].to_list() for model, frame in timed.items()},
+        "excess_us": Range(*excess),
         "region_us": [part["region_ns"] / 1000 for part in run.models().values()],
         "shorter": layerwise.shorter_than_a_call(run),
         "thirds": by_timers.by_parts(timed["resnet50"]),
         "thirds_by_kernels": by_timers.kernels_by_parts(run, "resnet50"),
-        "cpu": Range(*cpu[0]).over(Range(*cpu[1])),
-        "conv_outcomes": _sides(inside["outcome"].to_list()),
-        "n_convs": inside.height,
+        "cpu": Range(*interpreted).over(Range(*cpp)),
+        "conv_outcomes": _sides(convolutions["outcome"].to_list()),
+        "n_convs": convolutions.height,
     }
 
 
@@ -120,17 +138,22 @@ def _sides(outcomes: list[str]) -> tuple[int, int]:
 def _oracle(run: Run) -> dict[str, Any]:
     """Return what choosing layer by layer gains in theory, and what plans gain when applied."""
     parts = run.models()
+    by_oracle = {model: part["oracle"] for model, part in parts.items()}
     return {
         "free": {
-            m: p["oracle"]["custom"]["totals"]["dynamic"]["speedup_over_best"]
-            for m, p in parts.items()
+            model: oracle["custom"]["totals"]["dynamic"]["speedup_over_best"]
+            for model, oracle in by_oracle.items()
         },
         "paid": {
-            m: oracles.over_best_that_pays(p["oracle"]["custom_with_cost"])
-            for m, p in parts.items()
+            model: oracles.over_best_that_pays(oracle["custom_with_cost"])
+            for model, oracle in by_oracle.items()
         },
         "plans": {
-            m: (speedup(p, "custom"), speedup(p, "custom", "default")) for m, p in parts.items()
+            model: (
+                speedup(part, "custom"),
+                speedup(part, "custom", "default"),
+            )
+            for model, part in parts.items()
         },
     }
 
@@ -138,60 +161,82 @@ def _oracle(run: Run) -> dict[str, Any]:
 def _subtraction(run: Run) -> dict[str, Any]:
     """Return layers by subtraction, and the custom configurations that it chooses."""
     models = subtracted.models_of(run)
-    every = {name: range(len(model.layers)) for name, model in models.items()}
     squeeze, dense = models["squeezenet1_1"], models["densenet121"]
-    blocks = [at for at, layer in enumerate(dense.layers) if "denseblock" in layer]
-    ends = subtracted.INCEPTION[:: len(subtracted.INCEPTION) - 1]
-    google = models["googlenet"]
-    pairs = zip(squeeze.beside["compiled"], squeeze.beside["custom"], strict=True)
+    blocks = [number for number, layer in enumerate(dense.layers) if "denseblock" in layer]
+    squeeze_pairs = zip(
+        squeeze.beside["compiled"],
+        squeeze.beside["custom"],
+        strict=True,
+    )
     return {
         "subtracted": models,
-        "sub_sides": {
-            name: (found.count(True), found.count(False))
-            for name, model in models.items()
-            for found in [subtracted.outcomes(model, every[name])]
-        },
+        "sub_sides": {name: _sides_by_subtraction(model) for name, model in models.items()},
         "over_eager": {
-            name: m.whole["eager"].over(m.whole["custom"]) for name, m in models.items()
+            name: model.whole["eager"].over(model.whole["custom"]) for name, model in models.items()
         },
         "over_whole": {
-            name: m.whole["compiled"].over(m.whole["custom"]) for name, m in models.items()
+            name: model.whole["compiled"].over(model.whole["custom"])
+            for name, model in models.items()
         },
         "better": {
-            name: subtracted.outcomes(m, every[name], ("compiled", "custom")).count(True)
-            for name, m in models.items()
+            name: subtracted.outcomes(
+                model,
+                range(len(model.layers)),
+                ("compiled", "custom"),
+            ).count(True)
+            for name, model in models.items()
         },
         "alexnet_large": subtracted.outcomes(models["alexnet"], [*subtracted.LARGE]),
         "dense_blocks": {
-            dense.layers[at]: (dense.beside["eager"][at], dense.beside["compiled"][at])
-            for at in blocks
+            dense.layers[block]: (
+                dense.beside["eager"][block],
+                dense.beside["compiled"][block],
+            )
+            for block in blocks
         },
         "dense_outcomes": subtracted.outcomes(dense, blocks),
         "inception": [
-            google.stretch("eager", *ends, turn).over(google.stretch("compiled", *ends, turn))
-            for turn in (0, 1)
+            _inception_speedup(models["googlenet"], turn)
+            for turn in (subtracted.CHOICE, subtracted.BESIDE)
         ],
         "residuals": subtracted.outcomes(models["mobilenet_v2"], subtracted.RESIDUALS),
         "fire": subtracted.outcomes(squeeze, subtracted.FIRE),
         "improved": subtracted.outcomes(squeeze, subtracted.IMPROVED, ("compiled", "custom")),
-        "saved_layers": sum(one.middle - two.middle > 1e-3 for one, two in pairs),
+        "saved_layers": sum(
+            compiled.middle - custom.middle > 1e-3 for compiled, custom in squeeze_pairs
+        ),
     }
+
+
+def _sides_by_subtraction(model: subtracted.Model) -> tuple[int, int]:
+    """Return how many layers are surely faster compiled, and how many surely slower."""
+    outcomes = subtracted.outcomes(model, range(len(model.layers)))
+    return outcomes.count(True), outcomes.count(False)
+
+
+def _inception_speedup(google: subtracted.Model, turn: int) -> Range:
+    """Return how many times as fast GoogLeNet's inception blocks are when compiled."""
+    first, last = subtracted.INCEPTION[0], subtracted.INCEPTION[-1]
+    eager = google.stretch("eager", first, last, turn)
+    return eager.over(google.stretch("compiled", first, last, turn))
 
 
 def _operations(run: Run) -> dict[str, Any]:
     """Return single operations, in the default mode and in all modes."""
     kinds = ("convolution", "resnet", "matmul", "matmul_cpu", "chain", "blocks")
-    found = {kind: single.of_kind(run, kind) for kind in kinds}
-    every = modes.measured(run)
-    resnet = found["resnet"]
-    names = ("kernel", "stride", "n_in", "n_out", "side")
-    ratios = [row["speedup"].middle for row in resnet]
-    numpy = {row["size"]: modes.time(row) for row in modes.of_kind(run, "matmul_numpy")}
-    torch = {row["size"]: modes.time(row) for row in modes.of_kind(run, "matmul_cpu")}
-    gpu = {row["size"]: modes.time(row) for row in every["matmul"]}
-    ranks = {name: spearman([row[name] for row in resnet], ratios) for name in names}
+    ops = {kind: single.of_kind(run, kind) for kind in kinds}
+    by_mode = modes.measured(run)
+    resnet = ops["resnet"]
+    speedups = [row["speedup"].middle for row in resnet]
+    ranks = {
+        name: spearman([row[name] for row in resnet], speedups)
+        for name in ("kernel", "stride", "n_in", "n_out", "side")
+    }
+    numpy = _time_by_size(modes.of_kind(run, "matmul_numpy"))
+    torch = _time_by_size(modes.of_kind(run, "matmul_cpu"))
+    gpu = _time_by_size(by_mode["matmul"])
     return {
-        "ops": found,
+        "ops": ops,
         "listing": single.of_kind(run, "listing"),
         "ranks": ranks,
         "strongest_by_chance": by_chance(
@@ -203,52 +248,66 @@ def _operations(run: Run) -> dict[str, Any]:
         "n_resnet": len(resnet),
         "by_mode": {
             kind: {modes.what(row): modes.slowest_over_fastest(row) for row in rows}
-            for kind, rows in every.items()
+            for kind, rows in by_mode.items()
         },
-        "product_s": [row["compile_s"]["default"] for row in every["matmul"]],
+        "product_s": [row["compile_s"]["default"] for row in by_mode["matmul"]],
         "numpy": {size: numpy[size].over(torch[size]) for size in sorted(set(numpy) & set(torch))},
         "products_cpu": {
-            "one session": {r["size"]: r["speedup"] for r in found["matmul_cpu"]},
+            "one session": {row["size"]: row["speedup"] for row in ops["matmul_cpu"]},
             "another": {
                 row["size"]: modes.time(row).over(modes.time(row, "default"))
-                for row in every["matmul_cpu"]
+                for row in by_mode["matmul_cpu"]
             },
         },
         "small": {
             **{
-                (r["size"], "one session"): _clock(c).over(_clock(r))
-                for r in found["matmul"]
-                for c in found["matmul_cpu"]
-                if r["size"] == c["size"] < 1000
+                (on_gpu["size"], "one session"): modes.time(on_cpu).over(modes.time(on_gpu))
+                for on_gpu in ops["matmul"]
+                for on_cpu in ops["matmul_cpu"]
+                if on_gpu["size"] == on_cpu["size"] < 1000
             },
             (256, "another"): torch[256].over(gpu[256]),
         },
     }
 
 
-def _clock(row: Mapping[str, Any]) -> Range:
-    return modes.time(row)
+def _time_by_size(rows: Sequence[modes.Row]) -> dict[int, Range]:
+    """Return the eager time of each size of a matrix product."""
+    return {row["size"]: modes.time(row) for row in rows}
 
 
 def _measuring(run: Run) -> dict[str, Any]:
     """Return what each way of timing costs."""
-    times = {(c, m): costs.times_of(run, m, c) for c in costs.CONFIGURATIONS for m in run.models()}
+    models = run.models()
+    times = {
+        (configuration, model): costs.times_of(run, model, configuration)
+        for configuration in costs.CONFIGURATIONS
+        for model in models
+    }
     over = {
-        key: {way: found[way].over(found[costs.PLAIN]) for way in costs.METHODS}
-        for key, found in times.items()
+        key: {way: by_way[way].over(by_way[costs.PLAIN]) for way in costs.METHODS}
+        for key, by_way in times.items()
     }
-    states = {(of, m): costs.states(run, m, of) for of in costs.OF for m in run.models()}
+    states = {(of, model): costs.states(run, model, of) for of in costs.OF for model in models}
     waiting = {
-        key: found["timed-sync", False].over(found["timed", False]) for key, found in times.items()
+        key: by_way["timed-sync", False].over(by_way["timed", False])
+        for key, by_way in times.items()
     }
-    clock = {m: r.middle for m, p in run.models().items() if (r := speedup(p, "default"))}
+    clock = {
+        model: default.middle
+        for model, part in models.items()
+        if (default := speedup(part, "default"))
+    }
     in_state = {
-        state: {m: states["eager", m][state].over(states["compiled", m][state]) for m in clock}
+        state: {
+            model: states["eager", model][state].over(states["compiled", model][state])
+            for model in clock
+        }
         for state in (costs.NEVER, costs.UNDER)
     }
     profiled = {
-        (c, way): found[way, True].over(found[way, False])
-        for (c, model), found in times.items()
+        (configuration, way): by_way[way, True].over(by_way[way, False])
+        for (configuration, model), by_way in times.items()
         if model == "alexnet"
         for way in ("pure", "sync", "timed", "timed-sync")
     }
@@ -261,19 +320,19 @@ def _measuring(run: Run) -> dict[str, Any]:
         "drift": [above(by[costs.AFTER].over(by[costs.NEVER])) for by in states.values()],
         "in_state": in_state,
         "by_turn": {
-            m: [
+            model: [
                 speedup(part, "default"),
-                Range(*[earlier_speedup(run, m)] * 3),
-                in_state[costs.NEVER][m],
-                in_state[costs.UNDER][m],
+                Range(*[earlier_speedup(run, model)] * 3),
+                in_state[costs.NEVER][model],
+                in_state[costs.UNDER][model],
             ]
-            for m, part in run.models().items()
+            for model, part in models.items()
         },
         "waiting": waiting,
-        "suffers": [more(waiting["cuda", m], waiting["triton", m]) for m in run.models()],
+        "suffers": [more(waiting["cuda", model], waiting["triton", model]) for model in models],
         "profiled": profiled,
         "clock_rank": spearman(
-            [kernel_speedup(run, m) for m in clock],
+            [kernel_speedup(run, model) for model in clock],
             list(clock.values()),
         ),
     }

@@ -46,33 +46,35 @@ class Model(NamedTuple):
     @property
     def first_was_slow(self) -> bool:
         """True if the eager model took at least half as long again in the first turn."""
-        first, later = (sum(r.middle for r in turn["eager"]) for turn in (self.chosen, self.beside))
+        first = sum(added.middle for added in self.chosen["eager"])
+        later = sum(added.middle for added in self.beside["eager"])
         return first > 1.5 * later
 
     def stretch(self, way: str, first: int, last: int, turn: int) -> Range:
         """Sum the time that the layers from `first` to `last` add."""
         rows = self.frame.filter(configuration=way, turn=turn).sort("round", "execution")
-        until, before = (rows.filter(layer_order=at)["until_ns"] for at in (last, first - 1))
-        return Range.of((until - before) / 1000)
+        until_ns = rows.filter(layer_order=last)["until_ns"]
+        before_ns = rows.filter(layer_order=first - 1)["until_ns"]
+        return Range.of((until_ns - before_ns) / 1000)
 
 
 def models_of(run: Run) -> dict[str, Model]:
     """Return the models whose layers were subtracted and whose choice was tried."""
-    found = {}
+    models = {}
     for name in NAMES:
         frame = run.subtraction.get(name)
         if frame is None or "custom" not in frame["configuration"]:
             continue
-        turns = [{way: spans(frame, way, turn) for way in WAYS} for turn in (CHOICE, BESIDE)]
-        names = (
-            frame.filter(pl.col("configuration") == "eager")
-            .sort("layer_order")["layer"]
-            .unique(maintain_order=True)
+        in_order = frame.filter(configuration="eager").sort("layer_order")
+        models[name] = Model(
+            layers=in_order["layer"].unique(maintain_order=True).to_list(),
+            chosen={way: spans(frame, way, CHOICE) for way in WAYS},
+            beside={way: spans(frame, way, BESIDE) for way in WAYS},
+            whole={way: Range.of(_last(frame, way)) for way in WAYS},
+            compiled=run.results["parts"][f"subtraction_{name}"]["custom"],
+            frame=frame,
         )
-        whole = {way: Range.of(_last(frame, way)) for way in WAYS}
-        compiled = run.results["parts"][f"subtraction_{name}"]["custom"]
-        found[name] = Model(names.to_list(), turns[CHOICE], turns[BESIDE], whole, compiled, frame)
-    return found
+    return models
 
 
 def spans(frame: pl.DataFrame, configuration: str, turn: int) -> list[Range]:
@@ -80,17 +82,19 @@ def spans(frame: pl.DataFrame, configuration: str, turn: int) -> list[Range]:
 
     The first layer adds all of its time.
     """
-    rows = frame.filter(configuration=configuration, turn=turn).sort(
-        "round", "execution", "layer_order"
-    )
+    rows = frame.filter(configuration=configuration, turn=turn)
+    rows = rows.sort("round", "execution", "layer_order")
     before = pl.col("until_ns").shift(1, fill_value=0).over("round", "execution")
     added = rows.with_columns(us=(pl.col("until_ns") - before) / 1000)
-    return [Range.of(part["us"]) for part in added.partition_by("layer_order", maintain_order=True)]
+    by_layer = added.partition_by("layer_order", maintain_order=True)
+    return [Range.of(layer["us"]) for layer in by_layer]
 
 
 def _last(frame: pl.DataFrame, configuration: str) -> pl.Series:
+    """Return the time of the whole model in each execution, in µs."""
     rows = frame.filter(configuration=configuration, turn=BESIDE)
-    return rows.filter(pl.col("layer_order") == rows["layer_order"].max())["until_ns"] / 1000
+    is_last = pl.col("layer_order") == pl.col("layer_order").max()
+    return rows.filter(is_last)["until_ns"] / 1000
 
 
 def outcomes(
@@ -104,8 +108,12 @@ def outcomes(
     turns = [model.beside]
     if "custom" not in ways and not model.first_was_slow:
         turns.append(model.chosen)
-    answers = [[more(times[ways[0]][at], times[ways[1]][at]) for at in which] for times in turns]
-    return [found[0] if len(set(found)) == 1 else None for found in zip(*answers, strict=True)]
+    first, second = ways
+    agreed: list[bool | None] = []
+    for layer in which:
+        answers = {more(times[first][layer], times[second][layer]) for times in turns}
+        agreed.append(answers.pop() if len(answers) == 1 else None)
+    return agreed
 
 
 def best(model: Model) -> float:
@@ -113,5 +121,9 @@ def best(model: Model) -> float:
 
     The sum is compared with the custom configuration.
     """
-    pairs = zip(model.beside["eager"], model.beside["compiled"], strict=True)
-    return sum(min(one.middle, two.middle) for one, two in pairs)
+    pairs = zip(
+        model.beside["eager"],
+        model.beside["compiled"],
+        strict=True,
+    )
+    return sum(min(eager.middle, compiled.middle) for eager, compiled in pairs)

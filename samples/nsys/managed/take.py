@@ -37,7 +37,8 @@ class Managed:
 
     def __init__(self, cuda: ctypes.CDLL) -> None:
         pointer = ctypes.c_void_p()
-        size, is_global = ctypes.c_size_t(N_BYTES), ctypes.c_uint(1)
+        size = ctypes.c_size_t(N_BYTES)
+        is_global = ctypes.c_uint(1)
         if code := cuda.cudaMallocManaged(ctypes.byref(pointer), size, is_global):
             raise RuntimeError(f"cudaMallocManaged returned {code}")
         self.pointer, self.cuda = pointer, cuda
@@ -56,7 +57,8 @@ class Managed:
         """Ask for all pages to be moved, by CUDA 13's signature of the function."""
         stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
         place = Location(1, 0) if to_device else Location(2, 0)
-        size, flags = ctypes.c_size_t(N_BYTES), ctypes.c_uint(0)
+        size = ctypes.c_size_t(N_BYTES)
+        flags = ctypes.c_uint(0)
         if code := self.cuda.cudaMemPrefetchAsync(self.pointer, size, place, flags, stream):
             raise RuntimeError(f"cudaMemPrefetchAsync returned {code}")
 
