@@ -47,7 +47,15 @@ class Limits:
 
 
 _PROSE = "samples/accuracy/blind_texts.py"
-_AS_THEY_RAN = "samples/blind/"
+_AS_THEY_RAN = (
+    "samples/blind/",
+    "samples/open_points/models.py",
+    "samples/whatif/held_out.py",
+    "samples/whatif/held_out_hosts.py",
+    "samples/whatif/networks.py",
+    "samples/whatif/programs.py",
+)
+"""Programs whose lines stand in bundled captures: edited, the captures would name other lines."""
 LIMITS = (
     Limits(
         ("collectors", "schemas", "tracelens"),
@@ -57,10 +65,10 @@ LIMITS = (
     ),
     Limits(
         ("benchmarks", "samples", "tools"),
-        11.5,
-        0.032,
-        (0, 0, 0, 0, 0, 130),
-        left_out=(_AS_THEY_RAN, _PROSE),
+        9.0,
+        0.01,
+        (0, 0, 0, 0, 0, 121),
+        left_out=(*_AS_THEY_RAN, _PROSE),
     ),
 )
 

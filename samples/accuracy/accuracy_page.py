@@ -187,13 +187,13 @@ def _short(place: str) -> str:
 def captures_of(group: str) -> list[Path]:
     """List a group's files and folders that contain device work."""
     folder = SAMPLES / group
-    found = [
+    candidates = [
         *folder.glob("captures/*.tracelens"),
         *folder.glob("*.pt.trace.json.gz"),
         *folder.glob("*.sqlite"),
     ]
     return sorted(
-        path for path in found if path.suffix != ".tracelens" or (path / "kernels").exists()
+        path for path in candidates if path.suffix != ".tracelens" or (path / "kernels").exists()
     )
 
 
@@ -362,11 +362,11 @@ def pages(counts: dict[str, dict[str, float]]) -> dict[Path, str]:
         "nsys": [nsys_costs.section()],
         "roofline": [coverage.section(covered), operations()],
     }
-    made = {
+    pages = {
         ROWS / f"{name}.md": _joined([f"# {_TITLES[name]}", _MADE, *parts[name]]) for name in parts
     }
     of_verdicts = _joined([_VERDICTS.format(made=_MADE), *verdicts])
-    return {PAGE: short, ROWS / "verdicts.md": of_verdicts} | made
+    return {PAGE: short, ROWS / "verdicts.md": of_verdicts} | pages
 
 
 def _joined(parts: list[str]) -> str:

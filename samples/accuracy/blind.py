@@ -115,11 +115,13 @@ def line_of(row: dict[str, Any]) -> str:
     )
 
 
-def _grouped(found: Iterable[dict[str, Any]], what: str, *groups: Callable[..., str]) -> list[str]:
+def _grouped(
+    measured: Iterable[dict[str, Any]], what: str, *groups: Callable[..., str]
+) -> list[str]:
     """Return the table of errors: each row once in each of its groups."""
     predicted = [
         Predicted(group(row), p.predicted_ms, p.measured_ms, p.is_held, "", p.has_sign)
-        for row in found
+        for row in measured
         for p in [said(row, what)]
         for group in groups
     ]
@@ -179,16 +181,16 @@ def tables(name: str) -> list[str]:
 
 def compiled() -> list[str]:
     """Return the tables of `compile` as fitted on half of the first judgement's programs."""
-    found = rows("compile")
-    lines = [line_of(row).removesuffix("|") + f"{row['half']} |" for row in found]
-    known = (row for row in found if "said" in row)
+    compile_rows = rows("compile")
+    lines = [line_of(row).removesuffix("|") + f"{row['half']} |" for row in compile_rows]
+    known = (row for row in compile_rows if "said" in row)
     table = _grouped(known, "truth", lambda row: row["half"])
     return [*table, "", _CHANGE_HEAD, *lines, ""]
 
 
-def errors(found: Iterable[Predicted], *, has_range: bool = True) -> str:
+def errors(predicted: Iterable[Predicted], *, has_range: bool = True) -> str:
     """Return number, median error, 90th percentile and how many ranges hold, as cells."""
-    group = list(found)
+    group = list(predicted)
     sizes = sorted(abs(row.error) for row in group)
     ninth = sizes[math.ceil(0.9 * len(sizes)) - 1]
     held = sum(row.is_held for row in group) / len(group)
@@ -260,17 +262,17 @@ def latest(own: dict[str, Iterable[Predicted]]) -> str:
 def _apart(name: str) -> tuple[float, float]:
     """Return how far two turns that never profiled are apart: the median, and the most."""
     live = [row["beside"] for row in rows(name) if row["kind"] == "live" and _is_usual(row)]
-    found = [abs(times[0] / times[1] - 1) for times in live]
-    return statistics.median(found), max(found)
+    distances = [abs(times[0] / times[1] - 1) for times in live]
+    return statistics.median(distances), max(distances)
 
 
 def _signs(name: str) -> tuple[int, int, int]:
     """Count the changes of 5 % or more with the right sign, the wrong one, and no clear gain."""
-    found = [row for row in rows(name) if row["kind"] == "change" and "said" in row]
-    found = [row for row in found if _is_usual(row) and abs(row["factor"] - 1) >= _SMALL]
-    clear = [row for row in found if row.get("clear", True)]
+    changes = [row for row in rows(name) if row["kind"] == "change" and "said" in row]
+    changes = [row for row in changes if _is_usual(row) and abs(row["factor"] - 1) >= _SMALL]
+    clear = [row for row in changes if row.get("clear", True)]
     right = sum(said(row, "truth").has_sign for row in clear)
-    return right, len(clear) - right, len(found) - len(clear)
+    return right, len(clear) - right, len(changes) - len(clear)
 
 
 def _own_turns(name: str) -> Iterable[Predicted]:

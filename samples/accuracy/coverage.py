@@ -107,14 +107,14 @@ def covered(path: Path) -> Coverage | None:
     if not total:
         return None
     is_launched = pl.col("link").is_in(["launched", "graph"]) & ~pl.col("is_communication")
-    own = trace.kernels.filter(is_launched)["duration_ns"].sum()
+    launched_ns = trace.kernels.filter(is_launched)["duration_ns"].sum()
     why = rest.sort("duration_total_ns", descending=True)["evidence"][0] if left else ""
     modelled = total - left
     return Coverage(
         name,
         total / 1e6,
         modelled / total,
-        modelled / own if own else 0.0,
+        modelled / launched_ns if launched_ns else 0.0,
         why or "",
     )
 
@@ -124,16 +124,16 @@ def rows() -> Iterator[Coverage]:
     yield from filter(None, map(covered, captures()))
 
 
-def sentence(found: list[Coverage]) -> str:
+def sentence(rows: list[Coverage]) -> str:
     """Say of how many captures the models know nine tenths of what was launched."""
-    good = sum(row.launched_frac >= _MOST for row in found)
-    return f"At least 90 % of its launches are modelled in {good} of {len(found)} captures."
+    good = sum(row.launched_frac >= _MOST for row in rows)
+    return f"At least 90 % of its launches are modelled in {good} of {len(rows)} captures."
 
 
-def exceptions(found: list[Coverage]) -> str:
+def exceptions(rows: list[Coverage]) -> str:
     """Name the captures of which less is modelled, with the reason."""
-    low = [f"- `{row.name}`: {row.rest}\n" for row in found if row.launched_frac < _MOST]
-    n_unlaunched = sum(row.modelled_frac < _MOST <= row.launched_frac for row in found)
+    low = [f"- `{row.name}`: {row.rest}\n" for row in rows if row.launched_frac < _MOST]
+    n_unlaunched = sum(row.modelled_frac < _MOST <= row.launched_frac for row in rows)
     return (
         f"Less is modelled of these:\n\n{''.join(low)}\n"
         "Programs called `spin` let the GPU sleep (torch.cuda._sleep), which computes and moves nothing."
@@ -142,7 +142,7 @@ def exceptions(found: list[Coverage]) -> str:
     )
 
 
-def section(found: list[Coverage]) -> str:
+def section(rows: list[Coverage]) -> str:
     """Return the page's section."""
-    summary = f"{sentence(found)} {exceptions(found)}"
-    return _INTRO.format(summary=summary) + "\n".join(row.line for row in found)
+    summary = f"{sentence(rows)} {exceptions(rows)}"
+    return _INTRO.format(summary=summary) + "\n".join(row.line for row in rows)

@@ -105,8 +105,8 @@ def _idle(raw: RawEvents, busy: list[Interval], begin: int, end: int) -> Iterato
     for left, right in zip(edges[::2], edges[1::2], strict=True):
         if right <= left:
             continue
-        at = bisect_right(starts, right - 1)
-        call = raw.calls.get(by_start[at].call) if at < len(starts) else None
+        place = bisect_right(starts, right - 1)
+        call = raw.calls.get(by_start[place].call) if place < len(starts) else None
         if call is not None and call.end <= left and right < end:
             yield "dependency", right - left
             continue
@@ -162,9 +162,9 @@ def _segments(events: list[HostEvent]) -> list[tuple[int, int, str]]:
 
 def _doing(segments: list[tuple[int, int, str]], begin: int, end: int) -> Iterator[tuple[str, int]]:
     """Return what a thread did from begin to end."""
-    at = max(bisect_right(segments, (begin, 0, "")) - 1, 0)
+    first = max(bisect_right(segments, (begin, 0, "")) - 1, 0)
     reached = begin
-    for start, stop, label in segments[at:]:
+    for start, stop, label in segments[first:]:
         if start >= end:
             break
         overlap = min(stop, end) - max(start, begin)

@@ -92,15 +92,17 @@ def is_fitted(runs: Times, program: str) -> bool:
 def cases(folder: Path = FOLDER) -> list[Case]:
     """Return one case per capture KIND.PROGRAM.sqlite in the folder."""
     runs = times()
-    found = []
+    listed = []
     for path in sorted(folder.glob("*.sqlite")):
         kind, _, program = path.stem.partition(".")
         if program in _NOT_JUDGED:
             continue
-        own = statistics.geometric_mean(_outside(runs[f"nsys_{kind}"][program]))
+        recorded_ms = statistics.geometric_mean(_outside(runs[f"nsys_{kind}"][program]))
         never = statistics.geometric_mean(never_ms(runs, program))
-        found.append(Case(program, "-", "nsys", path, (own, never), is_fitted(runs, program)))
-    return found
+        listed.append(
+            Case(program, "-", "nsys", path, (recorded_ms, never), is_fitted(runs, program))
+        )
+    return listed
 
 
 def turn_cases(folder: Path = FOLDER, captures: Path = FOLDER / "turns") -> list[Case]:
@@ -109,11 +111,11 @@ def turn_cases(folder: Path = FOLDER, captures: Path = FOLDER / "turns") -> list
         (folder / "turns.json").read_text()
     )["programs"]
     fitted = sorted(turns)[::2]
-    found = []
+    listed = []
     for path in sorted(captures.glob("*.sqlite")):
         beside = statistics.median(ms for block in turns[path.stem]["beside"] for ms in block)
-        found.append(Case(path.stem, "-", "turns", path, (beside,), path.stem in fitted))
-    return found
+        listed.append(Case(path.stem, "-", "turns", path, (beside,), path.stem in fitted))
+    return listed
 
 
 @cache
@@ -138,7 +140,7 @@ def section() -> str:
             f"| {program} | {' | '.join(spans)} | {' | '.join(f'{x:.3f}' for x in under)} |"
         )
     waiting = [ratio for ratio in ratios if ratio > _OF_HOST]
-    found = predicted()
+    predictions = predicted()
     text = _TEXT.format(
         apart=max(apart),
         measured="\n".join(rows),
@@ -146,11 +148,11 @@ def section() -> str:
         fitted=_FITTED.rstrip(),
     )
     lines = [
-        *summary(found),
+        *summary(predictions),
         "",
         "| Capture | recorded | predicted | measured | error | | |",
         "| --- | ---: | ---: | ---: | ---: | --- | --- |",
-        *(row.line for row in found),
+        *(row.line for row in predictions),
         "",
     ]
     return text + "\n".join(lines)

@@ -250,9 +250,9 @@ _HEADS = {"densenet121": 1024, "googlenet": 1024, "mobilenet_v2": 1280}
 
 def compared(model: str) -> Counts:
     """Return what torch counts in three calls of a network that the thesis compares."""
-    own = {"alexnet": alexnet, "resnet50": residual_network}
-    if model in own:
-        return on_meta(own[model](), IMAGES, n=3)
+    builders = {"alexnet": alexnet, "resnet50": residual_network}
+    if model in builders:
+        return on_meta(builders[model](), IMAGES, n=3)
     n_images = IMAGES[0]
     products = Counter[str]()
     for given, out, kernel, size, groups in convolutions(model):
@@ -362,8 +362,8 @@ def recorded_flops(path: Path) -> int | None:
 def operations_of(name: str, recorded: int) -> Operations:
     """Return a capture's row. Raises LookupError if no program is known for it."""
     for pattern, _, about in AGAIN:
-        if (found := re.fullmatch(pattern, name.removesuffix(".tracelens"))) is not None:
-            return Operations(name, recorded, _counted_again(pattern, found.groups()), about)
+        if (match := re.fullmatch(pattern, name.removesuffix(".tracelens"))) is not None:
+            return Operations(name, recorded, _counted_again(pattern, match.groups()), about)
     raise LookupError(f"{name}: add to AGAIN how its program runs again, or why it does not")
 
 
@@ -386,16 +386,16 @@ def rows() -> Iterator[Operations]:
 
 def section() -> str:
     """Return the page's section."""
-    found = list(rows())
+    listed = list(rows())
     n_equal, n_whole = (
-        sum(row.is_equal and (not row.about or not is_whole) for row in found)
+        sum(row.is_equal and (not row.about or not is_whole) for row in listed)
         for is_whole in (False, True)
     )
     summary = (
-        f"{n_equal} of {len(found)} rows are equal, {n_whole} of them without a remark. The ranks of"
+        f"{n_equal} of {len(listed)} rows are equal, {n_whole} of them without a remark. The ranks of"
         " `moe` are one row."
     )
-    return _INTRO.format(summary=summary) + "\n".join(row.line for row in found)
+    return _INTRO.format(summary=summary) + "\n".join(row.line for row in listed)
 
 
 if __name__ == "__main__":

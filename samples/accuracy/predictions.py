@@ -61,13 +61,13 @@ def change_row(change: Change) -> Predicted | str:
     """
     head = f"| `{change.expression}` | {change.program} | {change.before_ms:.3f}"
     try:
-        (found,) = predict(tl.collect(change.path), [change.expression])
+        (prediction,) = predict(tl.collect(change.path), [change.expression])
     except TracelensError as error:
         why = str(error).split(";")[0].split(": ", 1)[-1]
         return f"{head} | none: {why} | {change.after_ms:.3f} | | |"
-    low, high, after = found.low_ns / 1e6, found.high_ns / 1e6, found.after_ns / 1e6
+    low, high, after = prediction.low_ns / 1e6, prediction.high_ns / 1e6, prediction.after_ns / 1e6
     is_held = low <= change.after_ms <= high
-    gain, predicted_gain = change.after_ms - change.before_ms, after - found.before_ns / 1e6
+    gain, predicted_gain = change.after_ms - change.before_ms, after - prediction.before_ns / 1e6
     least = max(_LARGE * change.before_ms, change.apart_ms)
     has_sign = gain * predicted_gain > 0 or abs(gain) < least
     line = (
@@ -253,13 +253,13 @@ def _of_steps(steps: list[Predicted]) -> list[str]:
     ]
 
 
-def _of_changes(found: list[Predicted | str]) -> list[str]:
+def _of_changes(predicted: list[Predicted | str]) -> list[str]:
     """Return the table of errors, and that of changed programs."""
     return [
-        *summary(row for row in found if isinstance(row, Predicted)),
+        *summary(row for row in predicted if isinstance(row, Predicted)),
         "",
         "| Change | program | before | predicted | measured | error | |",
         "| --- | --- | ---: | ---: | ---: | ---: | --- |",
-        *(row if isinstance(row, str) else row.line for row in found),
+        *(row if isinstance(row, str) else row.line for row in predicted),
         "",
     ]

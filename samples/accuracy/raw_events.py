@@ -161,5 +161,5 @@ def _median_of(facts: Any, key: str) -> float | None:
         if isinstance(facts.get(key), dict):
             return facts[key].get("median")
         facts = list(facts.values())
-    found = [_median_of(value, key) for value in facts] if isinstance(facts, list) else []
-    return next((value for value in found if value is not None), None)
+    medians = [_median_of(value, key) for value in facts] if isinstance(facts, list) else []
+    return next((value for value in medians if value is not None), None)

@@ -42,8 +42,8 @@ from the other two (`batch=16,32:64`). Times are in ms.
 
 
 def _named(trace: tl.Trace, expression: str, other: tl.Trace | None = None) -> Prediction:
-    (found,) = predict(trace, [expression], other=other)
-    return found
+    (prediction,) = predict(trace, [expression], other=other)
+    return prediction
 
 
 def _rows() -> list[dict[str, Any]]:

@@ -258,7 +258,7 @@ def transformers() -> dict[str, Any]:
     alone = unique(
         ((row["subject"], row["call"]), row["call_ns"][1] / 1e3) for row in rows if "call" in row
     )
-    found: dict[str, dict[str, float]] = {}
+    by_subject: dict[str, dict[str, float]] = {}
     plans: dict[str, str] = {}
     for subject in TRANSFORMERS:
         written, *others = (
@@ -267,7 +267,7 @@ def transformers() -> dict[str, Any]:
         )
         advice = advise_rank(written, 0, others, z3=False)
         plans[subject] = PLANNED[_fusing(advice)]
-        found[subject] = {
+        by_subject[subject] = {
             "eager": advice.now / 1e3,
             "plan, predicted": advice.total() / 1e3,
             "plan, measured": kernels_later[subject, plans[subject]],
@@ -275,7 +275,7 @@ def transformers() -> dict[str, Any]:
             "torch.compile": kernels[subject, "torch.compile of attention written"],
         }
     return {
-        "transformers": found,
+        "transformers": by_subject,
         "alone": alone,
         "masked": {
             s: tl.open(CAPTURES / f"{s}_calls.tracelens")
@@ -298,7 +298,7 @@ def transformers() -> dict[str, Any]:
         "transformer_rows": [
             (
                 name,
-                *(fixed(us, 0) for us in found[s].values()),
+                *(fixed(us, 0) for us in by_subject[s].values()),
                 fixed(walls[s, "attention written, CUDA graph"], 0),
                 fixed(walls_later[s, f"{plans[s]}, CUDA graph"], 0),
                 *(
@@ -336,12 +336,12 @@ def turns(
 
     One list holds calls from Python, the other replays of CUDA graphs.
     """
-    found: dict[str, list[float]] = {"python": [], "graph": []}
+    drifts: dict[str, list[float]] = {"python": [], "graph": []}
     for model in MODELS:
         for way in ("eager", OURS, "eager, CUDA graph", GRAPH):
             ratio = later[model, way].wall.middle / wall[model, way, "default"].middle
-            found["graph" if way.endswith("graph") else "python"].append(ratio)
-    return found
+            drifts["graph" if way.endswith("graph") else "python"].append(ratio)
+    return drifts
 
 
 def _z3_over_enumeration() -> list[float]:
@@ -349,11 +349,11 @@ def _z3_over_enumeration() -> list[float]:
 
     Raises ValueError if the plans differ.
     """
-    found = json.loads((CAPTURES / "solvers.json").read_text())
-    for model, by in found.items():
+    by_model = json.loads((CAPTURES / "solvers.json").read_text())
+    for model, by in by_model.items():
         if not by["same_calls"]:
             raise ValueError(f"Z3 and enumeration plan {model} differently")
-    times = [by["processor_s"] for by in found.values()]
+    times = [by["processor_s"] for by in by_model.values()]
     return [by["z3"] / by["enumeration"] for by in times]
 
 
@@ -363,8 +363,11 @@ def _key(row: Mapping[str, Any]) -> tuple[str, str, str]:
 
 def _is_unchanged(plan: Mapping[str, Any]) -> bool:
     """Return whether the plan makes the same calls as before, by predicted times."""
-    told = plan["predicted_ns"]
-    return bool(told["now_ns"] == told["then_ns"] and told["host_now_ns"] == told["host_then_ns"])
+    predicted = plan["predicted_ns"]
+    return bool(
+        predicted["now_ns"] == predicted["then_ns"]
+        and predicted["host_now_ns"] == predicted["host_then_ns"]
+    )
 
 
 def orders(model: str) -> dict[str, float]:
@@ -391,9 +394,9 @@ def _beats_all(wall: Mapping[tuple[str, str, str], Range], subject: str, way: st
     A way called from Python is compared with other such ways, a replayed graph with all ways.
     Return None if the quartiles do not tell.
     """
-    own = wall[subject, way, "default"]
+    ours = wall[subject, way, "default"]
     answers = [
-        more(other, own)
+        more(other, ours)
         for (name, beside, tf32), other in wall.items()
         if name == subject and tf32 == "default" and beside not in (OURS, GRAPH)
         if way == GRAPH or not beside.endswith("CUDA graph")
@@ -412,25 +415,25 @@ def compiled(
         *(f"torch.compile, {m}" for m in ("default", "reduce-overhead", "max-autotune")),
         "jax.jit",
     ]
-    found = []
+    ratios = []
     for subject in (s for s in subjects if s not in MODELS):
         library = min(kernels[subject, way, "default"]["kernel_ns"] for way in ("eager", OURS))
-        own = [
+        generated = [
             kernels[key]["kernel_ns"]
             for way in ways
             if (key := (subject, way, "default")) in kernels
         ]
-        found.append(min(own) / library)
-    return sorted(found)
+        ratios.append(min(generated) / library)
+    return sorted(ratios)
 
 
 def bundled() -> list[tuple[str, str]]:
     """Return the first sentence of advice for the captures bundled in samples/torch."""
-    found = []
+    sentences = []
     for name in ("resnet50", "alexnet"):
         trace = tl.collect(ROOT / f"samples/torch/{name}_eager.pt.trace.json.gz")
-        found.append((name, notes(trace, advise(trace, []), [])[0]))
-    return found
+        sentences.append((name, notes(trace, advise(trace, []), [])[0]))
+    return sentences
 
 
 def _wall_row(wall: Mapping[tuple[str, str, str], Range], subject: str) -> tuple[Any, ...]:

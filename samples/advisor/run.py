@@ -51,17 +51,17 @@ class Results:
             return {}
         try:
             began = time.monotonic()
-            found = do(*arguments)
+            measured = do(*arguments)
             self.add(
                 **what,
-                **found,
+                **measured,
                 took_s=round(time.monotonic() - began, 2),
             )
         except Exception as error:  # noqa: BLE001 - the other ones go on
             traceback.print_exc()
             self.add(**what, problem=f"{type(error).__name__}: {str(error)[:300]}")
             return {}
-        return found
+        return measured
 
     def subjects(self, *, quick: bool) -> Iterator[tuple[str, Any, Any]]:
         """Yield name, model and input of each requested subject."""
@@ -114,14 +114,14 @@ def kernels(torch: Any, call: Callable[[], Any], n: int = 5) -> dict[str, Any]:
         for _ in range(n):
             call()
         torch.cuda.synchronize()
-    own = [
+    kernel_events = [
         e
         for e in profiler.events()
         if e.device_type == torch.autograd.DeviceType.CUDA and "Mem" not in e.name[:3]
     ]
     return {
-        "kernel_ns": round(sum(e.time_range.elapsed_us() for e in own) * 1e3 / n),
-        "n_kernels": len(own) / n,
+        "kernel_ns": round(sum(e.time_range.elapsed_us() for e in kernel_events) * 1e3 / n),
+        "n_kernels": len(kernel_events) / n,
     }
 
 
@@ -242,27 +242,27 @@ def advised(
     }
     path.write_text(json.dumps(plan_of(again, made_from), indent=1))
     looked_at = again.search.statistics
-    plan, said = CallPlan.read(path), None
+    plan, problem = CallPlan.read(path), None
     try:
-        made = apply_calls(model, plan, given)
+        planned = apply_calls(model, plan, given)
     except ToolError as error:
-        said = str(error)
-        made = apply_calls(model, plan, given, tolerance=0.05)
+        problem = str(error)
+        planned = apply_calls(model, plan, given, tolerance=0.05)
     with torch.no_grad():
-        own, other = model(given), made(given)
+        expected, other = model(given), planned(given)
     trace = captured(
         torch,
         tl,
         folder / f"{stem}_advised.tracelens",
-        lambda: made(given),
+        lambda: planned(given),
         graph=False,
     )
     return {
         "predicted_ns": plan.predicted,
         "measured_ns": round(trace.kernels["duration_ns"].sum() / 3),
-        "refused": said,
+        "refused": problem,
         "in_cache_ns": in_cache(again, others, time_calls(wanted, flush=False)),
-        "largest_difference": float((own - other).abs().max() / own.abs().max()),
+        "largest_difference": float((expected - other).abs().max() / expected.abs().max()),
         "n_candidates": len(wanted),
         "n_failed": int(costs.frame("call_costs")["problem"].count()),
         "bench_s": round(bench_s, 2),
@@ -290,12 +290,12 @@ def in_cache(advice: Any, others: Sequence[Any], costs: Any) -> int | None:
     nodes = {**advice.calls.given, **{node.name: node for node in advice.calls.nodes}}
     total = advice.calls.unjudged_ns
     for call in (call for part in advice.parts for call in part.calls):
-        own = [nodes[name] for name in call.nodes]
+        covered = [nodes[name] for name in call.nodes]
         if call.function.startswith("to_"):
-            cost = known.transform(own[0], call.layout)
+            cost = known.transform(covered[0], call.layout)
         else:
             cost = known.of(
-                functions[call.function], own, call.layouts[0] if call.layouts else "NCHW"
+                functions[call.function], covered, call.layouts[0] if call.layouts else "NCHW"
             )
         if cost is None:
             return None
@@ -322,11 +322,11 @@ def _ways(torch: Any, results: Results, about: dict[str, Any], model: Any, given
     """Return the calls of a subject that could be timed."""
     from tracelens.advisor import apply_calls  # noqa: PLC0415
 
-    found: Calls = []
+    timed_calls: Calls = []
 
     def time_it(way: str, call: Callable[[], Any]) -> None:
         if results.attempt({**about, "way": way}, timed, torch, call):
-            found.append(({**about, "way": way}, call))
+            timed_calls.append(({**about, "way": way}, call))
 
     image = given.to(next(model.parameters()).device)
     time_it("eager", partial(model, image))
@@ -345,7 +345,7 @@ def _ways(torch: Any, results: Results, about: dict[str, Any], model: Any, given
             f"{way}, CUDA graph",
             graphed(torch, module, image),
         )
-    return found
+    return timed_calls
 
 
 def compiled(torch: Any, results: Results, mode: str, *, quick: bool) -> None:

@@ -18,7 +18,7 @@ MODELS = ("resnet50_b1", "resnet50_b32", "mobilenet_v1_b1", "mobilenet_v1_b32")
 
 def main() -> None:
     """Search each model's plan with both solvers, after one search that loads all libraries."""
-    found = {}
+    by_model = {}
     for model in (MODELS[0], *MODELS):
         eager, *others = (
             tl.open(CAPTURES / f"{model}_{what}.tracelens")
@@ -30,8 +30,8 @@ def main() -> None:
             advice = advise_rank(eager, 0, others, z3=z3)
             seconds[solver] = round(time.process_time() - began, 2)
             calls.append([call for part in advice.parts for call in part.calls])
-        found[model] = {"processor_s": seconds, "same_calls": calls[0] == calls[1]}
-    (CAPTURES / "solvers.json").write_text(json.dumps(found, indent=1) + "\n")
+        by_model[model] = {"processor_s": seconds, "same_calls": calls[0] == calls[1]}
+    (CAPTURES / "solvers.json").write_text(json.dumps(by_model, indent=1) + "\n")
 
 
 if __name__ == "__main__":

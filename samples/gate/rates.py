@@ -54,7 +54,8 @@ def pairs(same: Runs, changed: Runs) -> Iterator[tuple[str, list[Pair]]]:
     """Yield the comparisons for each number of runs per side."""
     if changed is same:
         yield "1 : 1", [([base], [new]) for base, new in permutations(same, 2)]
-        yield "2 : 1", [([run for run in same if run is not new], [new]) for new in same]
+        others = [[run for run in same if run is not new] for new in same]
+        yield "2 : 1", [(base, [new]) for base, new in zip(others, same, strict=True)]
         return
     yield "1 : 1", [([base], [new]) for base, new in product(same, changed)]
     yield "3 : 1", [(same, [new]) for new in changed]
@@ -81,7 +82,15 @@ def table() -> str:
     lines = [headings, ["---"] * len(headings)]
     for program in PROGRAMS:
         for change, sides, n_compared, cells in rates(program):
-            lines.append([program, change, sides, str(n_compared), *cells])
+            lines.append(
+                [
+                    program,
+                    change,
+                    sides,
+                    str(n_compared),
+                    *cells,
+                ]
+            )
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 

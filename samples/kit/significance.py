@@ -26,7 +26,8 @@ NEAR = 0.1
 """Largest relative distance at which a ratio agrees with the claimed one."""
 _FIVE = "1.000 0.886 0.786 0.738 0.700 0.648 0.618 0.587 0.560 0.538 0.521 0.503 0.485"
 _EIGHTEEN = "0.472 0.460 0.447 0.435 0.425 0.415 0.406 0.398 0.390 0.382 0.375 0.368 0.362"
-SPEARMAN = {n: float(text) for n, text in enumerate(f"{_FIVE} {_EIGHTEEN}".split(), start=5)}
+_LIMITS = map(float, f"{_FIVE} {_EIGHTEEN}".split())
+SPEARMAN = dict(enumerate(_LIMITS, start=5))
 """Critical values for 5 to 30 pairs, two-sided, 5 %: Zar, Biostatistical Analysis."""
 
 

@@ -148,17 +148,17 @@ def depth_and_time(run: Run) -> tuple[float, int]:
 def shares(run: Run) -> dict[str, float]:
     """Return the share of a call in which kernels run: one image, larger network, no copies."""
     return {
-        name: (run.row("cuda", name) or {})["kernel_ms"] / found.middle
+        name: (run.row("cuda", name) or {})["kernel_ms"] / time.middle
         for name in run.levels("cuda")
-        if (found := run.range("cuda", name))
+        if (time := run.range("cuda", name))
     }
 
 
 def lines_and_overhead(run: Run) -> tuple[float, int]:
     """Correlate lines of code with the share of a call in which no kernel runs."""
-    found = shares(run)
-    lines = [run.lengths[name].lines for name in found]
-    return spearman(lines, [1 - share for share in found.values()]), len(found)
+    by_level = shares(run)
+    lines = [run.lengths[name].lines for name in by_level]
+    return spearman(lines, [1 - share for share in by_level.values()]), len(by_level)
 
 
 def gpu_wins(run: Run) -> tuple[int, int, int]:
@@ -176,18 +176,18 @@ def gpu_wins(run: Run) -> tuple[int, int, int]:
 
 def keras_beside(run: Run) -> dict[str, dict[str, Range]]:
     """Return Keras's time of one image over each other level's, on the GPU."""
-    found: dict[str, dict[str, Range]] = {}
+    ratios: dict[str, dict[str, Range]] = {}
     for name in run.levels("cuda"):
         copies = name.endswith("predict")
-        own = run.range("cuda", name, copies=copies)
-        if name.startswith("keras") and own:
-            found[name] = {
-                other: own.over(beside)
+        keras_time = run.range("cuda", name, copies=copies)
+        if name.startswith("keras") and keras_time:
+            ratios[name] = {
+                other: keras_time.over(beside)
                 for other in run.levels("cuda")
                 if not other.startswith("keras")
                 and (beside := run.range("cuda", other, copies=copies))
             }
-    return found
+    return ratios
 
 
 def _rows(run: Run, device: str) -> list[tuple[Any, ...]]:
@@ -205,9 +205,9 @@ def _rows(run: Run, device: str) -> list[tuple[Any, ...]]:
                 *gpu,
                 _ms(run.range(device, name, copies=True)),
                 *(
-                    fixed(found and found.middle, 3)
+                    fixed(time and time.middle, 3)
                     for size, batch in CELLS[1:]
-                    for found in [run.range(device, name, size, batch, copies=True)]
+                    for time in [run.range(device, name, size, batch, copies=True)]
                 ),
             )
         )

@@ -40,7 +40,7 @@ def depth(trace: tl.Trace) -> dict[str, Any] | None:
     `entry` is the frame from which they are counted. It is None if the stack lacks that frame, as
     on another thread than Python's.
     """
-    found = []
+    candidates = []
     for row in trace.stacks.iter_rows(named=True):
         frames = trace.frames.filter(stack_id=row["stack_id"]).sort("level")
         entries = [
@@ -49,7 +49,7 @@ def depth(trace: tl.Trace) -> dict[str, Any] | None:
             if ENTRY.search(name)
         ]
         total = max(entries) if entries else None
-        found.append(
+        candidates.append(
             {
                 "symbol": row["symbol"],
                 "calls": total,
@@ -59,5 +59,7 @@ def depth(trace: tl.Trace) -> dict[str, Any] | None:
         )
     # If one of these functions calls another one, the level calls the outer one.
     return min(
-        found, key=lambda one: (one["calls"] is None, one["calls"] or one["frames"]), default=None
+        candidates,
+        key=lambda row: (row["calls"] is None, row["calls"] or row["frames"]),
+        default=None,
     )

@@ -41,7 +41,7 @@ def of_text(text: str, part: str, *, is_python: bool) -> Length:
     marked = set(_marked(lines, part))
     if not marked:
         raise ValueError(f"no code is marked `begin {part}`")
-    n_bytes = sum(len(lines[at].encode()) + 1 for at in marked)
+    n_bytes = sum(len(lines[number].encode()) + 1 for number in marked)
     if is_python:
         counted, statements = _python(text, marked)
     else:
@@ -52,17 +52,19 @@ def of_text(text: str, part: str, *, is_python: bool) -> Length:
 def _marked(lines: list[str], part: str) -> Iterator[int]:
     """Yield the numbers of the lines, from 0, between markers that have this name."""
     is_wanted, opened = False, None
-    for at, line in enumerate(lines):
-        if found := _BEGIN.fullmatch(line):
+    for number, line in enumerate(lines):
+        if begin := _BEGIN.fullmatch(line):
             if opened is not None:
-                raise ValueError(f"line {at + 1}: the part begun in line {opened + 1} has no end")
-            is_wanted, opened = part in found[1].split(), at
+                raise ValueError(
+                    f"line {number + 1}: the part begun in line {opened + 1} has no end"
+                )
+            is_wanted, opened = part in begin[1].split(), number
         elif _END.fullmatch(line):
             if opened is None:
-                raise ValueError(f"line {at + 1}: an end without a begin")
+                raise ValueError(f"line {number + 1}: an end without a begin")
             is_wanted, opened = False, None
         elif is_wanted:
-            yield at
+            yield number
     if opened is not None:
         raise ValueError(f"the part begun in line {opened + 1} has no end")
 
@@ -76,13 +78,15 @@ def _python(text: str, marked: set[int]) -> tuple[int, int]:
         node for node in nodes if isinstance(node, ast.Import | ast.ImportFrom) or _is_text(node)
     ]
     skipped = {
-        at for node in left_out for at in range(node.lineno - 1, node.end_lineno or node.lineno)
+        number
+        for node in left_out
+        for number in range(node.lineno - 1, node.end_lineno or node.lineno)
     }
     lines = text.split("\n")
     counted = [
-        at
-        for at in marked - skipped
-        if lines[at].strip() and not lines[at].lstrip().startswith("#")
+        number
+        for number in marked - skipped
+        if lines[number].strip() and not lines[number].lstrip().startswith("#")
     ]
     return len(counted), len(nodes) - len(left_out)
 
@@ -99,9 +103,16 @@ def _is_text(node: ast.stmt) -> bool:
 def _cpp(text: str, marked: set[int]) -> tuple[int, int]:
     # Comments and quoted text are removed, except for line ends within them.
     bare = _CPP_TEXT.sub(
-        lambda found: '""' if found[0][0] == '"' else "\n" * found[0].count("\n"), text
+        lambda text_or_comment: (
+            '""' if text_or_comment[0][0] == '"' else "\n" * text_or_comment[0].count("\n")
+        ),
+        text,
     ).split("\n")
-    counted = [bare[at] for at in marked if bare[at].strip() and not _IMPORT.match(bare[at])]
+    counted = [
+        bare[number]
+        for number in marked
+        if bare[number].strip() and not _IMPORT.match(bare[number])
+    ]
     return len(counted), sum(line.count(";") for line in counted)
 
 

@@ -20,10 +20,10 @@ TOOLKIT = Path("/usr/local/cuda")
 
 def package(name: str) -> Path | None:
     """Return a package's folder."""
-    found = importlib.util.find_spec(name)
+    spec = importlib.util.find_spec(name)
     return (
-        Path(next(iter(found.submodule_search_locations)))
-        if found and found.submodule_search_locations
+        Path(next(iter(spec.submodule_search_locations)))
+        if spec and spec.submodule_search_locations
         else None
     )
 
@@ -31,9 +31,9 @@ def package(name: str) -> Path | None:
 def folders(kind: str) -> list[Path]:
     """List CUDA's `include` or `lib` folders; those of Python packages precede the toolkit's."""
     nvidia = package("nvidia")
-    found = sorted(nvidia.glob(f"*/{kind}")) if nvidia else []
+    of_packages = sorted(nvidia.glob(f"*/{kind}")) if nvidia else []
     toolkit = [TOOLKIT / ("lib64" if kind == "lib" else kind)]
-    both = [path for path in found + toolkit if path.is_dir()]
+    both = [path for path in of_packages + toolkit if path.is_dir()]
     return both + [path / "cccl" for path in both if kind == "include" and (path / "cccl").is_dir()]
 
 
@@ -42,8 +42,8 @@ def commands(device: str) -> Iterator[tuple[str, list[str]]]:
     for name, kind in of_device(device).items():
         if not kind.file.endswith(".cpp"):
             continue
-        made = [*COMPILER, str(HERE / kind.file), "-o", str(BUILD / f"{name}.so")]
-        yield name, made + (_with_torch(device) if name == "libtorch" else _with_cuda(name))
+        command = [*COMPILER, str(HERE / kind.file), "-o", str(BUILD / f"{name}.so")]
+        yield name, command + (_with_torch(device) if name == "libtorch" else _with_cuda(name))
 
 
 def _with_torch(device: str) -> list[str]:
@@ -70,7 +70,7 @@ def _with_torch(device: str) -> list[str]:
 
 
 def _with_cuda(name: str) -> list[str]:
-    found = []
+    arguments = []
     for library in CUDA:
         files = [
             file for folder in folders("lib") for file in sorted(folder.glob(f"lib{library}.so*"))
@@ -79,9 +79,9 @@ def _with_cuda(name: str) -> list[str]:
             raise SystemExit(
                 f"{name} needs lib{library}.so: pip install nvidia-cudnn-cu13 nvidia-cublas"
             )
-        found += [str(files[0]), f"-Wl,-rpath,{files[0].parent}"]
+        arguments += [str(files[0]), f"-Wl,-rpath,{files[0].parent}"]
     flags = ["-std=c++17", *(f"-isystem{folder}" for folder in folders("include"))]
-    return [*flags, *(["-DWITH_GRAPH"] if name == "cudnn_graph" else []), *found]
+    return [*flags, *(["-DWITH_GRAPH"] if name == "cudnn_graph" else []), *arguments]
 
 
 def build(device: str) -> dict[str, str]:

@@ -115,15 +115,15 @@ def measure(
     """Time making the network, its first inference and those that follow; compare its logits."""
     began = time.perf_counter()
     level = make()
-    made = time.perf_counter()
+    loaded = time.perf_counter()
     logits = np.array(with_copies(level, images)())
     first = time.perf_counter()
     row: dict[str, Any] = {
         "n_parameters": level.n_parameters,
         "checksum": float(np.abs(logits.astype(np.float64)).sum()),
         "relative_error": net.relative_error(logits, wanted),
-        "load_ms": (made - began) * 1e3,
-        "first_ms": (first - made) * 1e3,
+        "load_ms": (loaded - began) * 1e3,
+        "first_ms": (first - loaded) * 1e3,
     }
     effort = Effort(options.rounds, options.calls, options.seconds)
     row["copies"] = timed(with_copies(level, images), effort)

@@ -106,10 +106,10 @@ def of_device(device: str) -> dict[str, Kind]:
 
 def environment(name: str, device: str) -> dict[str, str]:
     """Return the environment variables of the level's process."""
-    made = dict(KINDS[name].variables)
+    variables = dict(KINDS[name].variables)
     if device == "cpu":
-        made |= {"CUDA_VISIBLE_DEVICES": "", "JAX_PLATFORMS": "cpu"}
-    return made | {"XLA_PYTHON_CLIENT_PREALLOCATE": "false", "TF_CPP_MIN_LOG_LEVEL": "2"}
+        variables |= {"CUDA_VISIBLE_DEVICES": "", "JAX_PLATFORMS": "cpu"}
+    return variables | {"XLA_PYTHON_CLIENT_PREALLOCATE": "false", "TF_CPP_MIN_LOG_LEVEL": "2"}
 
 
 def loader(name: str) -> Callable[[Size, dict[str, Array], int, str], Level]:
@@ -121,8 +121,8 @@ def loader(name: str) -> Callable[[Size, dict[str, Array], int, str], Level]:
     if kind.file.endswith(".cpp"):
         library = Library(BUILD / f"{name}.so")
         return library.load
-    own = f"samples.lenet.{Path(kind.file).stem}"
-    module, *_ = (importlib.import_module(needed) for needed in (own, *kind.imports))
+    module_name = f"samples.lenet.{Path(kind.file).stem}"
+    module, *_ = (importlib.import_module(needed) for needed in (module_name, *kind.imports))
     return lambda *arguments: module.load(name, *arguments)
 
 

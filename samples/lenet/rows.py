@@ -61,8 +61,8 @@ class Run:
         self, device: str, level: str, size: str = "large", batch: int = 1, *, copies: bool = False
     ) -> Range | None:
         """Return an inference's quartiles in milliseconds; None if it was not measured."""
-        found = self.time(device, level, size, batch, copies=copies)
-        return found and Range(found["p25_ms"], found["median_ms"], found["p75_ms"])
+        quartiles = self.time(device, level, size, batch, copies=copies)
+        return quartiles and Range(quartiles["p25_ms"], quartiles["median_ms"], quartiles["p75_ms"])
 
 
 def read(folder: Path) -> Run:
@@ -73,8 +73,8 @@ def read(folder: Path) -> Run:
     about = {name: json.loads((folder / f"{name}.json").read_text()) for name in ("cuda", "cpu")}
     rows = unique(
         ((device, row["level"], row["size"], row["batch"]), row)
-        for device, found in about.items()
-        for row in found["rows"]
+        for device, measured in about.items()
+        for row in measured["rows"]
     )
     traces = {
         path.stem.removeprefix("trace_"): tl.open(path)
@@ -83,7 +83,7 @@ def read(folder: Path) -> Run:
     for level, trace in traces.items():
         rows["cuda", level, "large", 1].update(on_the_gpu(trace))
     large, small = (
-        {name: one for name in KINDS if (one := _depth(folder, size, name))}
+        {name: depth for name in KINDS if (depth := _depth(folder, size, name))}
         for size in ("large", "small")
     )
     kernels = {level: kernel_names(trace) for level, trace in traces.items()}

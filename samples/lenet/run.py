@@ -80,23 +80,23 @@ class Driver:
     def environment(self, name: str) -> dict[str, str]:
         """Return the variables of a level's process: this process's own, and those of the level."""
         paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
-        made = {
+        variables = {
             **os.environ,
             **environment(name, self.options.device),
             "PYTHONPATH": os.pathsep.join(paths),
         }
-        made["TORCHINDUCTOR_CACHE_DIR"] = str(
+        variables["TORCHINDUCTOR_CACHE_DIR"] = str(
             self.out / "logs" / f"inductor_{name}"
         )  # a first call compiles
         if self.options.quick:
-            made.setdefault(
+            variables.setdefault(
                 "OMP_NUM_THREADS", "1"
             )  # threads that wait for each other take long on a busy machine
         if name.startswith("cudnn"):
-            made["LD_LIBRARY_PATH"] = os.pathsep.join(map(str, folders("lib")))
+            variables["LD_LIBRARY_PATH"] = os.pathsep.join(map(str, folders("lib")))
         if name.startswith("keras_torch"):
-            made["KERAS_TORCH_DEVICE"] = self.options.device
-        return made
+            variables["KERAS_TORCH_DEVICE"] = self.options.device
+        return variables
 
     def measure(self, names: list[str], built: Callable[[], object]) -> None:
         """Time the levels one after the other.
@@ -104,8 +104,8 @@ class Driver:
         On a machine with a GPU they first import side by side. `built` waits for the C++ levels to
         be compiled, which happens while the others import.
         """
-        for at in range(0, len(names), self.options.side_by_side):
-            part = names[at : at + self.options.side_by_side]
+        for start in range(0, len(names), self.options.side_by_side):
+            part = names[start : start + self.options.side_by_side]
             started = {
                 name: self.start(name) for name in part if not KINDS[name].file.endswith(".cpp")
             }
@@ -182,7 +182,7 @@ class Driver:
 
     def stack(self, size: str, name: str) -> int | str:
         """Run one capture under the debugger."""
-        began, made = time.monotonic(), f"stack_{size}_{name}"
+        began, capture_name = time.monotonic(), f"stack_{size}_{name}"
         breaks = [word for symbol in SYMBOLS for word in ("--break", symbol)]
         limits = [
             "--skip",
@@ -216,7 +216,7 @@ class Driver:
             *limits,
             "--force",
             "--out",
-            str(self.out / f"{made}.tracelens"),
+            str(self.out / f"{capture_name}.tracelens"),
             "--",
             *program,
             "--out",
@@ -224,10 +224,10 @@ class Driver:
         ]
         # Else XLA tries algorithms out, with calls of their own.
         variables = {"XLA_FLAGS": "--xla_gpu_autotune_level=0"} if "jax" in name else {}
-        folder = self.out / "logs" / f"tmp_{made}"
+        folder = self.out / "logs" / f"tmp_{capture_name}"
         folder.mkdir(exist_ok=True)  # cuda-gdb locks its folder of temporary files
         variables |= {"TMPDIR": str(folder)}
-        with (self.out / "logs" / f"{made}.txt").open("w") as log:
+        with (self.out / "logs" / f"{capture_name}.txt").open("w") as log:
             try:
                 code: int | str = subprocess.run(
                     command,
@@ -241,7 +241,7 @@ class Driver:
                 ).returncode
             except subprocess.TimeoutExpired:
                 code = "timeout"
-        print(f"exit {code} {time.monotonic() - began:6.1f} s  {made}", flush=True)
+        print(f"exit {code} {time.monotonic() - began:6.1f} s  {capture_name}", flush=True)
         return code
 
     def traces(self) -> None:
@@ -276,38 +276,44 @@ class Driver:
 
 def versions(device: str) -> dict[str, str]:
     """Return versions of the software, and the kind of machine."""
-    found = {"python": platform.python_version(), "taken": time.strftime("%Y-%m-%d", time.gmtime())}
+    by_name = {
+        "python": platform.python_version(),
+        "taken": time.strftime("%Y-%m-%d", time.gmtime()),
+    }
     for name in ("torch", "jax", "keras", "numpy", "nvidia-cudnn-cu13", "nvidia-cublas", "py-spy"):
         try:
-            found[name] = metadata.version(name)
+            by_name[name] = metadata.version(name)
         except metadata.PackageNotFoundError:
             continue
     for name in ("tensorflow", "tensorflow-cpu"):
         try:
-            found["tensorflow"] = metadata.version(name)
+            by_name["tensorflow"] = metadata.version(name)
         except metadata.PackageNotFoundError:
             continue
     if shutil.which("g++"):
-        said = subprocess.run(
+        version = subprocess.run(
             ["g++", "-dumpfullversion"],
             capture_output=True,
             text=True,
             check=False,
         ).stdout
-        found["g++"] = said.strip()
+        by_name["g++"] = version.strip()
     if device == "cuda" and shutil.which("nvidia-smi"):
         asked = ["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"]
-        said = subprocess.run(
+        model_and_driver = subprocess.run(
             asked,
             capture_output=True,
             text=True,
             check=False,
         ).stdout.strip()
-        found["gpu"], _, found["driver"] = said.partition(", ")
+        by_name["gpu"], _, by_name["driver"] = model_and_driver.partition(", ")
     cpu = Path("/proc/cpuinfo")
     model = re.search(r"model name\s*: (.*)", cpu.read_text()) if cpu.is_file() else None
-    found |= {name: os.environ[name] for name in ("OMP_NUM_THREADS",) if name in os.environ}
-    return found | {"cpu": model[1] if model else platform.machine(), "cores": str(os.cpu_count())}
+    by_name |= {name: os.environ[name] for name in ("OMP_NUM_THREADS",) if name in os.environ}
+    return by_name | {
+        "cpu": model[1] if model else platform.machine(),
+        "cores": str(os.cpu_count()),
+    }
 
 
 def parse() -> argparse.Namespace:

@@ -56,8 +56,9 @@ class Attention(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Map (batch, length, width) to the same shape."""
+        of_head = WIDTH // N_HEADS
         heads = [
-            layer(x).unflatten(-1, (-1, WIDTH // N_HEADS)).transpose(1, 2)
+            layer(x).unflatten(-1, (-1, of_head)).transpose(1, 2)
             for layer in (self.query, self.key, self.value)
         ]
         attended = functional.scaled_dot_product_attention(*heads, is_causal=True)
@@ -93,7 +94,9 @@ class Experts(nn.Module):
         self.router = nn.Linear(WIDTH, N_EXPERTS, bias=False)
         self.experts = nn.ModuleList(FeedForward() for _ in range(self.n_local))
         self.shared_expert = FeedForward() if is_one_shared else None
-        self.register_buffer("skew", torch.tensor([skew] + [0.0] * (N_EXPERTS - 1)))
+        skews = torch.zeros(N_EXPERTS)
+        skews[0] = skew
+        self.register_buffer("skew", skews)
 
     def forward(self, x: Tensor) -> Tensor:
         """Map (batch, length, width) to the same shape."""
@@ -112,8 +115,9 @@ class Experts(nn.Module):
         start = torch.zeros_like(tokens)
         if self.shared_expert is not None:
             start = self.shared_expert(tokens)
-        owners = torch.arange(self.n_local, device=x.device).repeat(dist.get_world_size())
-        expert_of = owners.repeat_interleave(per_expert.flatten())
+        n_ranks = dist.get_world_size()
+        local = torch.arange(self.n_local, device=x.device)
+        expert_of = local.repeat(n_ranks).repeat_interleave(per_expert.flatten())
         computed = torch.zeros_like(arrived)
         for number, expert in enumerate(self.experts):
             mine = (expert_of == number).nonzero().squeeze(1)
@@ -179,14 +183,16 @@ def experts(_: DeviceMesh) -> Step:
     """Build two layers with eight experts on two ranks; most tokens choose the first expert."""
     torch.manual_seed(0)
     layers = (Block(Experts(skew=1.0)) for _ in range(2))
-    return training(nn.Sequential(*layers).to(DEVICE, DTYPE))
+    model = nn.Sequential(*layers).to(DEVICE, DTYPE)
+    return training(model)
 
 
 def shared(_: DeviceMesh) -> Step:
     """Build the same two layers, each with one more expert that all tokens take."""
     torch.manual_seed(0)
     layers = (Block(Experts(skew=1.0, is_one_shared=True)) for _ in range(2))
-    return training(nn.Sequential(*layers).to(DEVICE, DTYPE))
+    model = nn.Sequential(*layers).to(DEVICE, DTYPE)
+    return training(model)
 
 
 def sharded(mesh: DeviceMesh) -> Step:
@@ -235,7 +241,9 @@ PROGRAMS = {
 
 def record(step: Step, path: Path) -> None:
     """Record some steps with shapes."""
-    activities = [ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if ON_GPU else [])]
+    activities = [ProfilerActivity.CPU]
+    if ON_GPU:
+        activities.append(ProfilerActivity.CUDA)
     with profile(
         activities=activities,
         schedule=schedule(

@@ -81,9 +81,9 @@ def products(a: Any, b: Any, c: Any) -> None:
     conv2d(a[None], b[:2].reshape(-1, a.shape[0], 1, 1)[:64])
     if CUDA:
         scale = torch.ones((), device=DEVICE)
-        one, other = (x[0].to(torch.float8_e4m3fn) for x in (a, b))
+        left, right = (x[0].to(torch.float8_e4m3fn) for x in (a, b))
         scaled = torch.ops.aten._scaled_mm  # noqa: SLF001 - there is no other product of fp8
-        scaled(one, other.t().contiguous().t(), scale, scale, out_dtype=torch.bfloat16)
+        scaled(left, right.t().contiguous().t(), scale, scale, out_dtype=torch.bfloat16)
 
 
 def work() -> Callable[[], None]:
@@ -140,8 +140,8 @@ def main(folder: Path) -> None:
         profile_memory=True,
         with_modules=True,
     ) as profiler:
-        for at in range(3):
-            if at == 1 and CUDA:
+        for number in range(3):
+            if number == 1 and CUDA:
                 torch.cuda.reset_peak_memory_stats()
             step()
             profiler.step()

@@ -43,6 +43,18 @@ class Shape:
     longest: int = 512
 
 
+TINY = Shape(
+    n_layers=1,
+    width=64,
+    n_heads=4,
+    n_kv_heads=2,
+    head=16,
+    hidden=128,
+    vocabulary=100,
+)
+"""The sizes on a CPU, to try the script out."""
+
+
 class RMSNorm(nn.Module):
     """Root-mean-square norm, written out."""
 
@@ -66,7 +78,8 @@ class Attention(nn.Module):
         self.shape = shape
         q_width = shape.n_heads * shape.head
         kv_width = shape.n_kv_heads * shape.head
-        self.qkv = nn.Linear(shape.width, q_width + 2 * kv_width, bias=False)
+        qkv_width = q_width + 2 * kv_width
+        self.qkv = nn.Linear(shape.width, qkv_width, bias=False)
         self.out = nn.Linear(q_width, shape.width, bias=False)
         size = (batch, shape.n_kv_heads, shape.longest, shape.head)
         self.register_buffer("keys", torch.zeros(size))
@@ -79,7 +92,8 @@ class Attention(nn.Module):
         q_width = s.n_heads * s.head
         kv_width = s.n_kv_heads * s.head
         widths = [q_width, kv_width, kv_width]
-        queries, keys, values = self.qkv(x).split(widths, dim=-1)
+        projected = self.qkv(x)
+        queries, keys, values = projected.split(widths, dim=-1)
 
         def heads(t: Tensor, n: int) -> Tensor:
             return t.view(batch, length, n, s.head).transpose(1, 2)
@@ -95,7 +109,8 @@ class Attention(nn.Module):
             attn_mask=mask,
             enable_gqa=True,
         )
-        output: Tensor = self.out(attended.transpose(1, 2).reshape(batch, length, -1))
+        joined = attended.transpose(1, 2).reshape(batch, length, -1)
+        output: Tensor = self.out(joined)
         return output
 
 
@@ -110,7 +125,8 @@ class Gated(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """Map any shape whose last size is the width to the same shape."""
         gate, up = self.gate_up(x).chunk(2, dim=-1)
-        output: Tensor = self.down(functional.silu(gate) * up)
+        hidden = functional.silu(gate) * up
+        output: Tensor = self.down(hidden)
         return output
 
 
@@ -121,7 +137,8 @@ class Experts(nn.Module):
         super().__init__()
         self.top_k = shape.top_k
         self.router = nn.Linear(shape.width, shape.n_experts, bias=False)
-        self.experts = nn.ModuleList(Gated(shape) for _ in range(shape.n_experts))
+        experts = (Gated(shape) for _ in range(shape.n_experts))
+        self.experts = nn.ModuleList(experts)
 
     def forward(self, x: Tensor) -> Tensor:
         """Map (batch, length, width) to the same shape."""
@@ -131,7 +148,8 @@ class Experts(nn.Module):
         output = torch.zeros_like(tokens)
         for number, expert in enumerate(self.experts):
             rows, place = (chosen == number).nonzero(as_tuple=True)
-            weighted = expert(tokens[rows]) * weights[rows, place, None]
+            weight = weights[rows, place, None]
+            weighted = expert(tokens[rows]) * weight
             output.index_add_(0, rows, weighted)
         return output.view_as(x)
 
@@ -148,7 +166,8 @@ class Layer(nn.Module):
 
     def forward(self, x: Tensor, positions: Tensor, mask: Tensor) -> Tensor:
         """Map (batch, length, width) to the same shape."""
-        x = x + self.attention(self.input_norm(x), positions, mask)
+        normed = self.input_norm(x)
+        x = x + self.attention(normed, positions, mask)
         output: Tensor = x + self.mlp(self.post_norm(x))
         return output
 
@@ -159,7 +178,8 @@ class Decoder(nn.Module):
     def __init__(self, shape: Shape, batch: int) -> None:
         super().__init__()
         self.embed = nn.Embedding(shape.vocabulary, shape.width)
-        self.layers = nn.ModuleList(Layer(shape, batch) for _ in range(shape.n_layers))
+        layers = (Layer(shape, batch) for _ in range(shape.n_layers))
+        self.layers = nn.ModuleList(layers)
         self.norm = RMSNorm(shape.width)
         self.lm_head = nn.Linear(shape.width, shape.vocabulary, bias=False)
         self.register_buffer("places", torch.arange(shape.longest))
@@ -171,7 +191,8 @@ class Decoder(nn.Module):
         for layer in self.layers:
             x = layer(x, positions, mask)
         last = self.norm(x[:, -1:])
-        next_token: Tensor = self.lm_head(last).argmax(-1)
+        logits = self.lm_head(last)
+        next_token: Tensor = logits.argmax(-1)
         return next_token
 
 
@@ -227,7 +248,8 @@ class Server:
         torch.manual_seed(0)
         self.batch = batch
         self.prompt = prompt
-        self.model = Decoder(shape, batch).to(DEVICE, DTYPE).eval()
+        decoder = Decoder(shape, batch).to(DEVICE, DTYPE)
+        self.model = decoder.eval()
         self.model.places = self.model.places.to(torch.int64)
         self.tokens = torch.zeros(batch, 1, dtype=torch.int64, device=DEVICE)
         self.position = torch.zeros(1, dtype=torch.int64, device=DEVICE)
@@ -252,8 +274,9 @@ class Server:
         with record_function(prefill_name(self.batch, self.prompt)):
             self.prefill()
         self.tokens.tolist()
-        for number in range(n_steps):
-            context = self.prompt + number + 1
+        context = self.prompt
+        for _ in range(n_steps):
+            context += 1
             with record_function(decode_name(self.batch, context)):
                 (decode or self.decode)()
             self.tokens.tolist()
@@ -288,8 +311,9 @@ def batches(out: Path, server: Server) -> None:
             graphs[size] = graph_of(server, size)
     server.prefill()
     with recorded(out / "batches" / "decode.pt.trace.json.gz"):
-        for number, n_requests in enumerate((8, 7, 5, 4, 3, 2, 1)):
-            context = server.prompt + number + 1
+        context = server.prompt
+        for n_requests in (8, 7, 5, 4, 3, 2, 1):
+            context += 1
             size = min(size for size in sizes if size >= n_requests)
             with record_function(decode_name(n_requests, context)):
                 graphs[size].replay()
@@ -304,7 +328,11 @@ def fp8_products(out: Path) -> None:
     def matrix(n_rows: int, n_columns: int) -> Tensor:
         return torch.randn(n_rows, n_columns, device=DEVICE).to(torch.float8_e4m3fn)
 
-    pairs = [(matrix(m, k), matrix(n, k).t()) for m, n, k in sizes]
+    pairs = []
+    for m, n, k in sizes:
+        left = matrix(m, k)
+        right = matrix(n, k).t()
+        pairs.append((left, right))
 
     def multiply() -> None:
         for left, right in pairs:
@@ -328,7 +356,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     out = parser.parse_args().out
     out.mkdir(parents=True, exist_ok=True)
-    shape = Shape() if ON_GPU else Shape(1, 64, 4, 2, 16, 128, vocabulary=100)
+    shape = Shape() if ON_GPU else TINY
     batch = 8 if ON_GPU else 2
     prompt = 256 if ON_GPU else 8
     for name, used, stacks in (

@@ -129,30 +129,30 @@ def _calls(captures: Mapping[str, tl.Trace]) -> dict[str, Any]:
 
 def _copies(captures: Mapping[str, tl.Trace]) -> dict[str, Any]:
     """Return the copies of batches, and their ratios by the fastest and slowest step."""
-    found = copies.copies_of(captures)
+    all_copies = copies.copies_of(captures)
     kept = {
         (c.level, c.batch): c
-        for c in found
+        for c in all_copies
         if (c.dtype, c.memory, c.cast_from, c.model_dtype)
         == ("float32", "pageable", None, "float32")
     }
-    one, two = kept["eager", 16], kept["eager", 32]
+    smaller, larger = kept["eager", 16], kept["eager", 32]
     return {
-        "copies": found,
+        "copies": all_copies,
         "same_copies": {
             batch: {level: c for (level, size), c in kept.items() if size == batch}
             for batch in (16, 32)
         },
         "copied_by": [paper.NAMES[level] for level, batch in kept if batch == 32],
-        "copy": {16: one, 32: two},
-        "copy_ratio": Range(*_low_high(two), two.spread[1]).over(
-            Range(*_low_high(one), one.spread[1])
+        "copy": {16: smaller, 32: larger},
+        "copy_ratio": Range(*_low_high(larger), larger.spread[1]).over(
+            Range(*_low_high(smaller), smaller.spread[1])
         ),
         "pinned": [
             Range(*_low_high(a), a.spread[1]).over(Range(*_low_high(b), b.spread[1]))
-            for a, b in copies.pageable_and_pinned(found)
+            for a, b in copies.pageable_and_pinned(all_copies)
         ],
-        "pinned_copies": copies.pageable_and_pinned(found),
+        "pinned_copies": copies.pageable_and_pinned(all_copies),
     }
 
 
@@ -165,15 +165,17 @@ def _relu(captures: Mapping[str, tl.Trace], counters: pl.DataFrame) -> dict[str,
     largest = {
         words: kernel for name, words in relu.CASES if (kernel := relu.largest(captures[name]))
     }
-    one, two = (relu.largest(captures[name]) for name in (relu.BASE, relu.LARGER))
-    assert one is not None
-    assert two is not None
-    spans = [Range(kernel.spread[0], kernel.mean_us, kernel.spread[1]) for kernel in (one, two)]
+    smaller, larger = (relu.largest(captures[name]) for name in (relu.BASE, relu.LARGER))
+    assert smaller is not None
+    assert larger is not None
+    spans = [
+        Range(kernel.spread[0], kernel.mean_us, kernel.spread[1]) for kernel in (smaller, larger)
+    ]
     share, place, n_kernels = relu.share_and_place(captures[relu.LARGER])
     return {
         "grids": {words: (kernel, relu.short(kernel.name)) for words, kernel in largest.items()},
         "relu_ratio": spans[1].over(spans[0]),
-        "blocks_ratio": _blocks(two) / _blocks(one),
+        "blocks_ratio": _blocks(larger) / _blocks(smaller),
         "relu_share": share,
         "relu_place": place,
         "n_kernels": n_kernels,
@@ -267,15 +269,15 @@ def _sweeps(measured: pl.DataFrame) -> dict[str, Any]:
         ]
     ]
     return {
-        "gap": {at: points.ratio(measured, at) for at in (HERE, MANY, LARGE)},
+        "gap": {point: points.ratio(measured, point) for point in (HERE, MANY, LARGE)},
         "published": {
-            at: [sweeps.published_ratio(at, corrected=c) for c in (False, True)]
-            for at in (HERE, MANY, LARGE)
+            point: [sweeps.published_ratio(point, corrected=c) for c in (False, True)]
+            for point in (HERE, MANY, LARGE)
         },
         "orders": sweeps.orders(measured),
         "orders_python": sweeps.orders(measured, paper.LEVELS),
         "others": others,
-        "published_ends": [sweeps.published_over_others()[at] for at in (0, -1)],
+        "published_ends": [sweeps.published_over_others()[end] for end in (0, -1)],
         "published_leaner": {
             level: sweeps.published_leaner(level) for level in ("cudnn", "torchscript")
         },
@@ -368,12 +370,12 @@ def _verdicts(v: Mapping[str, Any]) -> dict[str, Verdict]:
     }
 
 
-def _calls_over(calls: Mapping[str, int], one: str, other: str) -> Verdict:
+def _calls_over(calls: Mapping[str, int], level: str, other: str) -> Verdict:
     """Compare the ratio of two levels' calls with the paper's. Counts have no spread."""
-    ratio = calls[one] / calls[other]
+    ratio = calls[level] / calls[other]
     return judge_size(
         Range(ratio, ratio, ratio),
-        paper.CALLS[one].total / paper.CALLS[other].total,
+        paper.CALLS[level].total / paper.CALLS[other].total,
     )
 
 

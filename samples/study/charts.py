@@ -26,11 +26,11 @@ def gap(points: pl.DataFrame) -> alt.LayerChart:
     """
     values: list[dict[str, Any]] = []
     for batch in sorted(points.filter(mode="infer", size=HERE[1])["batch"].unique()):
-        at = (batch, HERE[1])
-        today = ratio(points, at)
+        point = (batch, HERE[1])
+        today = ratio(points, point)
         lines = {
-            "published, V100": published_ratio(at, corrected=False),
-            "without the training in it": published_ratio(at, corrected=True),
+            "published, V100": published_ratio(point, corrected=False),
+            "without the training in it": published_ratio(point, corrected=True),
             "today, H200": today and today.middle,
         }
         for of, number in lines.items():
@@ -100,13 +100,13 @@ def sweep(points: pl.DataFrame, column: str, title: str, then: str) -> alt.Conca
     """
     batch, size = HERE
     panels = []
-    for axis, label, fixed, at in (
+    for axis, label, fixed, fixed_value in (
         ("batch", f"batch, at {size}×{size}", "size", size),
         ("size", f"resolution, at batch {batch}", "batch", batch),
     ):
         for mode, word in WORDS.items():
             rows = points.filter(
-                pl.col(fixed) == at,
+                pl.col(fixed) == fixed_value,
                 pl.col("mode") == mode,
             ).drop_nulls(column)
             values = [
@@ -115,10 +115,14 @@ def sweep(points: pl.DataFrame, column: str, title: str, then: str) -> alt.Conca
             ]
             for (level, m, b, s), point in paper.SWEEPS.items():
                 number = getattr(point, then)
-                if m == mode and {"batch": b, "size": s}[fixed] == at and number is not None:
+                if (
+                    m == mode
+                    and {"batch": b, "size": s}[fixed] == fixed_value
+                    and number is not None
+                ):
                     name = NAMES[LIKE_THERE.get(level, level)]
-                    own = {"level": name, "x": {"batch": b, "size": s}[axis], "y": number}
-                    values.append(own | {"of": "published"})
+                    row = {"level": name, "x": {"batch": b, "size": s}[axis], "y": number}
+                    values.append(row | {"of": "published"})
             panels.append(
                 _panel(
                     values,

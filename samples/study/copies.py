@@ -44,7 +44,7 @@ class Copy:
 
 def copies_of(captures: Mapping[str, tl.Trace]) -> list[Copy]:
     """Return the copies of the captures whose names say what they copy."""
-    found = []
+    copies = []
     for name, trace in captures.items():
         match = _NAME.match(name)
         if match is None:
@@ -64,7 +64,7 @@ def copies_of(captures: Mapping[str, tl.Trace]) -> list[Copy]:
         )
         dtype, rest = f"float{match['bits']}", match["rest"] or ""
         is_half = dtype == "float16"
-        found.append(
+        copies.append(
             Copy(
                 level=match["level"] or "eager",
                 batch=int(match["batch"]),
@@ -79,7 +79,7 @@ def copies_of(captures: Mapping[str, tl.Trace]) -> list[Copy]:
             )
         )
     return sorted(
-        found,
+        copies,
         key=lambda c: (
             list(NAMES).index(c.level),
             c.batch,

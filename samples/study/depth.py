@@ -130,12 +130,12 @@ def paths(captures: Mapping[str, tl.Trace], suffix: str = "_old") -> dict[str, P
 
     Captures `stack_LEVEL_old` reach the paper's cuDNN function, the others today's.
     """
-    found = {
+    paths = {
         level: path_of(level, trace)
         for level in NAMES
         if (trace := captures.get(f"stack_{level}{suffix}")) is not None
     }
-    return {level: path for level, path in found.items() if path is not None}
+    return {level: path for level, path in paths.items() if path is not None}
 
 
 def steps(trace: tl.Trace) -> dict[str, float | Range]:

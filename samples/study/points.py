@@ -26,13 +26,13 @@ _QUARTILES = {"ms": "median_ms", "low": "p25_ms", "high": "p75_ms"}
 def value(points: pl.DataFrame, key: tuple[str, str, int, int], column: str) -> float | None:
     """Return one measurement of a level, mode, batch and resolution; None if there is none."""
     level, mode, batch, size = key
-    found = points.filter(
+    measured = points.filter(
         level=level,
         mode=mode,
         batch=batch,
         size=size,
     )[column].drop_nulls()
-    return float(found[0]) if found.len() else None
+    return float(measured[0]) if measured.len() else None
 
 
 def time_of(points: pl.DataFrame, key: tuple[str, str, int, int]) -> Range | None:
@@ -42,8 +42,8 @@ def time_of(points: pl.DataFrame, key: tuple[str, str, int, int]) -> Range | Non
 
 
 def ratio(
-    points: pl.DataFrame, at: tuple[int, int], levels: tuple[str, str] = ("eager", "libtorch")
+    points: pl.DataFrame, point: tuple[int, int], levels: tuple[str, str] = ("eager", "libtorch")
 ) -> Range | None:
     """Return the first level's inference time over the second's."""
-    one, two = (time_of(points, (level, "infer", *at)) for level in levels)
-    return None if one is None or two is None else one.over(two)
+    first, second = (time_of(points, (level, "infer", *point)) for level in levels)
+    return None if first is None or second is None else first.over(second)

@@ -170,9 +170,11 @@ def row(point: Mapping[str, Any], samples: Sequence[tuple[int, int, int]]) -> di
     quartiles = (
         statistics.quantiles(steps, n=4, method="inclusive") if len(steps) > 1 else steps * 3
     )
-    used = [used for at, used, _ in samples if point["start_ns"] <= at <= point["end_ns"]]
+    used = [used for time_ns, used, _ in samples if point["start_ns"] <= time_ns <= point["end_ns"]]
     busy = [
-        busy for at, _, busy in samples if point["start_ns"] + SETTLE_NS <= at <= point["end_ns"]
+        busy
+        for time_ns, _, busy in samples
+        if point["start_ns"] + SETTLE_NS <= time_ns <= point["end_ns"]
     ]
     settings = (
         "level",
@@ -213,8 +215,12 @@ def executable(command: Sequence[str], out: Path) -> list[str]:
     `python` becomes this interpreter, tracelens the one in this checkout, and the folder that of
     the captures.
     """
-    own = {"python": [sys.executable], "tracelens": [sys.executable, "-m", "tracelens"]}
-    return [part for word in command for part in own.get(word, [word.replace("{out}", str(out))])]
+    replacements = {"python": [sys.executable], "tracelens": [sys.executable, "-m", "tracelens"]}
+    return [
+        part
+        for word in command
+        for part in replacements.get(word, [word.replace("{out}", str(out))])
+    ]
 
 
 def environment(variables: Mapping[str, str]) -> dict[str, str]:
@@ -234,10 +240,10 @@ def versions(tools: Mapping[str, str]) -> dict[str, str]:
 
     Nothing identifies the machine or its user.
     """
-    found = {"python": platform.python_version()}
+    by_name = {"python": platform.python_version()}
     for package in ("torch", "triton", "nvidia-cudnn-cu13", "py-spy", "tracelens-toolkit"):
         try:
-            found[package] = metadata.version(package)
+            by_name[package] = metadata.version(package)
         except metadata.PackageNotFoundError:
             continue
     for tool, pattern in (
@@ -248,7 +254,7 @@ def versions(tools: Mapping[str, str]) -> dict[str, str]:
         ("nsys", r"version ([\d.]+)"),
     ):
         number = version_of(tools.get(tool, tool), pattern)
-        found |= {tool: number} if number else {}
+        by_name |= {tool: number} if number else {}
     script = (
         "import json, torch; c = torch.cuda; g = c.is_available() and"
         " c.get_device_name();print(json.dumps({'cuda': torch.version.cuda, 'cudnn':"
@@ -261,23 +267,23 @@ def versions(tools: Mapping[str, str]) -> dict[str, str]:
         check=False,
     )
     if asked.returncode == 0:
-        found |= {name: str(value) for name, value in json.loads(asked.stdout).items() if value}
+        by_name |= {name: str(value) for name, value in json.loads(asked.stdout).items() if value}
     driver = version_of("nvidia-smi", r"Driver Version: ([\d.]+)", "")
-    return found | ({"driver": driver} if driver else {})
+    return by_name | ({"driver": driver} if driver else {})
 
 
 def version_of(tool: str, pattern: str, option: str = "--version") -> str | None:
     """Return the version that a tool reports; None if there is none."""
     if shutil.which(tool) is None:
         return None
-    said = subprocess.run(
+    ended = subprocess.run(
         [tool, *filter(None, [option])],
         capture_output=True,
         text=True,
         check=False,
     )
-    found = re.search(pattern, said.stdout)
-    return found.group(1) if found else None
+    version = re.search(pattern, ended.stdout)
+    return version.group(1) if version else None
 
 
 def main() -> None:

@@ -24,24 +24,24 @@ def published_points() -> list[Point]:
     return sorted({(batch, size) for _, mode, batch, size in paper.SWEEPS if mode == "infer"})
 
 
-def published_ms(level: str, at: Point) -> float | None:
+def published_ms(level: str, point_key: Point) -> float | None:
     """Return the published inference time per image in ms.
 
     PyTorch's is without the training time in it.
     """
-    corrected = paper.corrected_ms(*at) if level == "eager" else None
-    point = paper.SWEEPS.get((level, "infer", *at))
+    corrected = paper.corrected_ms(*point_key) if level == "eager" else None
+    point = paper.SWEEPS.get((level, "infer", *point_key))
     return corrected or (point.ms if point else None)
 
 
-def published_ratio(at: Point, *, corrected: bool) -> float | None:
+def published_ratio(point_key: Point, *, corrected: bool) -> float | None:
     """Return PyTorch's published time over LibTorch's.
 
     If `corrected`, PyTorch's time is without the training time in it.
     """
-    libtorch = published_ms("libtorch", at)
-    point = paper.SWEEPS.get(("eager", "infer", *at))
-    eager = published_ms("eager", at) if corrected else point.ms if point else None
+    libtorch = published_ms("libtorch", point_key)
+    point = paper.SWEEPS.get(("eager", "infer", *point_key))
+    eager = published_ms("eager", point_key) if corrected else point.ms if point else None
     return eager / libtorch if eager and libtorch else None
 
 
@@ -52,9 +52,9 @@ def published_over_others() -> list[float]:
     """
     return sorted(
         eager.ms / other.ms
-        for (level, mode, *at), other in paper.SWEEPS.items()
+        for (level, mode, *point_key), other in paper.SWEEPS.items()
         if mode == "infer" and level in paper.LEVELS[1:] and other.ms
-        for eager in [paper.SWEEPS.get(("eager", mode, *at))]
+        for eager in [paper.SWEEPS.get(("eager", mode, *point_key))]
         if eager and eager.ms
     )
 
@@ -88,23 +88,23 @@ def orders(points: pl.DataFrame, levels: Sequence[str] = FROM_CPP) -> list[bool 
 def _pairs(
     points: pl.DataFrame, levels: Sequence[str]
 ) -> Iterator[tuple[tuple[float, float], tuple[Range, Range]]]:
-    for at in published_points():
+    for point in published_points():
         for pair in combinations(levels, 2):
-            one, two = (paper.LIKE.get(level, level) for level in pair)
-            then = published_ms(one, at), published_ms(two, at)
-            now = tuple(time_of(points, (level, "infer", *at)) for level in pair)
+            first, second = (paper.LIKE.get(level, level) for level in pair)
+            then = published_ms(first, point), published_ms(second, point)
+            now = tuple(time_of(points, (level, "infer", *point)) for level in pair)
             if then[0] and then[1] and now[0] and now[1]:
                 yield (then[0], then[1]), (now[0], now[1])
 
 
 def eager_over_others(points: pl.DataFrame) -> dict[Point, list[Range]]:
     """Return eager's time over each other level's, at points where all levels were measured."""
-    found = {}
-    for at in published_points():
-        ratios = [ratio(points, at, ("eager", level)) for level in FROM_CPP[1:]]
+    by_point = {}
+    for point in published_points():
+        ratios = [ratio(points, point, ("eager", level)) for level in FROM_CPP[1:]]
         if None not in ratios:
-            found[at] = [r for r in ratios if r is not None]
-    return found
+            by_point[point] = [r for r in ratios if r is not None]
+    return by_point
 
 
 def leaner(points: pl.DataFrame, level: str) -> dict[Point, tuple[float, float]]:
@@ -115,14 +115,14 @@ def leaner(points: pl.DataFrame, level: str) -> dict[Point, tuple[float, float]]
         mode="infer",
         level=level,
     ).select("batch", "size")
-    found = {}
+    by_point = {}
     for batch, size in sorted(keys.iter_rows()):
         ours, eager = (
             value(points, (name, "infer", batch, size), "used_mib") for name in (level, "eager")
         )
         if ours is not None and eager is not None:
-            found[batch, size] = (ours, eager)
-    return found
+            by_point[batch, size] = (ours, eager)
+    return by_point
 
 
 def libtorch_over_eager_mib(points: pl.DataFrame) -> list[float]:

@@ -24,8 +24,10 @@ _INFIX = "_timings_"
 
 def measured(run: Run) -> list[str]:
     """Return the models whose layers were measured in any configuration."""
-    found = {name.split(_INFIX)[0] for name in run.captures if _INFIX in name}
-    return [model for model in NAMES if model in found and not layer_times(run, model).is_empty()]
+    captured = {name.partition(_INFIX)[0] for name in run.captures if _INFIX in name}
+    return [
+        model for model in NAMES if model in captured and not layer_times(run, model).is_empty()
+    ]
 
 
 def layer_times(run: Run, model: str) -> pl.DataFrame:
@@ -94,11 +96,14 @@ def layers(run: Run, model: str, pair: tuple[str, str]) -> pl.DataFrame:
     Columns: `one`, `two` (ms), and `ratio` with its `low` and `high`.
     """
     frame = layer_times(run, model)
-    one, two = (
-        frame.filter(configuration=name).rename({"ms": place})
-        for name, place in zip(pair, ("one", "two"), strict=True)
-    )
-    both = one.join(two, on=["module_path", "call_order"], suffix="_two").sort("call_order")
+    first_name, second_name = pair
+    first = frame.filter(configuration=first_name).rename({"ms": "one"})
+    second = frame.filter(configuration=second_name).rename({"ms": "two"})
+    both = first.join(
+        second,
+        on=["module_path", "call_order"],
+        suffix="_two",
+    ).sort("call_order")
     return both.with_columns(
         ratio=pl.col("one") / pl.col("two"),
         low=pl.col("p25") / pl.col("p75_two"),
@@ -108,27 +113,28 @@ def layers(run: Run, model: str, pair: tuple[str, str]) -> pl.DataFrame:
 
 def sides(frame: pl.DataFrame) -> tuple[int, int]:
     """Count the layers surely faster in the second configuration, and those surely slower."""
-    return frame.filter(pl.col("low") > 1).height, frame.filter(pl.col("high") < 1).height
+    faster = frame.filter(pl.col("low") > 1)
+    slower = frame.filter(pl.col("high") < 1)
+    return faster.height, slower.height
 
 
 def best_of_two(frame: pl.DataFrame) -> float:
     """Return the gain of choosing the faster configuration per layer over the faster whole."""
-    one, two, best = frame.select(
-        pl.col("one").sum(), pl.col("two").sum(), best=pl.min_horizontal("one", "two").sum()
-    ).row(0)
-    return float(min(one, two) / best)
+    best_layers = frame.select(ms=pl.min_horizontal("one", "two"))["ms"]
+    best_whole = min(frame["one"].sum(), frame["two"].sum())
+    return float(best_whole / best_layers.sum())
 
 
 def by_parts(frame: pl.DataFrame) -> list[float]:
     """Return the first configuration's time over the second's in each third of the layers."""
-    cuts = [frame.height * at // N_PARTS for at in range(N_PARTS + 1)]
-    parts = [frame[begin:end] for begin, end in pairwise(cuts)]
-    return [float(part["one"].sum() / part["two"].sum()) for part in parts if part.height]
+    cuts = [frame.height * number // N_PARTS for number in range(N_PARTS + 1)]
+    parts = [frame[begin:end] for begin, end in pairwise(cuts) if end > begin]
+    return [float(part["one"].sum() / part["two"].sum()) for part in parts]
 
 
 def kernels_by_parts(run: Run, model: str) -> list[float]:
     """Return eager over compiled kernel time in each third of the layers."""
-    found = by_kernels(run, model)
-    order = run.pair(model)[0].layers.select("call_order", layer="module_path")
-    both = found.join(order, on="layer").sort("call_order")
-    return by_parts(both.select(one="base_estimate_ns", two="other_estimate_ns"))
+    eager, _ = run.pair(model)
+    order = eager.layers.select("call_order", layer="module_path")
+    in_order = by_kernels(run, model).join(order, on="layer").sort("call_order")
+    return by_parts(in_order.select(one="base_estimate_ns", two="other_estimate_ns"))

@@ -89,7 +89,8 @@ def kernel_ms(trace: tl.Trace) -> float:
         .group_by("step")
         .agg(pl.col("duration_ns").sum())
     )
-    return float(steps.select(pl.col("duration_ns").median()).item()) / 1e6
+    median_ns = steps.select(pl.col("duration_ns").median())
+    return float(median_ns.item()) / 1e6
 
 
 def kernel_speedup(run: Run, model: str) -> float:

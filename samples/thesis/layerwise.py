@@ -36,8 +36,9 @@ def by_kind(trace: tl.Trace) -> dict[str, float]:
 def layout_ns(trace: tl.Trace) -> tuple[float, float]:
     """Return the kernel time of layout transforms, and of all kernels."""
     frame = tl.analyses.layer_attribution(trace)
-    layout, total = frame.select(pl.col("primitive_layout_ns", "estimate_ns").sum()).row(0)
-    return float(layout), float(total)
+    layout_total = frame["primitive_layout_ns"].sum()
+    total = frame["estimate_ns"].sum()
+    return float(layout_total), float(total)
 
 
 def layers(run: Run, model: str) -> pl.DataFrame:

@@ -49,7 +49,8 @@ def study_model(stage: Stage, options: argparse.Namespace) -> None:
                     f"time {name}",
                     lambda r=run: timed_ms(lambda: r(x), device),
                 )
-            found["max_difference"] = float((runs["default"](x) - eager(x)).abs().max())
+            difference = runs["default"](x) - eager(x)
+            found["max_difference"] = float(difference.abs().max())
             found["region_ns"] = stage.attempt("region", lambda: region_ns(device))
         stage.ready("timed")
         custom = {}

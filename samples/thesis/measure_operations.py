@@ -25,7 +25,7 @@ def study_operations(stage: Stage, options: argparse.Namespace) -> None:
     """Time single operations, eager and compiled: products, convolutions, several in a row."""
     rows = stage.found["operations"] = []
     with torch.no_grad():
-        made = []
+        compiled_operations = []
         for kind, what, network, shape in operations(quick=options.quick):
             device = "cpu" if kind == ON_CPU else options.device
             eager = network.to(device).eval()
@@ -35,10 +35,11 @@ def study_operations(stage: Stage, options: argparse.Namespace) -> None:
                 lambda n=eager, x=x: compiled(n, "default", x),
             )
             if result is not None:
-                made.append((kind, what, eager, result[0], x))
+                fast, _ = result
+                compiled_operations.append((kind, what, eager, fast, x))
         stage.ready("compiled")
         with stage.alone():
-            for kind, what, eager, fast, x in made:
+            for kind, what, eager, fast, x in compiled_operations:
                 row = {"kind": kind, **what}
                 for name, run in (("eager", eager), ("compiled", fast)):
                     row |= times(name, partial(run, x), x.is_cuda)
@@ -53,12 +54,14 @@ def times(name: str, run: Callable[[], Any], is_cuda: bool) -> dict[str, Any]:
 
     On a GPU there is kernel time in ms, too.
     """
-    found = timed_ms(run, "cuda" if is_cuda else "cpu")
-    columns = {
-        f"{name}_ms": found["median_ms"],
-        f"{name}_quartiles_ms": [found["p25_ms"], found["p75_ms"]],
+    quartiles = timed_ms(run, "cuda" if is_cuda else "cpu")
+    columns: dict[str, Any] = {
+        f"{name}_ms": quartiles["median_ms"],
+        f"{name}_quartiles_ms": [quartiles["p25_ms"], quartiles["p75_ms"]],
     }
-    return columns | ({f"{name}_kernel_ms": kernel_ms(run)} if is_cuda else {})
+    if is_cuda:
+        columns[f"{name}_kernel_ms"] = kernel_ms(run)
+    return columns
 
 
 def study_modes(stage: Stage, options: argparse.Namespace) -> None:
@@ -76,12 +79,15 @@ def study_modes(stage: Stage, options: argparse.Namespace) -> None:
                 lambda d=device: compiled(Product(), "default", torch.ones(3, 3, device=d)),
             )
         for kind, what, network, shape in by_mode(quick=options.quick, only=options.sizes):
-            x = torch.randn(*shape, device="cpu" if kind == ON_CPU else options.device)
-            rows.append({"kind": kind, **what, "compile_s": {}})
-            in_every_mode(stage, rows[-1], network.to(x.device).eval(), x)
+            device = "cpu" if kind == ON_CPU else options.device
+            x = torch.randn(*shape, device=device)
+            row = {"kind": kind, **what, "compile_s": {}}
+            rows.append(row)
+            in_every_mode(stage, row, network.to(device).eval(), x)
             if kind == ON_CPU:
-                rows.append({"kind": ON_NUMPY, **what, "compile_s": {}})
-                in_every_mode(stage, rows[-1], numpy_product, x.numpy())
+                row = {"kind": ON_NUMPY, **what, "compile_s": {}}
+                rows.append(row)
+                in_every_mode(stage, row, numpy_product, x.numpy())
     stage.save()
     for phase in PHASES:
         stage.ready(phase)
@@ -94,7 +100,7 @@ def in_every_mode(stage: Stage, row: dict[str, Any], network: Callable[[Any], An
     """
     is_cuda = isinstance(x, torch.Tensor) and x.is_cuda
 
-    def one(mode: str) -> None:
+    def in_mode(mode: str) -> None:
         torch._dynamo.reset()  # noqa: SLF001 - the documented way to forget what was compiled
         fast, row["compile_s"][mode] = compiled(network, mode, x)
         row.update(times(mode, partial(fast, x), is_cuda))
@@ -104,5 +110,5 @@ def in_every_mode(stage: Stage, row: dict[str, Any], network: Callable[[Any], An
         if time.time() < stage.end - ONE_MODE_S:
             stage.attempt(
                 f"{row['kind']} {mode}",
-                partial(one, mode),
+                partial(in_mode, mode),
             )

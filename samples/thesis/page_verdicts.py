@@ -130,7 +130,7 @@ def _of_layers(v: Mapping[str, Any]) -> dict[str, Verdict]:
 
 def _of_operations(v: Mapping[str, Any]) -> dict[str, Verdict]:
     ops = v["ops"]
-    first, last = ops["chain"][0]["speedup"], ops["chain"][-1]["speedup"]
+    shortest, *_, longest = [row["speedup"] for row in ops["chain"]]
     sessions = v["products_cpu"].values()
     sides_by_size = [{above(session[size]) for session in sessions} for size in (1024, 4096)]
     sessions_differ = any(len(sides) > 1 for sides in sides_by_size)
@@ -160,8 +160,8 @@ def _of_operations(v: Mapping[str, Any]) -> dict[str, Verdict]:
         "isolated": slower("resnet"),
         "parameters": Verdict.UNDECIDED if is_one and not is_of_several else judge(not is_one),
         "in_the_model": judge(v["conv_outcomes"][0] > v["n_convs"] / 2),
-        "converges": judge_size(last, there.BLOCKS),
-        "series": judge(last.low > first.high),
+        "converges": judge_size(longest, there.BLOCKS),
+        "series": judge(longest.low > shortest.high),
     }
 
 
@@ -170,9 +170,13 @@ def _ones_gain_more(convolutions: Sequence[Mapping[str, Any]]) -> bool | None:
     ones, threes = (
         [row["speedup"] for row in convolutions if row["kernel"] == size] for size in (1, 3)
     )
-    if min(ratio.low for ratio in ones) > max(ratio.high for ratio in threes):
+    least_one = min(ratio.low for ratio in ones)
+    greatest_three = max(ratio.high for ratio in threes)
+    if least_one > greatest_three:
         return True
-    is_below_each = max(ratio.high for ratio in ones) < min(ratio.middle for ratio in threes)
+    greatest_one = max(ratio.high for ratio in ones)
+    least_three = min(ratio.middle for ratio in threes)
+    is_below_each = greatest_one < least_three
     return False if is_below_each or _mean(ones) < _mean(threes) else None
 
 

@@ -19,11 +19,12 @@ WARMUP_ROUNDS = 2
 def timed_ms(run: Callable[[], Any], device: str) -> dict[str, float]:
     """Time an execution by the protocol in ms: median and quartiles; on a GPU by CUDA events."""
     rounds = []
-    for at in range(WARMUP_ROUNDS + ROUNDS):
+    for number in range(WARMUP_ROUNDS + ROUNDS):
         executions = []
         for _ in range(EXECUTIONS):
             if device == "cuda":
-                start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+                start = torch.cuda.Event(enable_timing=True)
+                end = torch.cuda.Event(enable_timing=True)
                 torch.cuda.synchronize()
                 start.record()
                 run()
@@ -34,7 +35,7 @@ def timed_ms(run: Callable[[], Any], device: str) -> dict[str, float]:
                 began = time.perf_counter_ns()
                 run()
                 executions.append((time.perf_counter_ns() - began) / 1e6)
-        if at >= WARMUP_ROUNDS:
+        if number >= WARMUP_ROUNDS:
             rounds.append(statistics.median(executions))
     low, middle, high = statistics.quantiles(rounds, n=4, method="inclusive")
     return {"p25_ms": low, "median_ms": middle, "p75_ms": high}
@@ -52,8 +53,10 @@ def kernel_ms(run: Callable[[], Any], executions: int = 5) -> dict[str, float]:
     sums: dict[str, float] = {}
     for event in recording.events():
         if event.device_type == torch.autograd.DeviceType.CUDA:
-            name = event.name.removeprefix("void ").split("<")[0].split("(")[0][:80]
-            sums[name] = sums.get(name, 0.0) + event.device_time_total / 1000 / executions
+            without_types, _, _ = event.name.removeprefix("void ").partition("<")
+            name = without_types.partition("(")[0][:80]
+            duration_ms = event.device_time_total / 1000 / executions
+            sums[name] = sums.get(name, 0.0) + duration_ms
     return sums
 
 

@@ -28,12 +28,16 @@ from tracelens.advisor.plan import compile_module
 def study_subtraction(stage: Stage, options: argparse.Namespace) -> None:
     """Write MODEL_subtraction.parquet of one model: ms of every prefix in three configurations."""
     name = stage.name.removeprefix("subtraction_")
-    network, x = model(name).to(options.device), batch(options.batch, options.side, options.device)
+    network = model(name).to(options.device)
+    x = batch(options.batch, options.side, options.device)
     layers = list(layers_of(network))
     with torch.no_grad():
         eager = prefixes(network, layers)
         began = time.perf_counter()
-        fast = [compiled(prefix, "default", x)[0] for prefix in prefixes(network, layers)]
+        fast = []
+        for prefix in prefixes(network, layers):
+            run, _ = compiled(prefix, "default", x)
+            fast.append(run)
         stage.found |= {
             "model": name,
             "layers": layers,
@@ -55,7 +59,8 @@ def study_subtraction(stage: Stage, options: argparse.Namespace) -> None:
             if custom is not None:
                 # Measure the other two again, because the machine's speed may have changed.
                 again = {"eager": eager, "compiled": fast, "custom": custom}
-                frame = pl.concat([frame, measured(again, layers, x).with_columns(turn=1)])
+                later = measured(again, layers, x).with_columns(turn=1)
+                frame = pl.concat([frame, later])
             frame.write_parquet(file, compression_level=19)
     stage.save()
     stage.ready("measured")
@@ -89,19 +94,23 @@ def prefixes(network: Any, layers: Sequence[str]) -> list[Any]:
 
     nodes = list(Tracer().trace(network).nodes)
     calls = [node for node in nodes if node.op == "call_module"]
-    if [node.target for node in calls] != list(layers):
-        raise ValueError(f"expected calls of {layers}, found {[node.target for node in calls]}")
-    ends = [nodes.index(call) for call in calls[:-1]] + [len(nodes) - 2]
+    targets = [node.target for node in calls]
+    if targets != list(layers):
+        raise ValueError(f"expected calls of {layers}, found {targets}")
+    ends = [nodes.index(call) for call in calls]
+    ends[-1] = len(nodes) - 2
     return [torch.fx.GraphModule(network, _up_to(nodes, end)) for end in ends]
 
 
 def _up_to(nodes: Sequence[Any], end: int) -> Any:
     """Return the graph up to and with the node at `end`; it returns what later nodes need."""
-    graph, new = torch.fx.Graph(), {}
+    graph = torch.fx.Graph()
+    copies: dict[Any, Any] = {}
     for node in nodes[: end + 1]:
-        new[node] = graph.node_copy(node, new.__getitem__)
+        copies[node] = graph.node_copy(node, copies.__getitem__)
     later = set(nodes[end + 1 :])
-    graph.output(tuple(new[node] for node in new if later.intersection(node.users)))
+    needed = [copied for node, copied in copies.items() if later.intersection(node.users)]
+    graph.output(tuple(needed))
     return graph
 
 
@@ -113,7 +122,7 @@ def measured(runs: Mapping[str, Sequence[Any]], layers: Sequence[str], x: Any) -
     """
     wait = torch.cuda.synchronize if x.is_cuda else (lambda: None)
     rows = []
-    for at in range(WARMUP_ROUNDS + ROUNDS):
+    for number in range(WARMUP_ROUNDS + ROUNDS):
         for configuration, of in runs.items():
             for execution in range(EXECUTIONS):
                 for order, (layer, run) in enumerate(zip(layers, of, strict=True)):
@@ -122,10 +131,9 @@ def measured(runs: Mapping[str, Sequence[Any]], layers: Sequence[str], x: Any) -
                     run(x)
                     wait()
                     duration = time.perf_counter_ns() - began
-                    if at >= WARMUP_ROUNDS:
-                        rows.append(
-                            (configuration, order, layer, at - WARMUP_ROUNDS, execution, duration)
-                        )
+                    if number >= WARMUP_ROUNDS:
+                        key = (configuration, order, layer, number - WARMUP_ROUNDS)
+                        rows.append((*key, execution, duration))
     columns = ["configuration", "layer_order", "layer", "round", "execution", "until_ns"]
     return pl.DataFrame(rows, schema=columns, orient="row")
 
@@ -155,7 +163,7 @@ def customised(network: Any, layers: Sequence[str], chosen: Sequence[str], x: An
     copied = copy.deepcopy(network)
     for layer in chosen:
         compile_module(copied.get_submodule(layer))
-    made = prefixes(copied, layers)
-    for prefix in made:
+    copied_prefixes = prefixes(copied, layers)
+    for prefix in copied_prefixes:
         prefix(x)
-    return made
+    return copied_prefixes

@@ -46,12 +46,14 @@ class Replayed:
 
     def error(self, costs: Costs) -> float:
         """Return the logarithm of the predicted step over the measured one."""
-        predicted = steady_step_ns(self.replay, weights_without(self.replay, costs)) * self.scale
-        return math.log(predicted / self.case.step_ns)
+        weights = weights_without(self.replay, costs)
+        predicted_ns = steady_step_ns(self.replay, weights) * self.scale
+        return math.log(predicted_ns / self.case.step_ns)
 
     def score(self, costs: Costs) -> float:
         """Return the error relative to the expected error."""
-        steps = [steady_step_ns(self.replay, w) for w in weights_of_scenarios(self.replay, costs)]
+        scenarios = weights_of_scenarios(self.replay, costs)
+        steps = [steady_step_ns(self.replay, weights) for weights in scenarios]
         missed = abs(steps[0] * self.scale - self.case.step_ns)
         return missed / (uncertainty_ns(*steps[:3]) * self.scale)
 
@@ -86,13 +88,14 @@ def fit(rows: list[Replayed], *, kind: str) -> Costs:
                 for step in (factor, 1 / factor):
                     tried = list(best)
                     tried[place] *= step
-                    found = loss(rows, Costs(*tried))
-                    if found < least - 1e-4:
-                        best, least, is_better = tried, found, True
+                    tried_loss = loss(rows, Costs(*tried))
+                    if tried_loss < least - 1e-4:
+                        best, least = tried, tried_loss
+                        is_better = True
     return Costs(*(round(ns, -1) for ns in best))
 
 
-def said(rows: list[Replayed], costs: Costs) -> str:
+def summary(rows: list[Replayed], costs: Costs) -> str:
     """Write median and 90th percentile of the errors."""
     errors = sorted(abs(math.expm1(row.error(costs))) for row in rows)
     ninth = errors[math.ceil(0.9 * len(errors)) - 1]
@@ -101,28 +104,33 @@ def said(rows: list[Replayed], costs: Costs) -> str:
 
 def width(scores: list[float]) -> float:
     """Return the score below which nine of ten new cases stay (split conformal prediction)."""
-    place = min(math.ceil((len(scores) + 1) * 0.9), len(scores))
+    rank = math.ceil((len(scores) + 1) * 0.9)
+    place = min(rank, len(scores))
     return sorted(scores)[place - 1]
 
 
 def main() -> None:
     """Print the fit of each kind, and the width of ranges."""
-    rows = replayed(Path(sys.argv[1]) if sys.argv[1:] else CAPTURES)
+    folder = Path(sys.argv[1]) if sys.argv[1:] else CAPTURES
+    rows = replayed(folder)
     for kind in TORCH_COSTS:
-        own = [
+        of_kind = [
             row
             for row in rows
             if row.case.kind == kind and not row.case.program.startswith(_WAITS_FOR_INPUT)
         ]
-        halves = [[row for row in own if row.case.is_fitted is half] for half in (True, False)]
-        costs = fit(halves[0], kind=kind)
-        lines = [f"{kind}: {costs}", *(f"  {said(half, costs)}" for half in halves)]
+        fitted = [row for row in of_kind if row.case.is_fitted]
+        judged = [row for row in of_kind if not row.case.is_fitted]
+        costs = fit(fitted, kind=kind)
+        lines = [f"{kind}: {costs}", *(f"  {summary(half, costs)}" for half in (fitted, judged))]
         sys.stdout.write("\n".join(lines) + "\n")
     scores = {row: row.score(TORCH_COSTS[row.case.kind]) for row in rows}
     held = 0
     for program in {row.case.program for row in rows}:
-        others = width([score for row, score in scores.items() if row.case.program != program])
-        held += sum(s <= others for row, s in scores.items() if row.case.program == program)
+        inside = [score for row, score in scores.items() if row.case.program == program]
+        outside = [score for row, score in scores.items() if row.case.program != program]
+        limit = width(outside)
+        held += sum(score <= limit for score in inside)
     sys.stdout.write(
         f"width {width(list(scores.values())):.2f}; each program left out, {held} of {len(rows)} held\n"
     )

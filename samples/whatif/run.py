@@ -55,7 +55,8 @@ class Job:
 
     def start(self, out: Path) -> None:
         """Start the process, which imports torch and waits."""
-        log = (out / "logs" / ("_".join(self.words).replace("=", "") + ".txt")).open("w")
+        stem = "_".join(self.words).replace("=", "")
+        log = (out / "logs" / f"{stem}.txt").open("w")
         self.process = subprocess.Popen(
             [sys.executable, str(HERE / "one.py"), *self.words, str(out)],
             stdin=subprocess.PIPE,
@@ -68,47 +69,53 @@ class Job:
     def finish(self, limit_s: float) -> list[dict[str, Any]]:
         """Let the process go on; return its results per variant, and its error."""
         assert self.process is not None
-        began, error, said = time.monotonic(), None, ""
+        began = time.monotonic()
+        error = None
         try:
-            said, _ = self.process.communicate("go\n", timeout=limit_s)
+            output, _ = self.process.communicate("go\n", timeout=limit_s)
             if self.process.returncode:
                 error = f"ended with {self.process.returncode}"
         except subprocess.TimeoutExpired:
             self.process.kill()
-            said, _ = self.process.communicate()
+            output, _ = self.process.communicate()
             error = f"took over {limit_s} s"
-        rows = [json.loads(line) for line in said.splitlines() if line.startswith("{")]
-        found = {(row["option"], row["batch"]): row for row in rows}
-        last = {"words": self.words, "error": error} if error else {}
-        took = {"took_s": round(time.monotonic() - began, 1)}
-        return [*found.values(), {**last, **took}] if error or not found else list(found.values())
+        rows = [json.loads(line) for line in output.splitlines() if line.startswith("{")]
+        last_rows = {(row["option"], row["batch"]): row for row in rows}
+        results = list(last_rows.values())
+        if error or not results:
+            failure = {"words": self.words, "error": error} if error else {}
+            results.append({**failure, "took_s": round(time.monotonic() - began, 1)})
+        return results
 
 
 def jobs(only: str, part: tuple[int, int], tables: list[str]) -> list[Job]:
     """List the processes of one part of the programs; those that compile come last."""
     chosen = []
+    words = only.split(",")
     programs = [
-        (name, one)
+        (name, program)
         for table in tables
-        for name, one in TABLES[table].items()
-        if any(word in name for word in only.split(","))
+        for name, program in TABLES[table].items()
+        if any(word in name for word in words)
     ]
     # If the time ends too early, the programs whose time is the host's have been taken.
     programs.reverse()
     programs.sort(key=lambda program: program[0].endswith("_compiled"))
-    for place, (name, one) in enumerate(programs):
-        if place % part[1] != part[0] - 1:
-            continue
-        chosen += [Job((name, "-", "-", "all"))]
-        chosen += [Job((name, "+".join(["-", *one.changes]), "-", "pairs"))]
-        if one.batches:
-            chosen += [Job((name, "-", "+".join(map(str, one.batches)), "pairs"))]
+    number, n_parts = part
+    for name, program in programs[number - 1 :: n_parts]:
+        changes = "+".join(["-", *program.changes])
+        batches = "+".join(map(str, program.batches))
+        chosen.append(Job((name, "-", "-", "all")))
+        chosen.append(Job((name, changes, "-", "pairs")))
+        if batches:
+            chosen.append(Job((name, "-", batches, "pairs")))
     return chosen
 
 
 def is_compiled(job: Job) -> bool:
     """Return whether a process compiles what it runs."""
-    return "compile" in job.words[1].split("+") or job.words[0].endswith("_compiled")
+    program, options, _, _ = job.words
+    return "compile" in options.split("+") or program.endswith("_compiled")
 
 
 def warm(waiting: list[Job], scratch: Path) -> None:
@@ -135,7 +142,8 @@ def warm(waiting: list[Job], scratch: Path) -> None:
 
 def pack(path: Path) -> None:
     """Compress a trace without the machine's name and folders."""
-    text = path.read_text().replace(str(path.parent) + "/", "")
+    folder = str(path.parent) + "/"
+    text = path.read_text().replace(folder, "")
     text = re.sub(r'"/[^"\n]*?/(?:site-packages|dist-packages|lib/python[\d.]+)/', '"', text)
     text = re.sub(r'"host_name": "[^"]*"', '"host_name": "host"', text)
     text = re.sub(r'"/(?:[^"/\n ]+/)+([^"/\n]*)"', r'"\1"', text)
@@ -149,10 +157,11 @@ def versions() -> dict[str, str]:
     """Return the kind of machine and the software versions, without the machine's name."""
     import torch  # noqa: PLC0415 - only once
 
-    found = {"python": platform.python_version(), "torch": torch.__version__}
+    by_name = {"python": platform.python_version(), "torch": torch.__version__}
     if torch.cuda.is_available():
-        found |= {"device": torch.cuda.get_device_name(), "cuda": str(torch.version.cuda)}
-    return found
+        by_name["device"] = torch.cuda.get_device_name()
+        by_name["cuda"] = str(torch.version.cuda)
+    return by_name
 
 
 def bundle(scratch: Path, out: Path) -> None:
@@ -225,7 +234,8 @@ def main() -> None:
     scratch = given.scratch or given.out / "work"
     (scratch / "logs").mkdir(parents=True, exist_ok=True)
     part, parts = map(int, given.part.split("/"))
-    waiting = jobs(given.only, (part, parts), given.tables.split(","))
+    tables = given.tables.split(",")
+    waiting = jobs(given.only, (part, parts), tables)
     take(waiting, scratch, given.out, began + given.seconds)
     bundle(scratch, given.out)
 
