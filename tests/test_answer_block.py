@@ -26,9 +26,9 @@ def report_of_steps() -> object:
 def test_a_bar_covers_the_step_and_work_differs_from_waiting() -> None:
     block = answer_block(report_of_steps())  # type: ignore[arg-type]
     (bar,) = block.bars
-    assert bar.parts[0] == BarPart("compute", 90, 0.0, 90.0, WORKS["compute"])
+    assert bar.parts[0] == BarPart(0.0, 90.0, WORKS["compute"], "compute", 90)
     assert sum(part.percent for part in bar.parts) == 100
-    assert not {part.colour for part in bar.parts[1:]} & {*WORKS.values()}
+    assert not {part.look for part in bar.parts[1:]} & {*WORKS.values()}
     ends = [part.begin + part.width for part in bar.parts]
     assert [round(part.begin, 2) for part in bar.parts[1:]] == [round(end, 2) for end in ends[:-1]]
     assert round(ends[-1], 1) == 100.0

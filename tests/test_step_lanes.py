@@ -7,7 +7,7 @@ from tracelens.analyses import ANALYSES
 from tracelens.answers.answer import WAIT, WORK, Answer, Bar, Change, Part
 from tracelens.report import Report, Section
 from tracelens.schemas.results.replay import UNPROFILED_STEP
-from tracelens.views.first_screen import LanePart, step_lanes
+from tracelens.views.first_screen import BarPart, step_lanes
 
 STEPS = pl.DataFrame({"rank": [0, 0, 0], "duration_ns": [19_000_000, 20_000_000, 23_000_000]})
 BAR = Bar("step", (Part("compute", 0.25, WORK), Part("launches", 0.75, WAIT)))
@@ -29,13 +29,13 @@ def test_lanes_share_one_scale_and_work_stays() -> None:
         ("without the profiler", "about 10.0 to 15.0 ms"),
         ("after the first change", "6.00 to 8.00 ms"),
     ]
-    assert lanes[0].parts == (LanePart(0, 25, "lane-works"), LanePart(25, 75, "lane-waits"))
+    assert lanes[0].parts == (BarPart(0, 25, "lane-works"), BarPart(25, 75, "lane-waits"))
     assert lanes[1].parts == (
-        LanePart(0, 25, "lane-works"),
-        LanePart(25, 25, "lane-waits"),
-        LanePart(50, 25, "range"),
+        BarPart(0, 25, "lane-works"),
+        BarPart(25, 25, "lane-waits"),
+        BarPart(50, 25, "range"),
     )
-    assert lanes[2].parts == (LanePart(0, 30, "step-after"), LanePart(30, 10, "range"))
+    assert lanes[2].parts == (BarPart(0, 30, "step-after"), BarPart(30, 10, "range"))
 
 
 def test_one_lane_alone_compares_nothing() -> None:

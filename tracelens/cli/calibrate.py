@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 from msgspec.structs import astuple
 
-from tracelens.cli.io import keep_sources, progress
+from tracelens.cli.io import OutFile, keep_sources, progress
 from tracelens.cli.next_step import report_command, suggest
 from tracelens.cli.output import emit, tell
 from tracelens.collectors import run_program
@@ -59,15 +59,7 @@ def calibrate(
             " the TRACEs, or a trace that collect torch recorded there.",
         ),
     ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out",
-            "-o",
-            metavar="FILE",
-            help="Write the costs to this file, not to standard output.",
-        ),
-    ] = None,
+    out: OutFile = None,
     python: Annotated[
         str, typer.Option(metavar="PYTHON", help="The Python interpreter whose torch is measured.")
     ] = sys.executable,

@@ -57,6 +57,16 @@ Sources = Annotated[
         ),
     ),
 ]
+OutFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--out",
+        "-o",
+        metavar="FILE",
+        help="Write to this file, not to standard output.",
+    ),
+]
+"""File for results that are text; None is standard output."""
 Address = Annotated[
     str | None,
     typer.Option(

@@ -2,28 +2,16 @@
 
 import json
 import shlex
-from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from tracelens.advisor.measuring import peaks as measuring
-from tracelens.cli.io import keep_sources, progress
+from tracelens.cli.io import OutFile, keep_sources, progress
 from tracelens.cli.next_step import suggest
 from tracelens.cli.output import emit, tell
 
 
 def peaks(
     *,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out",
-            "-o",
-            metavar="FILE",
-            help="Write the peaks to this file, not to standard output.",
-        ),
-    ] = None,
+    out: OutFile = None,
 ) -> None:
     """Measure a GPU's peaks for report --peaks FILE: products by element type, copy bandwidth.
 

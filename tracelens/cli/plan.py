@@ -11,7 +11,7 @@ import typer
 from tracelens.advisor.plan import Plan, make_plan
 from tracelens.analyses import layer_oracle
 from tracelens.answers.words import counted
-from tracelens.cli.io import keep_sources, open_any, progress
+from tracelens.cli.io import OutFile, keep_sources, open_any, progress
 from tracelens.cli.next_step import report_command, suggest
 from tracelens.cli.output import emit, tell, warn
 from tracelens.derive.comparing.predicted_vs_measured import planned_outcome, planned_steps
@@ -32,15 +32,7 @@ def plan(  # noqa: PLR0913 - one parameter an option
         ),
     ],
     *,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out",
-            "-o",
-            metavar="FILE",
-            help="Write the plan to this file, not to standard output.",
-        ),
-    ] = None,
+    out: OutFile = None,
     oracle: Annotated[
         str,
         typer.Option(metavar="NAME", help=f"Oracle whose path is planned: {', '.join(ORACLES)}."),

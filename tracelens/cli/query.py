@@ -7,7 +7,15 @@ from typing import Annotated
 import typer
 
 from tracelens.analyses import ANALYSES
-from tracelens.cli.io import OneFormat, format_of, keep_sources, open_any, progress, write_report
+from tracelens.cli.io import (
+    OneFormat,
+    OutFile,
+    format_of,
+    keep_sources,
+    open_any,
+    progress,
+    write_report,
+)
 from tracelens.cli.next_step import suggest
 from tracelens.cli.output import warn
 from tracelens.errors import UsageError
@@ -29,10 +37,7 @@ def query(
             min=1, metavar="N", help="Rows to show, in formats for people; by default as in report."
         ),
     ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", "-o", metavar="FILE", help="Write there, not to standard output."),
-    ] = None,
+    out: OutFile = None,
 ) -> None:
     """Select rows of a trace's tables with SQL; tracelens schema lists tables and columns.
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from tracelens.cli.io import keep_sources, open_any
+from tracelens.cli.io import OutFile, keep_sources, open_any
 from tracelens.cli.next_step import suggest
 from tracelens.cli.output import emit, tell
 from tracelens.storage.addresses import shown
@@ -17,10 +17,7 @@ def repro(
     trace: Annotated[Path, typer.Argument(metavar="TRACE", help="A trace directory, or a source.")],
     op: Annotated[str, typer.Argument(metavar="OP", help="An op, such as aten::linear.")],
     *,
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", "-o", metavar="FILE", help="Write there, not to standard output."),
-    ] = None,
+    out: OutFile = None,
 ) -> None:
     """Write a Python script that runs one op again and times it; it needs only PyTorch.
 

@@ -21,7 +21,7 @@ LOOKS = {
     _AFTER: "work or waiting",
     _RANGE: "from the least to the most that it may take",
 }
-"""Words for the classes of the parts."""
+"""Words for the classes in style.css of the parts of lanes."""
 _UNKNOWN_COST = (
     "not measured: only a live capture (tracelens collect torch -- COMMAND) times steps without the"
     " profiler"
@@ -29,13 +29,16 @@ _UNKNOWN_COST = (
 
 
 class BarPart(Struct, frozen=True):
-    """A part of a drawn bar: begin and width in percent of the longest bar, and its colour."""
+    """A part of a drawn bar: begin and width in percent of the longest bar.
 
-    label: str
-    percent: int
+    `look` is a colour, or one of LOOKS. Parts with a colour also have a label and their share.
+    """
+
     begin: float
     width: float
-    colour: str
+    look: str
+    label: str = ""
+    percent: int = 0
 
 
 class DrawnBar(Struct, frozen=True):
@@ -86,34 +89,18 @@ def _drawn(bar: Bar) -> DrawnBar:
         bar.text,
         tuple(
             BarPart(
-                part.label,
-                percent,
                 round(begin * scale, 3),
                 round(part.share * scale, 3),
                 PART_COLORS.get(part.label, KIND_COLORS[part.kind]),
+                part.label,
+                percent,
             )
             for part, percent, begin in parts
         ),
     )
 
 
-class LanePart(Struct, frozen=True):
-    """A part of a lane: begin and width in percent of the longest lane; its class in style.css."""
-
-    begin: float
-    width: float
-    look: str
-
-
-class Lane(Struct, frozen=True):
-    """A step as a bar: its label, how long it takes in words, and its parts."""
-
-    label: str
-    text: str
-    parts: tuple[LanePart, ...]
-
-
-def step_lanes(report: Report, answer: Answer, program_steps: pl.DataFrame) -> list[Lane]:
+def step_lanes(report: Report, answer: Answer, program_steps: pl.DataFrame) -> list[DrawnBar]:
     """Draw a program's step as up to three bars; nothing if fewer than two bars are known.
 
     The profiler slows only the host: without it, the device works as long as recorded.
@@ -168,7 +155,7 @@ def _lane(
     text: str,
     edges: Sequence[float | None],
     longest: float,
-) -> Lane:
+) -> DrawnBar:
     """Draw one lane from three times: the end of its work, and its least and its longest duration.
 
     The end of its work is None if it is not known.
@@ -180,15 +167,15 @@ def _lane(
     assert high is not None
     begin = working or 0.0
     parts = [
-        LanePart(0, begin, _WORKS),
-        LanePart(
+        BarPart(0, begin, _WORKS),
+        BarPart(
             begin,
             round(low - begin, 3),
             _AFTER if working is None else _WAITS,
         ),
-        LanePart(low, round(high - low, 3), _RANGE),
+        BarPart(low, round(high - low, 3), _RANGE),
     ]
-    return Lane(
+    return DrawnBar(
         label,
         text,
         tuple(part for part in parts if part.width > 0),

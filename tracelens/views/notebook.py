@@ -114,11 +114,11 @@ def _changes(block: AnswerBlock) -> str:
 def _bar(bar: DrawnBar) -> str:
     """Draw one bar, with its label and the share of each part."""
     rects = "".join(
-        f'<rect x="{part.begin}" width="{part.width}" height="8" fill="{part.colour}"/>'
+        f'<rect x="{part.begin}" width="{part.width}" height="8" fill="{part.look}"/>'
         for part in bar.parts
     )
     legend = ", ".join(
-        f'<span style="color:{part.colour}">■</span> {_text(part.label)} {part.percent} %'
+        f'<span style="color:{part.look}">■</span> {_text(part.label)} {part.percent} %'
         for part in bar.parts
     )
     head = _text(" ".join(filter(None, (bar.label, bar.text))))
