@@ -191,8 +191,8 @@ def _profiler_cost(trace: Trace, rank: RankTime) -> str | None:
 
     The time without it is followed by the range of the steps that were timed. If one recorded step
     is much longer than the others, it makes their mean long, so the median stands beside it. If
-    percentages refer to neither time, the time that they refer to is added: that of a step under
-    the profiler, less what the profiler is known to add.
+    percentages refer to neither time, a third one is added, to which they refer: the step under the
+    profiler, less what the profiler is known to add.
     """
     measured, judged_ns = measured_range(trace, rank.rank), rank.judged_step_ns
     if measured is None or rank.recorded_step_ns is None or judged_ns is None:

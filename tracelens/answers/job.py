@@ -52,7 +52,7 @@ def _of_straggler(
     judged: Sequence[RankTime],
     row: dict[str, Any],
 ) -> Answer:
-    """Say who waits for whom, with the culprit's time and that of the others."""
+    """Say who waits for whom, with the times of the culprit and of the others."""
     trace = model.trace
     sentence, _, more = str(row["evidence"]).partition("; ")
     together = mean_rank(judged)

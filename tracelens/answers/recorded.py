@@ -46,9 +46,9 @@ def about(trace: Trace, model: TimeModel | None = None) -> str:
 def uneven_steps(model: TimeModel, rank: int, *, is_busy: bool) -> tuple[str, ...]:
     """Say which steps of a rank take longer than its others; empty if all take about as long.
 
-    Long steps are named only if the gap to all other steps exceeds the spread of these others. With
-    `is_busy`, also name a function that only long steps run. A device that waits needs no such
-    name, because the answer's place shows what it waits for.
+    Long steps are named only if they exceed the others by more than the others differ. With
+    `is_busy`, a function that only long steps run is named, too. A device that waits needs none,
+    because the answer's place shows what it waits for.
     """
     steps = model.program_steps.filter(rank=rank).sort("step")
     numbers, times = steps["step"].to_list(), steps["duration_ns"].to_list()

@@ -124,7 +124,7 @@ class Trace(Tables):
 
     @property
     def name(self) -> str:
-        """A name to show: that of the directory, without its ending.
+        """A name to show: the directory's name without its ending.
 
         For a trace in memory it is the first source's name, and how many more there are.
         """

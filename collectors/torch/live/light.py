@@ -21,7 +21,7 @@ from .step_times import LIGHT, SETTLING, WARMUP
 from .window import Window, export_trace
 
 BETWEEN = 3
-"""Number of steps without the profiler between the two windows, besides the settling step."""
+"""Number of steps without the profiler between the windows; the settling step does not count."""
 _MOST = 32
 """At most this many steps are recorded, or `active` if that is more, even if a turn is longer.
 

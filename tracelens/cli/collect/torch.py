@@ -140,8 +140,8 @@ def collect_torch(  # noqa: PLR0913 - one parameter an option
 
     The program is not changed: python train.py, python -m pkg, torchrun. Its steps are found from
     the optimizer, the data loader or the outermost module's calls. After the steps to keep, as many
-    steps are recorded without stacks, modules and shapes; the trace has the times of these. Exits
-    with the program's own code, or with 1 if nothing was captured.
+    steps are recorded without stacks, modules and shapes; the trace's times come from these steps.
+    Exits with the program's own code, or with 1 if nothing was captured.
     """
 
     def options(_: Path) -> dict[str, Any]:

@@ -182,7 +182,7 @@ def one_step(ops: pl.DataFrame, n_steps: int) -> list[dict[str, Any]]:
     """Return the calls of one step, with times.
 
     If all steps made the same calls, times are means over the steps. Otherwise the calls of the
-    last step but one are returned; of two steps, those of the last one.
+    last step but one are returned; with two steps, of the last one.
     """
     if (
         ops["step"].n_unique() == 1 and n_steps > 1 and ops.height % n_steps == 0

@@ -42,11 +42,11 @@ class Function(Struct, frozen=True):
     """A call that covers the operators of `pattern`.
 
     The operators follow each other, and each is the only reader of the one before. `constraints` is
-    a term over places: in0, in1 (the other summand), weight, window (a convolution's strides and
-    padding, as its shape), out, and view (a tensor in in0's memory). `cost_key` names the function
-    whose measured times are used, because an in-place call takes as long as the other form. `fits`
-    checks what places cannot express about the covered nodes: which node reads which, and with what
-    arguments.
+    a term over tensors. Their names are in0, in1 (the other summand), weight, out, and view (a
+    tensor in in0's memory). The name window stands for a convolution's strides and padding.
+    `cost_key` names the function whose measured times are used, because an in-place call takes as
+    long as the other form. `fits` checks what a term cannot express: which node reads which, and
+    with what arguments.
     """
 
     name: str

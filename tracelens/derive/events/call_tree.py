@@ -23,7 +23,7 @@ _ROWS_AT_ONCE = 1 << 19
 
 
 def nearest(parent: pl.Series, values: pl.Series) -> pl.Series:
-    """Return each row's own value or, if it is None, that of its nearest ancestor with a value."""
+    """Return each row's value; None becomes the value of the nearest ancestor that has one."""
     return values.gather(nearest_row(parent, values.is_not_null()))
 
 

@@ -28,7 +28,7 @@ _OTHER = r"(?i)^\W*(?:h2d|data|dataloader|loss)\W*$|^enumerate\(DataLoader\)"
 
 
 def mark_phases(spans: pl.DataFrame, parent: pl.Series) -> pl.Series:
-    """Return the phase of each span: that of its own marker, else of its nearest marked ancestor.
+    """Return the phase of each span, by its own marker or its nearest marked ancestor.
 
     Without such a marker, it is the phase of the annotation that is open at the span's start.
     Markers of the backward pass are autograd's evaluate_function, compiled backward graphs, and ops

@@ -220,7 +220,7 @@ def with_indexed(calls: pl.DataFrame, kernels: pl.DataFrame) -> pl.DataFrame:
 def _filled_indices(
     shapes: str, kernel: str, n_blocks: int | None
 ) -> tuple[str | None, str | None]:
-    """Return the sizes, those of the indices replaced by the elements taken, and the assumption."""
+    """Return the inputs' sizes with the indices' size filled in, and the assumption behind it."""
     sizes = listed(shapes)
     if len(sizes) < 2 or sizes[1] != [] or not are_sizes(sizes[0]) or n_blocks is None:
         return None, None

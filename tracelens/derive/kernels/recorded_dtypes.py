@@ -40,7 +40,7 @@ _DTYPES |= {name: (name, width) for name, width in [*_DTYPES.values()]}  # as to
 _FLOAT8, _FLOAT4 = ("float8", 1), ("float4", 1)
 """Element types of 8 bits, and torch's float4_e2m1fn_x2.
 
-An element of the latter is a byte that holds two numbers.
+An element of float4_e2m1fn_x2 is a byte that holds two numbers.
 """
 
 

@@ -31,11 +31,11 @@ _TEXT = ["name", "input_shapes"]
 
 
 def with_values(trace: Trace, calls: pl.DataFrame) -> pl.DataFrame:
-    """Return the calls; those of _OPS without recorded values get values that fit their results.
+    """Return the calls; calls of _OPS without recorded values get values that fit their results.
 
-    `calls` has rank, span_id, name, input_shapes, concrete_inputs and inputs_assumed, as text. The
-    values give a result of the size that was read. They need not be those of the call: a stride of
-    one without padding may stand for dilation with padding.
+    `calls` has rank, span_id, name, input_shapes, concrete_inputs and inputs_assumed, as text. A
+    result has the size that a later op read. Several values may give this size, so a stride of one
+    without padding may stand for dilation with padding.
     """
     is_open = pl.col("name").is_in(_OPS) & pl.col("concrete_inputs").is_null()
     open_calls = calls.filter(is_open).select("rank", "span_id", *_TEXT)

@@ -344,7 +344,7 @@ def shares_of(
 
 
 def _own_nodes(nodes: pl.DataFrame) -> pl.DataFrame:
-    """Leave out nodes that Inductor lists besides the node that a library call runs.
+    """Leave out nodes that a library call does not run, although Inductor lists them.
 
     The origins of a fallback include neighbours that were inlined on the way (observed with torch
     2.11).

@@ -8,7 +8,7 @@ import polars as pl
 from tracelens.derive.columns.per_unique import matching
 
 ON_HOST = r"^gloo:|^mpi:|^ucc:"
-"""Names of spans in which the host sends and receives, besides the op that requested it."""
+"""Names of spans on the host that send and receive, but for the ops that request it."""
 COMMUNICATION = rf"^c10d::|{ON_HOST}"
 """Names of spans in which a process communicates with others.
 

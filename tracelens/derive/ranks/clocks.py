@@ -157,7 +157,7 @@ def doubt_of(calls: pl.DataFrame, awaited: Collection[int] | None = None) -> str
     """Say why the clocks do not show which rank was waited for; None if they show it.
 
     Clocks show this if most waiting time is in waits that are longer than the clocks' uncertainty.
-    With `awaited`, only calls in which one of these ranks is waited for count.
+    With `awaited`, only calls count in which one of the ranks in `awaited` is waited for.
     """
     wait_ns = pl.col("last_start_ns") - pl.col("start_ns")
     waits = calls.filter(wait_ns > 0)

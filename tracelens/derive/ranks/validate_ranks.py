@@ -120,7 +120,7 @@ def _missing_ranks(trace: Trace, matched: Matched) -> Iterator[_Row]:
 
 
 def _clock_remarks(matched: Matched) -> Iterator[_Row]:
-    """Say, for each clock except the job's, how it is known, if that is not certain."""
+    """Say how each clock is known if that is uncertain, or if it is far from the job's."""
     for row in matched.clocks.iter_rows(named=True) if matched.calls.height else ():
         rank_and_severity = (row["rank"], "warning")
         if row["basis"] == "assumed":

@@ -136,10 +136,10 @@ def predict(
 ) -> list[Prediction]:
     """Return the prediction of each rank that marks steps, or only of `rank`.
 
-    If a change is one of the whole job, return one prediction, that of the job. `other` is a trace
-    of the program with another batch size, of the same ranks or of one. Raises UsageError for an
-    unknown rank or change, and for a change for which the trace lacks data. Raises
-    MissingTableError if no step is replayed.
+    If a change is of the whole job, return one prediction, for the job. `other` is a trace of the
+    program with another batch size, of the same ranks or of one. Raises UsageError for an unknown
+    rank or change, and for a change for which the trace lacks data. Raises MissingTableError if no
+    step is replayed.
     """
     if rank is not None and rank not in trace.manifest.ranks:
         raise UsageError(f"whatif: the trace has no rank {rank}")

@@ -52,7 +52,7 @@ class UnprofiledStep(Struct, frozen=True):
     """A rank's step as recorded and without the profiler, with a range; None if unknown.
 
     As recorded it is the median step, or the mean one if steps are of several kinds. `evidence` is
-    the source of these times: measured (the capture timed steps without the profiler), calibrated
+    the source of the times: measured (the capture timed steps without the profiler), calibrated
     (costs measured on the machine), table (costs measured elsewhere), unknown. `sampling_ns` is the
     part of the range, to either side, that comes from the waits for a loader: as many steps with
     other batches would have another mean. `slowness` is the time of recorded launches over that of

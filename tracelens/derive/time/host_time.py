@@ -161,7 +161,7 @@ class _Reading:
         return pl.Series(numbers, dtype=pl.Int32).gather(like)
 
     def take(self, calls: pl.DataFrame) -> None:
-        """Add the next calls; those of a rank come one after another."""
+        """Add the next calls; a rank's calls come one after another."""
         calls = self.known(calls)
         self.are_rows &= (calls["api_call_id"] == self._next_rows(calls["rank"])).all()
         thread, distinct_threads = numbered(calls, _THREAD)

@@ -276,8 +276,8 @@ def _has_host_optimizer(program: JudgedProgram) -> bool:
 def _in_launching_ops(trace: Trace) -> str:
     """Return a pattern of places inside operators that mostly launch.
 
-    An operator is left out if more than half of its time lies in calls without an API call, which
-    compute on the CPU.
+    An operator is left out if its calls that make no API call take more than half of its time: it
+    computes on the CPU.
     """
     ops = trace.select("sites", "op")["op"].drop_nulls().unique()
     names = [op for op in ops if re.search(INSIDE_OP, op)]

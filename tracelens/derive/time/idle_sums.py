@@ -326,9 +326,9 @@ def _decoded(devices: Mapping[int, DeviceWork], passed: Sequence[_Passed]) -> De
 
 
 def _busy_of_windows(sizes: pl.DataFrame, sums: pl.Series) -> pl.DataFrame:
-    """Return the lengths of UNIONS by device and window.
+    """Return one row per device and window, with the length of each of UNIONS.
 
-    The sums of a device are those of all its windows for the first union, then for the next.
+    A device has its windows' sums of the first union in `sums`, then those of the next one.
     """
     windows = sizes.with_columns(window=pl.int_ranges("n_windows")).explode("window")
     first = len(UNIONS) * pl.col("first_window") + pl.col("window")

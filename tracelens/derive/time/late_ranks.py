@@ -262,9 +262,9 @@ def _limited_to_host(late_steps: pl.DataFrame, hosts: pl.DataFrame, cause: str) 
 
 
 def _host_causes(model: TimeModel, delays: pl.DataFrame) -> pl.DataFrame:
-    """Return `host_causes` by rank, step and cause, with usual_ns, the lower median of all ranks.
+    """Return each host's time by rank, step and cause, and usual_ns, the lower median of all ranks.
 
-    If the delays are over the whole program, so are these times.
+    The times are sums over the whole program if the delays have no steps.
     """
     spent = host_causes(model)
     if not delays["step"].count():

@@ -61,9 +61,9 @@ def phases(trace: Trace) -> pl.DataFrame:
 
     All analyses divide time by these. On a rank that marks steps there is one row per step, and the
     program is its steps. A first step is not part of the program if it is mostly start-up or trials
-    of kernels, nor is a last step in which only a tail of the others' work ran, nor, beside whole
-    steps, one that the trace's end cuts off. On any other rank, the phases cover all that was
-    recorded:
+    of kernels. A last step is not part of it if only a tail of the others' work ran in it. Beside
+    whole steps, neither is a step that the trace's end cuts off. On any other rank, the phases
+    cover all that was recorded:
 
     - earlier_work: the device runs work that was launched before the trace began;
     - start_up: a context is created and libraries are loaded, until the device first works
