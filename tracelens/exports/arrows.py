@@ -31,52 +31,61 @@ class Arrows(Struct):
     def of(cls, selection: Selection, rank: int) -> Arrows:
         """Number the arrows between the chosen rows of a rank."""
         pairs = _pairs(selection, rank)
-        calls = [selection.rows(table, rank, "api_call_id")["api_call_id"] for table in DEVICE_WORK]
-        launching_calls = pl.concat(calls).drop_nulls().sort()
-        none = pl.zeros(len(launching_calls), pl.UInt32, eager=True)
-        return cls(launching_calls, none, pairs)
+        work = [selection.rows(table, rank, "api_call_id") for table in DEVICE_WORK]
+        calls = pl.concat(work)["api_call_id"]
+        launching_calls = calls.drop_nulls().sort()
+        none_drawn = pl.zeros(len(launching_calls), pl.UInt32, eager=True)
+        return cls(launching_calls, none_drawn, pairs)
 
     def of_calls(self, calls: pl.DataFrame) -> pl.DataFrame:
         """Add first_flow and n_flows to calls: one arrow for each launched kernel, copy or fill."""
-        first = self._first_of(calls["api_call_id"])
-        after = self.calls.search_sorted(calls["api_call_id"], side="right").cast(pl.Int64)
+        ids = calls["api_call_id"]
+        first = self._first_of(ids)
+        after_last = self.calls.search_sorted(ids, side="right")
         return calls.with_columns(
             first_flow=first,
-            n_flows=after - first,
+            n_flows=after_last.cast(pl.Int64) - first,
             ends_flow=pl.lit(value=False),
         )
 
     def of_work(self, work: pl.DataFrame) -> pl.DataFrame:
         """Add first_flow and n_flows to device work: the next arrow from the launching call."""
-        number_within_call = pl.col("api_call_id").cum_count().over("api_call_id") - 1
-        within = number_within_call.cast(pl.Int64)
         call = work["api_call_id"]
-        known = call.drop_nulls().value_counts()
-        first_of_known = self._first_of(known["api_call_id"])
-        before = pl.DataFrame(
-            {
-                "api_call_id": known["api_call_id"],
-                "next": first_of_known + self.n_drawn.gather(first_of_known).cast(pl.Int64),
-            }
+        calls = call.drop_nulls().value_counts()
+        first = self._first_of(calls["api_call_id"])
+        n_drawn = self.n_drawn.gather(first)
+        next_arrow = first + n_drawn.cast(pl.Int64)
+        next_of_calls = calls.select("api_call_id", next=next_arrow)
+        self.n_drawn = self.n_drawn.scatter(first, n_drawn + calls["count"])
+        with_next = work.join(
+            next_of_calls,
+            on="api_call_id",
+            how="left",
+            maintain_order="left",
         )
-        so_far = self.n_drawn.gather(first_of_known) + known["count"]
-        self.n_drawn = self.n_drawn.scatter(first_of_known, so_far)
-        with_next = work.join(before, on="api_call_id", how="left", maintain_order="left")
+        number_within_call = pl.col("api_call_id").cum_count().over("api_call_id") - 1
+        arrow = pl.col("next") + number_within_call.cast(pl.Int64)
         return work.with_columns(
-            first_flow=with_next.select(pl.col("next") + within).to_series(),
+            first_flow=with_next.select(arrow).to_series(),
             n_flows=call.is_not_null().cast(pl.Int64),
             ends_flow=pl.lit(value=True),
         )
 
     def _first_of(self, calls: pl.Series) -> pl.Series:
         """Return the number of each call's first arrow."""
-        return self.calls.search_sorted(calls).cast(pl.Int64)
+        rows = self.calls.search_sorted(calls, side="left")
+        return rows.cast(pl.Int64)
 
     def of_spans(self, spans: pl.DataFrame) -> pl.DataFrame:
         """Add first_flow and n_flows to ops that have an arrow to or from another op."""
         if self.pairs.is_empty():
             return spans
-        return spans.join(self.pairs, on="span_id", how="left", maintain_order="left")
+        return spans.join(
+            self.pairs,
+            on="span_id",
+            how="left",
+            maintain_order="left",
+        )
 
 
 def _pairs(selection: Selection, rank: int) -> pl.DataFrame:
@@ -85,16 +94,25 @@ def _pairs(selection: Selection, rank: int) -> pl.DataFrame:
     has_number = pl.col("sequence_number").is_not_null()
     numbered = selection.rows("spans", rank, *columns, where=has_number)
     linked = forward_backward(numbered)
-    pairs = linked.unique("span_id", keep="first", maintain_order=True)
-    arrows = pairs.with_columns(first_flow=_OF_OPS + pl.int_range(pl.len()))
-    sides = [
-        arrows.select(
+    pairs = linked.unique(
+        "span_id",
+        keep="first",
+        maintain_order=True,
+    )
+    number = _OF_OPS + pl.int_range(pl.len())
+    arrows = pairs.with_columns(first_flow=number)
+    ends = []
+    for op, is_head in (("span_id", False), ("run_id", True)):
+        end = arrows.select(
             "first_flow",
             n_flows=pl.lit(1, pl.Int64),
             span_id=op,
-            ends_flow=pl.lit(is_end),
+            ends_flow=pl.lit(is_head),
         )
-        for op, is_end in (("span_id", False), ("run_id", True))
-    ]
-    both = pl.concat(sides)
-    return both.unique("span_id", keep="first", maintain_order=True)
+        ends.append(end)
+    both_ends = pl.concat(ends)
+    return both_ends.unique(
+        "span_id",
+        keep="first",
+        maintain_order=True,
+    )

@@ -20,19 +20,24 @@ def queue_lengths(selection: Selection, rank: int) -> Iterator[_Series]:
     """
     columns = (*_STREAM, "api_call_id")
     work = pl.concat([selection.rows(table, rank, *columns) for table in DEVICE_WORK])
-    if work["api_call_id"].count() == 0:
+    launching_calls = work["api_call_id"]
+    if launching_calls.count() == 0:
         return
-    calls = selection.rows("api_calls", rank, "api_call_id")["api_call_id"].sort()
-    has_call = _is_among(calls, work["api_call_id"])
+    calls = selection.rows("api_calls", rank, "api_call_id")
+    recorded = calls["api_call_id"].sort()
+    has_call = _is_among(recorded, launching_calls)
     launched = work.filter(has_call).sort("api_call_id")
-    del work, calls, has_call
+    del work, launching_calls, calls, recorded, has_call
     lengths = dict[tuple[object, ...], float]()
     for window in selection.windows_of_rows(rank):
         for stream, changes in _changes(selection, rank, window, launched):
+            device, number = stream
             before = lengths.get(stream, 0.0)
-            values = _running_sum(changes).with_columns(pl.col("value") + before)
+            within_window = _running_sum(changes)
+            length = pl.col("value") + before
+            values = within_window.with_columns(length)
             lengths[stream] = float(values["value"][-1])
-            yield (stream[0], f"queue length of stream {stream[1]}"), values
+            yield (device, f"queue length of stream {number}"), values
 
 
 def _changes(
@@ -75,7 +80,8 @@ def _launches(
     lowest = pl.lit(ids.min(), pl.Int64)
     highest = pl.lit(ids.max(), pl.Int64)
     is_near = pl.col("api_call_id").is_between(lowest, highest)
-    return calls.join(launched.filter(is_near), on="api_call_id")
+    launched_near = launched.filter(is_near)
+    return calls.join(launched_near, on="api_call_id")
 
 
 def _begins(
@@ -94,7 +100,9 @@ def _begins(
 
 def _is_among(known: pl.Series, ids: pl.Series) -> pl.Series:
     """Return whether each id is among the known ones, which are sorted; False for None."""
-    return known.search_sorted(ids) < known.search_sorted(ids, side="right")
+    n_below = known.search_sorted(ids, side="left")
+    n_up_to = known.search_sorted(ids, side="right")
+    return n_below < n_up_to
 
 
 def bandwidths(selection: Selection, rank: int) -> Iterator[_Series]:
@@ -103,10 +111,17 @@ def bandwidths(selection: Selection, rank: int) -> Iterator[_Series]:
     duration_ns = pl.col("duration_ns")
     size_bytes = pl.col("size_bytes")
     every_copy = selection.rows("memcpys", rank, *columns)
-    copies = every_copy.filter((duration_ns > 0) & size_bytes.is_not_null())
+    takes_time = duration_ns > 0
+    has_size = size_bytes.is_not_null()
+    copies = every_copy.filter(takes_time & has_size)
     rate = size_bytes / duration_ns
     end = pl.col("start_ns") + duration_ns
-    by_direction = copies.partition_by("device_id", "direction", as_dict=True, include_key=False)
+    by_direction = copies.partition_by(
+        "device_id",
+        "direction",
+        as_dict=True,
+        include_key=False,
+    )
     for (device, direction), part in by_direction.items():
         begins = part.select(time_ns="start_ns", change=rate)
         ends = part.select(time_ns=end, change=-rate)
@@ -117,7 +132,8 @@ def bandwidths(selection: Selection, rank: int) -> Iterator[_Series]:
 def _running_sum(changes: pl.DataFrame) -> pl.DataFrame:
     """Return the sum of all changes so far at each moment: time_ns, value."""
     change = pl.col("change")
-    change_at_moment = changes.group_by("time_ns").agg(change.sum())
+    by_moment = changes.group_by("time_ns")
+    change_at_moment = by_moment.agg(change.sum())
     by_time = change_at_moment.sort("time_ns")
     # Adding and subtracting floats leaves rounding errors.
     sum_so_far = change.cum_sum().round(9)

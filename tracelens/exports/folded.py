@@ -54,20 +54,22 @@ def _write(
     n_stacks = total = 0
     for rank in selection.ranks:
         stacks = stacks_of(selection, rank)
-        sums = _summed(pl.concat([_summed(part) for part in stacks.parts()]))
+        sums_of_parts = [_summed(part) for part in stacks.parts()]
+        sums = _summed(pl.concat(sums_of_parts))
         for place, path, name, weight in sums.iter_rows():
-            around = [
-                f"rank {rank}",
-                *([] if place is None else [place]),
-                *stacks.frames(path),
-            ]
-            line = ";".join(frame.replace(";", ":") for frame in (*around, printable(name)))
+            frames = [*stacks.frames(path), printable(name)]
+            if place is not None:
+                frames.insert(0, place)
+            frames.insert(0, f"rank {rank}")
+            without_separator = [frame.replace(";", ":") for frame in frames]
+            line = ";".join(without_separator)
             stream.write(f"{line} {weight}\n".encode())
-        n_stacks = n_stacks + sums.height
-        total = total + int(sums["duration_ns"].sum())
+        n_stacks += sums.height
+        total += int(sums["duration_ns"].sum())
     stops = "1 stop" if total == 1 else f"{total:,} stops"
     amount = f"{duration(total)} {of_what}" if of_what else stops
-    return f"{n_stacks:,} {'stack' if n_stacks == 1 else 'stacks'}, {amount}"
+    noun = "stack" if n_stacks == 1 else "stacks"
+    return f"{n_stacks:,} {noun}, {amount}"
 
 
 def _summed(rows: pl.DataFrame) -> pl.DataFrame:

@@ -2,7 +2,8 @@
 
 from msgspec import Struct, field
 
-_FIRST_MADE_UP, _LAST = 1 << 23, (1 << 31) - 1
+_FIRST_MADE_UP = 1 << 23
+_LAST = (1 << 31) - 1
 """The range of invented process numbers.
 
 Linux numbers processes below 2^22. Perfetto holds 31 bits, and reserves 0 for the idle process.
@@ -36,9 +37,12 @@ class Identities(Struct):
         among: int,
         recorded: int,
     ) -> int:
-        if key not in self.given:
-            is_free = 0 < recorded <= _LAST and (among, recorded) not in self.taken
-            number = recorded if is_free else _FIRST_MADE_UP + len(self.given)
-            self.given[key] = number
-            self.taken.add((among, number))
-        return self.given[key]
+        if key in self.given:
+            return self.given[key]
+        number = recorded
+        is_taken = (among, recorded) in self.taken
+        if is_taken or not 0 < recorded <= _LAST:
+            number = _FIRST_MADE_UP + len(self.given)
+        self.given[key] = number
+        self.taken.add((among, number))
+        return number

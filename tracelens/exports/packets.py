@@ -65,7 +65,8 @@ class PacketWriter(Struct):
 
     def packet(self, *fields: bytes) -> None:
         """Write a packet of these fields."""
-        flags = _NEEDS_STATE if self.words or self.tracks else _STATE_CLEARED
+        has_state = bool(self.words or self.tracks)
+        flags = _NEEDS_STATE if has_state else _STATE_CLEARED
         sequence = wire.integer(10, _SEQUENCE)
         flag_field = wire.integer(13, flags)
         packet = b"".join([sequence, flag_field, *fields])
@@ -73,12 +74,14 @@ class PacketWriter(Struct):
 
     def word(self, kind: int, text: str) -> int:
         """Return the number of a text; a new text is written first."""
-        if (kind, text) not in self.words:
+        key = (kind, text)
+        if key not in self.words:
             number = len(self.words) + 1
             entry = wire.integer(1, number) + wire.text(2, printable(text))
-            self.packet(wire.text(12, wire.text(kind, entry)))
-            self.words[kind, text] = number
-        return self.words[kind, text]
+            interned = wire.text(kind, entry)
+            self.packet(wire.text(12, interned))
+            self.words[key] = number
+        return self.words[key]
 
     def rank(self, rank: int, processes: Sequence[int]) -> None:
         """Describe a rank's processes; its devices, steps and counters belong to the first one."""
@@ -140,10 +143,14 @@ class PacketWriter(Struct):
             return self.track((f"rank {rank}", *track.path[:-1], beside if lane else name))
         process = track.thread[0]
         path = (*self.processes[process], name)
-        ids = self.identities.process(rank, process), self.identities.thread(rank, track.thread)
-        process_and_thread = wire.integer(1, ids[0]) + wire.integer(2, ids[1])
-        about = process_and_thread + wire.text(5, name)
-        thread_description = wire.text(4, about)
+        process_number = self.identities.process(rank, process)
+        thread_number = self.identities.thread(rank, track.thread)
+        about = [
+            wire.integer(1, process_number),
+            wire.integer(2, thread_number),
+            wire.text(5, name),
+        ]
+        thread_description = wire.text(4, b"".join(about))
         number = self.track(path, thread_description, has_name=False)
         return self.track((*path, beside)) if lane else number
 
@@ -152,11 +159,13 @@ class PacketWriter(Struct):
         fields = [wire.integer(9, kind)]
         name_number = self.word(_EVENT_NAMES, str(row["name"]))
         fields.append(wire.integer(10, name_number))
-        if row.get("category") is not None:
-            category_number = self.word(_CATEGORIES, str(row["category"]))
+        category = row.get("category")
+        if category is not None:
+            category_number = self.word(_CATEGORIES, str(category))
             fields.append(wire.integer(3, category_number))
         for name, value in _arguments(row):
-            argument = wire.integer(1, self.word(_ARGUMENT_NAMES, name))
+            argument_number = self.word(_ARGUMENT_NAMES, name)
+            argument = wire.integer(1, argument_number)
             annotation = argument + self._argument_value(value)
             fields.append(wire.text(4, annotation))
         return b"".join(fields)
@@ -189,11 +198,12 @@ class PacketWriter(Struct):
 
     def close_slices(self) -> None:
         """Write the ends of all slices that are open."""
+        no_head = wire.texts([b""])
         for (rank, _), (track, lanes) in self.open_tracks.items():
             for lane, events, times in lanes.close():
                 number = self._lane(rank, track, lane)
-                no_head = wire.texts([b""])
-                self._write(number, no_head, events * 0, events >= 0, times)
+                is_begin = events >= 0
+                self._write(number, no_head, events * 0, is_begin, times)
         self.open_tracks.clear()
 
     def _write(
@@ -215,7 +225,8 @@ class PacketWriter(Struct):
         heads = pc.if_else(is_begin.to_arrow(), heads, end)
         track_field = wire.constant(wire.track(track))
         pieces = [heads, track_field, *wire.moments(times)]
-        self.stream.write(wire.memory(wire.joined(pieces)))
+        packets = wire.joined(pieces)
+        self.stream.write(wire.memory(packets))
         self.n_slices += int(is_begin.sum())
 
     def _heads(self, frame: pl.DataFrame) -> list[pa.Array]:
@@ -224,11 +235,13 @@ class PacketWriter(Struct):
         pieces = [self._shared_heads(frame, arguments)]
         no_argument = wire.constant(b"")
         for name in arguments:
-            values = frame[name].fill_null(0)
+            column = frame[name]
+            values = column.fill_null(0)
             name_and_tag = wire.constant(self._argument(name))
             argument = wire.joined([name_and_tag, *wire.wide_varints(values)])
-            has_argument = frame[name].is_not_null().to_arrow()
-            pieces.append(pc.if_else(has_argument, argument, no_argument))
+            has_argument = column.is_not_null().to_arrow()
+            argument_if_any = pc.if_else(has_argument, argument, no_argument)
+            pieces.append(argument_if_any)
         return pieces
 
     def _shared_heads(self, frame: pl.DataFrame, arguments: Sequence[str]) -> pa.Array:
@@ -240,7 +253,10 @@ class PacketWriter(Struct):
         shared = [name for name in frame.columns if name not in _NOT_SHARED]
         no_flows = pl.lit(None).alias("n_flows")
         n_flows = pl.col("n_flows") if "n_flows" in frame.columns else no_flows
-        has_argument = [pl.col(name).is_not_null().alias(f"has {name}") for name in arguments]
+        has_argument = []
+        for name in arguments:
+            is_given = pl.col(name).is_not_null()
+            has_argument.append(is_given.alias(f"has {name}"))
         keyed = frame.select(*shared, n_flows, *has_argument)
         numbers, distinct = numbered(keyed, keyed.columns)
         rows = distinct.iter_rows(named=True)
@@ -270,10 +286,11 @@ class PacketWriter(Struct):
 
         The value is a varint of `wide_varints`.
         """
-        argument_name = wire.integer(1, self.word(_ARGUMENT_NAMES, name))
-        about = argument_name + _INTEGER_VALUE
-        length = wire.varint(len(about) + wire.WIDE_BYTES)
-        return wire.varint(4 << 3 | 2) + length + about
+        number = self.word(_ARGUMENT_NAMES, name)
+        about = wire.integer(1, number) + _INTEGER_VALUE
+        n_bytes = len(about) + wire.WIDE_BYTES
+        tag = wire.varint(4 << 3 | 2)
+        return tag + wire.varint(n_bytes) + about
 
     def _flows(
         self,
@@ -283,9 +300,11 @@ class PacketWriter(Struct):
         is_host: bool,
     ) -> list[pa.Array]:
         """Return each row's flow ids as bytes; none if no row has any."""
-        if "n_flows" not in frame.columns or not frame["n_flows"].fill_null(0).sum():
+        if "n_flows" not in frame.columns:
             return []
         counts = frame["n_flows"].fill_null(0)
+        if not counts.sum():
+            return []
         firsts = frame["first_flow"].fill_null(0)
         ids_of_slice = pl.int_ranges(firsts, firsts + counts)
         does_end = pl.col("ends_flow").fill_null(False)
@@ -312,14 +331,15 @@ class PacketWriter(Struct):
             return
         about = wire.text(8, wire.text(6, unit))
         number = self.track((f"rank {rank}", *path), about)
-        head = wire.packet_head(_COUNTER, len(_VALUE) + 8 + wire.TRACK_BYTES)
+        n_value_bytes = len(_VALUE) + 8
+        head = wire.packet_head(_COUNTER, n_value_bytes + wire.TRACK_BYTES)
+        head_and_tag = wire.constant(head + _VALUE)
+        track_field = wire.constant(wire.track(number))
         self._seen(values["time_ns"])
         for part in values.iter_slices(_EVENTS_AT_ONCE):
             bits = wire.eight_bytes(part["value"])
-            track_field = wire.constant(wire.track(number))
-            fixed = wire.constant(head + _VALUE), bits, track_field
             moments = wire.moments(part["time_ns"])
-            packets = wire.joined([*fixed, *moments])
+            packets = wire.joined([head_and_tag, bits, track_field, *moments])
             self.stream.write(wire.memory(packets))
         self.n_values += values.height
 
@@ -338,7 +358,8 @@ class PacketWriter(Struct):
         moment = wire.moments(earliest)
         track_field = wire.constant(wire.track(number))
         pieces = [wire.texts([head]), track_field, *moment]
-        self.stream.write(wire.memory(wire.joined(pieces)))
+        packets = wire.joined(pieces)
+        self.stream.write(wire.memory(packets))
 
     def _seen(self, times: pl.Series) -> None:
         """Keep the earliest time.
@@ -352,21 +373,26 @@ class PacketWriter(Struct):
                 f"an event starts at {earliest:,} ns, before its own clock began; see tracelens"
                 " check"
             )
-        self.first_ns = earliest if self.first_ns is None else min(self.first_ns, earliest)
+        if self.first_ns is None or earliest < self.first_ns:
+            self.first_ns = earliest
 
 
 def _parts(events: pl.Series, times: pl.Series) -> Iterator[tuple[pl.Series, pl.Series]]:
     """Yield events and their times in batches."""
-    for start in range(0, len(events), _EVENTS_AT_ONCE):
-        yield events[start : start + _EVENTS_AT_ONCE], times[start : start + _EVENTS_AT_ONCE]
+    for first in range(0, len(events), _EVENTS_AT_ONCE):
+        events_of_part = events.slice(first, _EVENTS_AT_ONCE)
+        times_of_part = times.slice(first, _EVENTS_AT_ONCE)
+        yield events_of_part, times_of_part
 
 
 def _arguments(row: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
     """Yield the known arguments of a slice; the three sizes of a grid or block are one argument."""
-    sizes = {name for names in _SHAPES.values() for name in names}
+    no_arguments = {"name", "category"}
+    no_arguments.update(*_SHAPES.values())
     for name, value in row.items():
-        if value is not None and name not in (*sizes, "name", "category"):
+        if value is not None and name not in no_arguments:
             yield name, value
     for word, names in _SHAPES.items():
         if row.get(names[0]) is not None:
-            yield word, " x ".join(str(row[name]) for name in names)
+            sizes = [str(row[name]) for name in names]
+            yield word, " x ".join(sizes)

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from itertools import chain
 from typing import BinaryIO
 
 import polars as pl
@@ -28,10 +29,12 @@ def write(selection: Selection, stream: BinaryIO) -> str:
     Kernels are in order of time. Return a text with the number of profiles. Raises
     MissingTableError without kernels, spans and stacks.
     """
-    if not any(selection.trace.has(table) for table in ("spans", "frames")):
-        selection.trace.require("export --to speedscope", "kernels")
+    trace = selection.trace
+    if not trace.has("spans") and not trace.has("frames"):
+        trace.require("export --to speedscope", "kernels")
     frames: dict[str, int] = {}  # numbers of frames, by printable name
-    stream.write(b'{"$schema":"' + _SCHEMA.encode() + b'","exporter":"tracelens","profiles":[')
+    head = f'{{"$schema":"{_SCHEMA}","exporter":"tracelens","profiles":['
+    stream.write(head.encode())
     n_profiles = 0
     for rank in selection.ranks:
         for profile in _profiles(selection, rank, frames):
@@ -39,8 +42,8 @@ def write(selection: Selection, stream: BinaryIO) -> str:
             stream.writelines(piece.encode() for piece in profile)
             n_profiles += 1
     shared = [{"name": name} for name in frames]
-    frame_table = json.dumps(shared).encode()
-    stream.write(b'],"shared":{"frames":' + frame_table + b"}}\n")
+    tail = f'],"shared":{{"frames":{json.dumps(shared)}}}}}\n'
+    stream.write(tail.encode())
     return f"{n_profiles:,} profiles, {len(shared):,} frames"
 
 
@@ -52,9 +55,12 @@ def _profiles(selection: Selection, rank: int, frames: dict[str, int]) -> Iterat
     """
     for what, unit, stacks_of in _STACKS:
         stacks = stacks_of(selection, rank)
-        times = [part["duration_ns"] for part in stacks.parts()]
-        if any(map(len, times)):
-            total_ns = sum(int(part.sum()) for part in times)
+        n_rows = 0
+        total_ns = 0
+        for part in stacks.parts():
+            n_rows += part.height
+            total_ns += int(part["duration_ns"].sum())
+        if n_rows:
             head = _head("sampled", f"rank {rank}: {what}", total_ns, unit)
             yield _samples(stacks, head, frames)
     for thread in threads_of(selection, rank):
@@ -66,8 +72,9 @@ def _samples(stacks: Stacks, head: str, frames: dict[str, int]) -> Iterator[str]
     yield head + ',"samples":['
     yield from _separated(_sample_texts(stacks, frames))
     yield '],"weights":['
-    weights = pl.col("duration_ns").cast(pl.String)
-    yield from _separated(_comma_joined(part, weights) for part in stacks.parts())
+    weight = pl.col("duration_ns").cast(pl.String)
+    weights = (_comma_joined(part, weight) for part in stacks.parts())
+    yield from _separated(weights)
     yield "]}"
 
 
@@ -76,17 +83,24 @@ def _sample_texts(stacks: Stacks, frames: dict[str, int]) -> Iterator[str]:
     known: dict[tuple[str | None, int], str] = {}
     stack = ("place", "path", "name")
     for part in stacks.parts():
-        distinct = part.select(stack).unique(maintain_order=True)
+        stacks_of_rows = part.select(stack)
+        distinct = stacks_of_rows.unique(maintain_order=True)
         texts = list[str]()
         for place, path, name in distinct.iter_rows():
-            if (place, path) not in known:
-                known[place, path] = _around_text(stacks, place, path, frames)
-            around_text = known[place, path]
+            key = (place, path)
+            if key not in known:
+                known[key] = _around_text(stacks, place, path, frames)
             innermost = _number(name, frames)
-            texts.append(f"[{around_text}{innermost}]")
+            texts.append(f"[{known[key]}{innermost}]")
         sample = pl.Series(texts, dtype=pl.String)
         samples = distinct.with_columns(sample=sample)
-        rows = part.join(samples, on=stack, how="left", nulls_equal=True, maintain_order="left")
+        rows = stacks_of_rows.join(
+            samples,
+            on=stack,
+            how="left",
+            nulls_equal=True,
+            maintain_order="left",
+        )
         yield _comma_joined(rows, pl.col("sample"))
 
 
@@ -97,9 +111,11 @@ def _around_text(
     frames: dict[str, int],
 ) -> str:
     """Return the numbers of the frames of a place and a path, each with a comma behind it."""
-    places = [] if place is None else [place]
-    names = [*places, *stacks.frames(path)]
-    return "".join(f"{_number(name, frames)}," for name in names)
+    names = stacks.frames(path)
+    if place is not None:
+        names.insert(0, place)
+    numbers = [_number(name, frames) for name in names]
+    return "".join(f"{number}," for number in numbers)
 
 
 def _number(name: str, frames: dict[str, int]) -> int:
@@ -141,7 +157,8 @@ def _lanes(thread: Thread, rank: int, frames: dict[str, int]) -> Iterator[Iterat
     head_of_first = _head("evented", name, length_ns)
     yield _evented(head_of_first, of_first())
     for lane, parts in further.items():
-        head = _head("evented", f"{name}, lane {lane + 1}", length_ns)
+        name_of_lane = f"{name}, lane {lane + 1}"
+        head = _head("evented", name_of_lane, length_ns)
         yield _evented(head, iter(parts))
 
 
@@ -156,19 +173,22 @@ def _events(thread: Thread, frames: dict[str, int]) -> Iterator[tuple[int, pl.Da
     for part in thread.parts:
         for slices in part.iter_slices(ROWS_AT_ONCE):
             first = lanes.n_rows
-            rows = pl.int_range(first, first + slices.height, eager=True)
+            after_last = first + slices.height
+            rows = pl.int_range(first, after_last, eager=True)
             frame = _frame_numbers(slices["name"], frames)
             new = pl.DataFrame({"row": rows, "frame": frame})
             known = pl.concat([opened, new])
             for lane, events, times in lanes.add(slices["start_ns"], slices["end_ns"]):
-                at = times - thread.start_ns
-                yield lane, _with_frames(events, at, known)
-            open_rows = [row for lane in lanes.opened for _, row in lane]
+                since_start = times - thread.start_ns
+                yield lane, _with_frames(events, since_start, known)
+            open_rows = []
+            for slices_of_lane in lanes.opened:
+                open_rows += [row for _, row in slices_of_lane]
             is_open = pl.col("row").is_in(open_rows)
             opened = known.filter(is_open)
     for lane, events, times in lanes.close():
-        at = times - thread.start_ns
-        yield lane, _with_frames(events, at, opened)
+        since_start = times - thread.start_ns
+        yield lane, _with_frames(events, since_start, opened)
 
 
 def _frame_numbers(names: pl.Series, frames: dict[str, int]) -> pl.Series:
@@ -179,7 +199,12 @@ def _frame_numbers(names: pl.Series, frames: dict[str, int]) -> pl.Series:
     numbers = [_number(text, frames) for text in texts]
     frame = pl.Series(numbers, dtype=pl.Int64)
     numbered = distinct.with_columns(frame=frame)
-    with_frames = rows.join(numbered, on="name", how="left", maintain_order="left")
+    with_frames = rows.join(
+        numbered,
+        on="name",
+        how="left",
+        maintain_order="left",
+    )
     return with_frames["frame"]
 
 
@@ -193,19 +218,32 @@ def _with_frames(
     ended_row = -1 - events
     rows = events.zip_with(begins, ended_row)
     placed = pl.DataFrame({"row": rows, "begins": begins, "at": at})
-    return placed.join(known, on="row", how="left", maintain_order="left")
+    return placed.join(
+        known,
+        on="row",
+        how="left",
+        maintain_order="left",
+    )
 
 
 def _evented(head: str, parts: Iterator[pl.DataFrame]) -> Iterator[str]:
     """Yield an evented profile."""
-    kind = pl.when("begins").then(pl.lit("O")).otherwise(pl.lit("C"))
+    opening = pl.lit("O")
+    closing = pl.lit("C")
     # Not pl.format: Polars 1.38 keeps both of two braces.
-    names = (pl.lit(text) for text in ('{"type":"', '","frame":', ',"at":', "}"))
-    before_kind, before_frame, before_at, end = names
-    event = pl.concat_str(before_kind, kind, before_frame, "frame", before_at, "at", end)
+    event = pl.concat_str(
+        pl.lit('{"type":"'),
+        pl.when("begins").then(opening).otherwise(closing),
+        pl.lit('","frame":'),
+        "frame",
+        pl.lit(',"at":'),
+        "at",
+        pl.lit("}"),
+    )
     yield head + ',"events":['
-    slices = (events for part in parts for events in part.iter_slices(_EVENTS_AT_ONCE))
-    yield from _separated(_comma_joined(events, event) for events in slices)
+    slices = chain.from_iterable(part.iter_slices(_EVENTS_AT_ONCE) for part in parts)
+    texts = (_comma_joined(events, event) for events in slices)
+    yield from _separated(texts)
     yield "]}"
 
 
@@ -215,7 +253,8 @@ def _head(
     end: int,
     unit: str = "nanoseconds",
 ) -> str:
-    named = f'{{"type":"{kind}","name":{json.dumps(printable(name))},"unit":"{unit}"'
+    name_as_json = json.dumps(printable(name))
+    named = f'{{"type":"{kind}","name":{name_as_json},"unit":"{unit}"'
     return f'{named},"startValue":0,"endValue":{end}'
 
 

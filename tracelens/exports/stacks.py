@@ -15,7 +15,8 @@ from tracelens.derive.time.self_time import with_own_time
 from tracelens.errors import printable
 from tracelens.exports.export import Selection
 
-PRE_WINDOW, UNLINKED = "(launched before the trace began)", "(its call is unknown)"
+PRE_WINDOW = "(launched before the trace began)"
+UNLINKED = "(its call is unknown)"
 """Names of the frame around kernels without a recorded call."""
 
 
@@ -79,6 +80,14 @@ _THREAD = ("process_id", "thread_id")
 _OF_CALLS = ("span_id", *_THREAD, "start_ns", "duration_ns", "step", "api")
 _OF_SPANS = ("name", "start_ns", "self_ns", "step", "thread_id")
 _STACK = ("thread_id", "name", "path")
+_STOPS = {
+    "start_ns": pl.Int64,
+    "duration_ns": pl.Int64,
+    "place": pl.String,
+    "name": pl.String,
+    "path": pl.Int64,
+}
+"""Columns of a debugger's stops."""
 
 
 def host_stacks(selection: Selection, rank: int) -> Stacks:
@@ -96,22 +105,26 @@ def host_stacks(selection: Selection, rank: int) -> Stacks:
         calls_with_path = calls.with_columns(path=around)
         sums.append(_by_stack(calls_with_path, selection.steps))
         is_in_span = around.is_not_null()
-        in_calls = _added(in_calls, calls.filter(is_in_span))
+        calls_in_spans = calls.filter(is_in_span)
+        in_calls = _added(in_calls, calls_in_spans)
     parent_paths = pl.Series(parents, dtype=path.dtype)
     first = 0
     for spans in spans_by_id(selection.trace.uncached(), rank, *_OF_SPANS):
         n_spans = spans.height
-        own_ns = spans["self_ns"] - in_calls.slice(first, n_spans)
-        above = parent_paths.gather(path.slice(first, n_spans))
+        in_calls_of_part = in_calls.slice(first, n_spans)
+        path_of_part = path.slice(first, n_spans)
         first += n_spans
-        spans_with_path = spans.with_columns(own_ns=own_ns.clip(0), path=above)
+        own_ns = spans["self_ns"] - in_calls_of_part
+        path_above = parent_paths.gather(path_of_part)
+        spans_with_path = spans.with_columns(own_ns=own_ns.clip(0), path=path_above)
         sums.append(_by_stack(spans_with_path, selection.steps))
     # A million rows have a few thousand stacks; only for these are names and places written out.
-    stacks = _summed(pl.concat(sums).lazy(), "duration_ns")
+    every_sum = pl.concat(sums)
+    stacks = _summed(every_sum.lazy(), "duration_ns")
     ordered = stacks.sort("start_ns", maintain_order=True)
     place = pl.format("thread {}", "thread_id")
     rows = ordered.select("start_ns", "duration_ns", "path", "name", place=place)
-    return Stacks(lambda: iter([rows]), parents, names)
+    return _of_frame(rows, parents, names)
 
 
 def _calls_with_own_time(selection: Selection, rank: int) -> Iterator[pl.DataFrame]:
@@ -126,37 +139,41 @@ def _calls_with_own_time(selection: Selection, rank: int) -> Iterator[pl.DataFra
     for window in selection.windows_of_rows(rank, "api_calls"):
         calls = trace.select("api_calls", *_OF_CALLS, where=window, rank=rank)
         named = calls.rename({"api": "name"})
-        both = named if last_to_return is None else pl.concat([last_to_return, named])
-        timed = with_own_time(both)
+        with_earlier = [named] if last_to_return is None else [last_to_return, named]
+        timed = with_own_time(pl.concat(with_earlier))
         by_end = timed.sort(end)
-        last_to_return = by_end.unique(_THREAD, keep="last").select(named.columns)
+        last_of_threads = by_end.unique(_THREAD, keep="last")
+        last_to_return = last_of_threads.select(named.columns)
         yield timed.filter(window)
 
 
 def _added(sums: pl.Series, calls: pl.DataFrame) -> pl.Series:
     """Return the sums by span, plus the own time of calls, each of which lies in a span."""
-    by_span = calls.group_by("span_id")
-    added = by_span.agg(pl.col("own_ns").sum())
-    span = added["span_id"]
-    new_sums = sums.gather(span) + added["own_ns"]
+    own_ns = pl.col("own_ns").sum()
+    by_span = calls.group_by("span_id").agg(own_ns)
+    span = by_span["span_id"]
+    new_sums = sums.gather(span) + by_span["own_ns"]
     return sums.scatter(span, new_sums)
 
 
 def _by_stack(rows: pl.DataFrame, steps: Sequence[int] | None) -> pl.DataFrame:
     """Sum the self time of rows in the steps: thread_id, name, path, start_ns and duration_ns."""
-    chosen = rows.lazy().filter(pl.col("own_ns") > 0)
+    has_own_time = pl.col("own_ns") > 0
+    chosen = rows.lazy().filter(has_own_time)
     if steps is not None:
         in_steps = pl.col("step").is_in(steps)
         chosen = chosen.filter(in_steps)
     path = pl.col("path").fill_null(-1)
-    return _summed(chosen.with_columns(path), "own_ns")
+    with_path = chosen.with_columns(path)
+    return _summed(with_path, "own_ns")
 
 
 def _summed(rows: pl.LazyFrame, time: str) -> pl.DataFrame:
     """Sum the column `time` by stack, in order of first rows; start_ns is the earliest start."""
     by_stack = rows.group_by(_STACK, maintain_order=True)
+    earliest = pl.col("start_ns").min()
     total = pl.col(time).sum()
-    sums = by_stack.agg(pl.col("start_ns").min(), duration_ns=total)
+    sums = by_stack.agg(earliest, duration_ns=total)
     return sums.collect()
 
 
@@ -168,41 +185,57 @@ def stop_stacks(selection: Selection, rank: int) -> Stacks:
     names = list[str]()
     rows = list[tuple[int, int, None, str, int]]()
     for _, stack in frames.group_by("stack_id", maintain_order=True):
-        functions = stack.sort("level", descending=True)["function"].to_list()
+        outermost_first = stack.sort("level", descending=True)
+        *outer_functions, innermost = outermost_first["function"].to_list()
         path = -1
-        for function in functions[:-1]:
-            if (path, function) not in known:
-                known[path, function] = len(names)
+        for function in outer_functions:
+            key = (path, function)
+            if key not in known:
+                known[key] = len(names)
                 parents.append(path)
                 names.append(printable(function))
-            path = known[path, function]
-        rows.append((len(rows), 1, None, functions[-1], path))
-    schema = {
-        "start_ns": pl.Int64,
-        "duration_ns": pl.Int64,
-        "place": pl.String,
-        "name": pl.String,
-        "path": pl.Int64,
-    }
-    stops = pl.DataFrame(rows, schema=schema, orient="row")
-    return Stacks(lambda: iter([stops]), parents, names)
+            path = known[key]
+        rows.append((len(rows), 1, None, innermost, path))
+    stops = pl.DataFrame(
+        rows,
+        schema=_STOPS,
+        orient="row",
+    )
+    return _of_frame(stops, parents, names)
+
+
+def _of_frame(
+    rows: pl.DataFrame,
+    parents: list[int],
+    names: list[str],
+) -> Stacks:
+    """Return stacks whose rows are few enough to stay in memory."""
+
+    def parts() -> Iterator[pl.DataFrame]:
+        yield rows
+
+    return Stacks(parts, parents, names)
 
 
 def _gathered(path: pl.Series, span: pl.Series) -> pl.Series:
     """Return the path of each span's row; None if it is not known."""
     is_unknown = (span < 0) | (span >= len(path))
-    known = span.set(is_unknown, None)
-    return path.gather(known) if len(path) else known.cast(path.dtype)
+    known_span = span.set(is_unknown, None)
+    if path.is_empty():
+        return known_span.cast(path.dtype)
+    return path.gather(known_span)
 
 
 def _paths(selection: Selection, rank: int) -> tuple[pl.Series, list[int], list[str]]:
     """Return the path of each of a rank's spans, and each path's parent and last name."""
     paths = CallPaths("name")
-    for spans in spans_by_id(selection.trace.uncached(), rank, "parent_id", "name"):
+    trace = selection.trace.uncached()
+    for spans in spans_by_id(trace, rank, "parent_id", "name"):
         paths.add(spans)
     if paths.of_rows.is_empty():
         return paths.of_rows, [], []
-    parents = paths.chains["parent_id"].fill_null(-1)
-    names = paths.chains["name"].cast(pl.String)
+    every_path = paths.chains
+    parents = every_path["parent_id"].fill_null(-1)
+    names = every_path["name"].cast(pl.String)
     printable_names = [printable(name) for name in names]
     return paths.of_rows, parents.to_list(), printable_names

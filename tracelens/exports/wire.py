@@ -12,7 +12,10 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
-TRACK_BYTES, MOMENT_BYTES, FLOW_BYTES, WIDE_BYTES = 5, 10, 10, 9
+TRACK_BYTES = 5
+MOMENT_BYTES = 10
+FLOW_BYTES = 10
+WIDE_BYTES = 9
 """Sizes in bytes of a track's number, a timestamp, a flow's id, and a wide varint.
 
 The first three include their tags; `wide_varints` makes the last.
@@ -25,7 +28,8 @@ def varint(number: int, width: int = 0) -> bytes:
     """Return a non-negative number as a protobuf varint, padded to `width` bytes."""
     encoded = bytearray()
     while number > 127 or len(encoded) + 1 < width:
-        encoded.append(number & 127 | 128)
+        low_7 = number & 127
+        encoded.append(low_7 | 128)
         number >>= 7
     encoded.append(number)
     return bytes(encoded)
@@ -55,9 +59,10 @@ def packet_head(event: bytes, n_more: int) -> bytes:
 
     The event's remaining `n_more` bytes follow, and then the timestamp.
     """
-    head = b"\x50\x01\x68\x02\x5a" + varint(len(event) + n_more) + event
-    size = varint(len(head) + n_more + MOMENT_BYTES)
-    return b"\x0a" + size + head
+    event_size = varint(len(event) + n_more)
+    head = b"\x50\x01\x68\x02\x5a" + event_size + event
+    n_bytes = len(head) + n_more + MOMENT_BYTES
+    return b"\x0a" + varint(n_bytes) + head
 
 
 def texts(values: Sequence[bytes]) -> pa.Array:
@@ -81,8 +86,9 @@ def wide_varints(values: pl.Series) -> list[pa.Array]:
     low_56 = bits % (1 << 56)
     high_7 = bits // (1 << 56)
     low_bytes = _spread(low_56) + _CONTINUE_BITS
-    last_bytes = texts([bytes([number]) for number in range(128)])
-    return [eight_bytes(low_bytes), last_bytes.take(high_7.to_arrow())]
+    every_last_byte = texts([bytes([number]) for number in range(128)])
+    last_bytes = every_last_byte.take(high_7.to_arrow())
+    return [eight_bytes(low_bytes), last_bytes]
 
 
 _CONTINUE_BITS = pl.Series([0x8080_8080_8080_8080], dtype=pl.UInt64)
@@ -99,18 +105,22 @@ def _spread(bits: pl.Series) -> pl.Series:
     for width, gap in _HALVINGS:
         ones = (1 << width) - 1
         period = 2 * (width + gap)
-        upper_halves = sum(ones << shift + width for shift in range(0, 64, period))
+        upper_halves = 0
+        for shift in range(0, 64, period):
+            upper_halves |= ones << shift + width
         factor = (1 << gap) - 1
-        bits = bits + (bits & upper_halves) * factor
+        moved = (bits & upper_halves) * factor
+        bits = bits + moved
     return bits
 
 
 def eight_bytes(values: pl.Series) -> pa.Array:
     """Return each value's eight bytes, as fixed64, sfixed64 and double are written."""
     array = values.rechunk().to_arrow()
-    values_buffer = array.buffers()[1]
+    _, every_byte = array.buffers()
+    first_byte = array.offset * 8
     n_bytes = len(array) * 8
-    buffer = values_buffer.slice(array.offset * 8, n_bytes)
+    buffer = every_byte.slice(first_byte, n_bytes)
     fixed = pa.Array.from_buffers(
         pa.binary(8),
         len(array),
@@ -133,12 +143,10 @@ def cut(records: pa.Array, lengths: pl.Series) -> pa.Array:
     """Return the records' bytes cut into pieces of these lengths."""
     zero = pl.Series([0], dtype=pl.Int64)
     ends_of_pieces = lengths.cum_sum().cast(pl.Int64)
-    ends = pl.concat([zero, ends_of_pieces])
-    ends = ends.rechunk().to_arrow()
-    offsets = ends.buffers()[1]
-    content = records.buffers()[2]
+    edges = pl.concat([zero, ends_of_pieces])
+    _, offsets = edges.rechunk().to_arrow().buffers()
     return pa.Array.from_buffers(
         _BYTES,
-        len(ends) - 1,
-        [None, offsets, content],
+        len(lengths),
+        [None, offsets, memory(records)],
     )
