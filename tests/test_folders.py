@@ -15,7 +15,7 @@ import pytest
 from tests.cases import make_trace
 from tracelens.errors import SourceError
 from tracelens.storage.folders import OwnFolder
-from tracelens.trace import Trace, directory
+from tracelens.trace import Trace, target_folder
 from tracelens.trace.capture import Capture, SourceFile
 from tracelens.trace.combine import combine
 
@@ -29,7 +29,7 @@ def written_at_once(
 
     None begins before all have seen that they may write.
     """
-    together, check = threading.Barrier(N), directory.check_target
+    together, check = threading.Barrier(N), target_folder.check_target
 
     def check_together(path: Path, *, force: bool) -> None:
         check(path, force=force)

@@ -14,7 +14,7 @@ from pyarrow import ipc
 from tests.cases import make_trace
 from tests.nsys_exports import KERNEL
 from tracelens.collectors import nsys
-from tracelens.collectors.nsys.export import batch_bytes
+from tracelens.collectors.nsys.arrow_sizes import batch_bytes
 from tracelens.errors import SourceError
 from tracelens.storage.pages import page_bytes
 from tracelens.trace import Trace

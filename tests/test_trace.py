@@ -23,7 +23,7 @@ from tracelens.schemas import SCHEMA_VERSION, TABLES
 from tracelens.storage.table import Column
 from tracelens.trace import Trace
 from tracelens.trace.capture import Manifest
-from tracelens.trace.directory import check_target
+from tracelens.trace.target_folder import check_target
 
 NUMBERS: dict[Any, st.SearchStrategy[Any]] = {
     pl.Int32: st.integers(-(2**31), 2**31 - 1),

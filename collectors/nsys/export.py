@@ -4,7 +4,6 @@ No table or column is required here: nsys leaves out tables without rows, and co
 with versions.
 """
 
-import struct
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -14,6 +13,7 @@ import polars as pl
 import pyarrow as pa
 from pyarrow import ipc
 
+from tracelens.collectors.nsys.arrow_sizes import batch_bytes
 from tracelens.errors import SourceError, first_line
 from tracelens.storage.limits import EXPANSION, may_become
 from tracelens.storage.pages import page_bytes
@@ -35,9 +35,6 @@ _FLAT = (
     pa.types.is_binary,
     pa.types.is_large_binary,
 )
-_HEADER = 2
-"""The field of a Message with its header, which is a RecordBatch if the message has rows."""
-_LENGTH, _NODES, _BUFFERS, _COMPRESSION = 0, 1, 2, 3
 
 
 def wanted(
@@ -340,71 +337,3 @@ def _checked(column: pa.ChunkedArray) -> pa.ChunkedArray:
         ]
         return pa.chunked_array([pa.array(texts, pa.large_string())])
     return column
-
-
-def batch_bytes(stream: pa.NativeFile) -> Iterator[int]:
-    """Yield how many bytes each batch of rows takes in memory, as its header says.
-
-    That is the size of its buffers, and eight bytes for each value. Arrow would inflate a buffer of
-    any size in one piece, so the sizes are read first. The header is a FlatBuffers table, which
-    Arrow has verified: see Message and RecordBatch in Message.fbs. Raises ValueError for a header
-    that cannot be read, and for a dictionary, which may be far larger in memory than in the file.
-    """
-    for message in ipc.MessageReader.open_stream(stream):
-        if message.type == "dictionary":
-            raise ValueError("the Arrow stream has a dictionary, which nsys never writes")
-        if message.type == "record batch":
-            try:
-                yield _sizes(memoryview(message.metadata), memoryview(message.body))
-            except (struct.error, IndexError) as error:
-                raise ValueError("the header of a batch cannot be read") from error
-
-
-def _sizes(head: memoryview, body: memoryview) -> int:
-    batch = _indirect(
-        head,
-        _field(head, _indirect(head, 0), _HEADER),
-    )
-    n_columns, buffers = _vector(head, batch, _NODES)[1], _vector(head, batch, _BUFFERS)
-    lengths = [_int64(head, buffers[0] + 16 * k + 8) for k in range(buffers[1])]
-    if _field(head, batch, _COMPRESSION):
-        starts = [_int64(head, buffers[0] + 16 * k) for k in range(buffers[1])]
-        lengths = [_inflated(body, start, n) for start, n in zip(starts, lengths, strict=True)]
-    start = _field(head, batch, _LENGTH)
-    n_rows = _int64(head, start) if start else 0
-    if min(n_rows, *lengths, 0) < 0:
-        raise ValueError("a batch of less than nothing")
-    return sum(lengths) + 8 * n_columns * n_rows
-
-
-def _inflated(body: memoryview, offset: int, length: int) -> int:
-    """Return the size of a buffer once inflated, from its prefix of 8 bytes.
-
-    A prefix of -1 means that the buffer is stored without compression.
-    """
-    inflated = _int64(body, offset) if length else 0
-    return length if inflated == -1 else inflated
-
-
-def _field(head: memoryview, table: int, number: int) -> int:
-    """Return the position of a table's field; 0 if it is absent."""
-    fields = table - struct.unpack_from("<i", head, table)[0]
-    size = struct.unpack_from("<H", head, fields)[0]
-    place = (
-        struct.unpack_from("<H", head, fields + 4 + 2 * number)[0] if 4 + 2 * number < size else 0
-    )
-    return table + place if place else 0
-
-
-def _indirect(head: memoryview, offset: int) -> int:
-    return int(offset + struct.unpack_from("<I", head, offset)[0])
-
-
-def _vector(head: memoryview, table: int, number: int) -> tuple[int, int]:
-    """Return the position of a vector's values, and how many there are."""
-    offset = _indirect(head, _field(head, table, number))
-    return offset + 4, int(struct.unpack_from("<I", head, offset)[0])
-
-
-def _int64(head: memoryview, offset: int) -> int:
-    return int(struct.unpack_from("<q", head, offset)[0])

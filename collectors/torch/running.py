@@ -26,7 +26,7 @@ from tracelens.storage.folders import OwnFolder
 from tracelens.trace import Trace
 from tracelens.trace.collector import Run
 from tracelens.trace.combine import combine
-from tracelens.trace.directory import check_target
+from tracelens.trace.target_folder import check_target
 
 P = ParamSpec("P")
 R = TypeVar("R")

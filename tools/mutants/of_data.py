@@ -240,14 +240,14 @@ DATA_MUTANTS = (
     ),
     Mutant(
         "what a killed writer left is cleared after an hour",
-        "tracelens/trace/directory.py",
+        "tracelens/trace/target_folder.py",
         "folder.stat().st_mtime > _ABANDONED_S",
         "folder.stat().st_mtime < _ABANDONED_S",
         "interrupted",
     ),
     Mutant(
         "a stopped collect leaves nothing",
-        "tracelens/trace/directory.py",
+        "tracelens/trace/target_folder.py",
         "    finally:\n        shutil.rmtree(folder, ignore_errors=True)",
         "    finally:\n        pass",
         "interrupted",

@@ -28,9 +28,9 @@ from tracelens.storage.addresses import shown
 from tracelens.trace import Trace
 from tracelens.trace.collector import Tell
 from tracelens.trace.combine import combine
-from tracelens.trace.directory import build_folder, check_target
 from tracelens.trace.fetching import fetched
 from tracelens.trace.sources import Paths, given_paths, note_skipped, sources_of
+from tracelens.trace.target_folder import build_folder, check_target
 
 Work: TypeAlias = Callable[[Task], Any]
 Engine: TypeAlias = Callable[[Sequence[Task], Work], Iterator[tuple[Task, Any]]]

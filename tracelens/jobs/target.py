@@ -15,8 +15,8 @@ from tracelens.storage.addresses import url_of
 from tracelens.storage.objects import Objects
 from tracelens.trace.capture import SOURCE_UNREAD, Manifest, manifest_of
 from tracelens.trace.combine import installed_version
-from tracelens.trace.directory import check_target
 from tracelens.trace.objects import MANIFEST, RANKS, commit, keys_of
+from tracelens.trace.target_folder import check_target
 
 _REQUESTS = 16
 _OURS = re.compile(r"\w+/rank=\d+/part-\w+\.parquet|trial-[0-9a-f]{16}")

@@ -15,8 +15,9 @@ from tracelens.storage.addresses import url_of
 from tracelens.storage.folders import locked
 from tracelens.storage.table import Stored, n_names
 from tracelens.trace.capture import Manifest
-from tracelens.trace.directory import PART, build_folder, check_target, swap_in
+from tracelens.trace.directory import PART
 from tracelens.trace.objects import write_objects
+from tracelens.trace.target_folder import build_folder, check_target, swap_in
 
 RankPart: TypeAlias = tuple[int, pl.DataFrame | Stored]
 """A rank, and rows of a table without the rank."""

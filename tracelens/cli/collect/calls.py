@@ -10,7 +10,7 @@ from tracelens.cli.collect.request import Force, Out, tell_of
 from tracelens.cli.io import progress
 from tracelens.cli.output import tell
 from tracelens.errors import SourceError
-from tracelens.trace.directory import check_target
+from tracelens.trace.target_folder import check_target
 
 
 def collect_calls(

@@ -23,8 +23,8 @@ from tracelens.running.program import script_name
 from tracelens.storage.addresses import shown, url_of
 from tracelens.trace import Trace
 from tracelens.trace.collector import COLLECTORS, Run
-from tracelens.trace.directory import check_target
 from tracelens.trace.sources import STANDARD_INPUT, stdin_kind
+from tracelens.trace.target_folder import check_target
 
 _UNITS = {
     "": 1,

@@ -21,7 +21,7 @@ from tracelens.cli.output import AT_END, tell
 from tracelens.derive.comparing.predicted_vs_measured import PLANNED, planned_outcome
 from tracelens.errors import SourceError, TracelensError, UsageError, first_line
 from tracelens.trace.combine import add_timings
-from tracelens.trace.directory import check_target
+from tracelens.trace.target_folder import check_target
 
 
 def collect_timings(  # noqa: PLR0913 - one parameter an option
