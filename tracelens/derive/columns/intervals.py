@@ -32,7 +32,7 @@ def union(
     end = pl.col("end_ns")
     before = pl.col("before")
     end_of_earlier = end.cum_max().shift(1)
-    reached = intervals.lazy().select(
+    reached = intervals.select(
         *key,
         start,
         before=own(end_of_earlier),
@@ -46,7 +46,7 @@ def union(
     end_of_piece = end_before_next.fill_null(pl.col("last"))
     pieces = begins.select(*key, start, end_ns=end_of_piece)
     has_length = start < end
-    return pieces.filter(has_length).collect()
+    return pieces.filter(has_length)
 
 
 def covered_by(pieces: pl.DataFrame, times: pl.DataFrame) -> pl.Series:

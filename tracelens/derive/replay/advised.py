@@ -117,5 +117,6 @@ def _predictions(trace: Trace) -> dict[str, Prediction]:
         if change.expression is not None:
             # The trace lacks what the change is about
             with suppress(UsageError, MissingTableError):
-                predictions[change.expression] = predict(trace, [change.expression])[0]
+                (prediction,) = predict(trace, [change.expression], names_bound=False)
+                predictions[change.expression] = prediction
     return predictions

@@ -87,7 +87,7 @@ class Prediction(Struct, frozen=True):
     may save nothing. Most of the step's range comes from the unknown speed of the host, which is
     the same before and after; so `has_gain` compares at equal speeds. If waits for a loader remain,
     the saving is known better than the step: other batches would change the step alike before and
-    after the changes.
+    after the changes. `bound` and `next` are None if they were not asked for.
     """
 
     rank: int | None
@@ -95,7 +95,7 @@ class Prediction(Struct, frozen=True):
     after_ns: int
     low_ns: int
     high_ns: int
-    bound: str
+    bound: str | None
     next: str | None
     replay_error_frac: float | None
     least_saving_ns: int
@@ -133,11 +133,14 @@ def predict(
     changes: Sequence[str],
     rank: int | None = None,
     other: Trace | None = None,
+    *,
+    names_bound: bool = True,
 ) -> list[Prediction]:
     """Return the prediction of each rank that marks steps, or only of `rank`.
 
     If a change is of the whole job, return one prediction, for the job. `other` is a trace of the
-    program with another batch size, of the same ranks or of one. Raises UsageError for an unknown
+    program with another batch size, of the same ranks or of one. Without `names_bound`, `bound` and
+    `next` are None, which saves up to three quarters of the time. Raises UsageError for an unknown
     rank or change, and for a change for which the trace lacks data. Raises MissingTableError if no
     step is replayed.
     """
@@ -160,6 +163,7 @@ def predict(
             Subject(trace, replay, others.get(r, alone)),
             changes,
             steps.get(r),
+            names_bound=names_bound,
         )
         for r, replay in chosen.items()
     ]
@@ -213,7 +217,13 @@ class _Replayed(Struct, frozen=True):
         return steady_step_ns(self.replay, weights) * self.scale
 
 
-def _of_rank(subject: Subject, changes: Sequence[str], step: UnprofiledStep | None) -> Prediction:
+def _of_rank(
+    subject: Subject,
+    changes: Sequence[str],
+    step: UnprofiledStep | None,
+    *,
+    names_bound: bool,
+) -> Prediction:
     """Replay a rank's step before and after the changes, and find the range of the step after."""
     error = _accepted_error(subject.replay, step)
     spreads = [spread_of(subject, text) for text in changes]
@@ -228,7 +238,7 @@ def _of_rank(subject: Subject, changes: Sequence[str], step: UnprofiledStep | No
     lowest, sampling_ns = _with_sampling(subject, step, steps, low, margin_below)
     gains = (steps.befores[place] - steps.afters[place] for place in _WITHOUT_PROFILER)
     least_gain = min(gains) - (most_ns - usual + doubt_ns)
-    bound, next_limit = _bound(subject, steps.changed)
+    bound, next_limit = _bound(subject, steps.changed) if names_bound else (None, None)
     return Prediction(
         rank=subject.replay.excerpt.rank,
         before_ns=round(before),
