@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 from msgspec import Struct
-from msgspec.structs import asdict
+from msgspec.structs import asdict, replace
 
 from tracelens.derive.replay.changes import Doubt, doubt_of, spread_of
 from tracelens.derive.replay.costs import (
@@ -149,24 +149,31 @@ def predict(
     of_job = [change for change in changes if is_of_job(change)]
     if of_job:
         return [_of_job(trace, changes, of_job)]
-    chosen = {r: replay for r, replay in replays(trace).items() if rank in {None, r}}
+    chosen = {r: subject for r, subject in trace.derived(_subjects).items() if rank in {None, r}}
     if not chosen:
         raise MissingTableError(
             "whatif needs steps whose host was recorded, with at most 64 threads at work side by"
             " side; tracelens collect torch or nsys gives them"
         )
+    if other is not None:
+        others = replays(other)
+        alone = next(iter(others.values())) if len(others) == 1 else None
+        chosen = {r: replace(subject, other=others.get(r, alone)) for r, subject in chosen.items()}
     steps = unprofiled_steps(trace)
-    others = {} if other is None else replays(other)
-    alone = next(iter(others.values())) if len(others) == 1 else None
     return [
         _of_rank(
-            Subject(trace, replay, others.get(r, alone)),
+            subject,
             changes,
             steps.get(r),
             names_bound=names_bound,
         )
-        for r, replay in chosen.items()
+        for r, subject in chosen.items()
     ]
+
+
+def _subjects(trace: Trace) -> dict[int, Subject]:
+    """Return the subject of each replayed rank, whose labels serve one change after another."""
+    return {rank: Subject(trace, replay) for rank, replay in replays(trace).items()}
 
 
 def _of_job(
