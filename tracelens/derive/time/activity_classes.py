@@ -108,15 +108,18 @@ def _python_of_nodes(axis: ThreadAxis) -> pl.DataFrame:
     """
     edges = ["start_ns", "end_ns"]
     (is_node,) = matching(axis.spans["name"], PYTHON_NODE)
-    nodes = axis.spans.filter(is_node)
+    nodes = axis.spans.filter(is_node).select(edges)
     if nodes.is_empty():
-        return nodes.select(edges)
-    others = axis.spans.filter((pl.col("kind") == "op") & ~is_node)
-    issued = pl.concat([others.select(edges), axis.calls.select(edges)]).sort("start_ns")
-    pieces = overlay([union(issued), union(nodes.select(edges))])
-    slowed = axis.of_threads("pause_ns", pieces["start_ns"]) / PAUSE_NS
+        return nodes
+    is_op = axis.spans["kind"] == "op"
+    other_ops = axis.spans.filter(is_op & ~is_node).select(edges)
+    calls = axis.calls.select(edges)
+    issued = pl.concat([other_ops, calls]).sort("start_ns")
+    pieces = overlay([union(issued), union(nodes)])
+    between = pieces.filter(pl.col("layer") == 1)
+    slowed = axis.of_threads("pause_ns", between["start_ns"]) / PAUSE_NS
     length = pl.col("end_ns") - pl.col("start_ns")
-    return pieces.filter(pl.col("layer") == 1, length >= slowed * LOADING_NS).select(edges)
+    return between.filter(length >= slowed * LOADING_NS).select(edges)
 
 
 def _issuing(axis: ThreadAxis) -> pl.DataFrame:
@@ -159,26 +162,25 @@ def _input(axis: ThreadAxis, marked: pl.Series) -> pl.DataFrame:
     spans of that name: such spans surround the work of steps.
     """
     times = axis.spans.select("start_ns", "end_ns")
+    of_input = times.filter(marked == "input")
     called = axis.spans.filter(marked == "data").select("name", "start_ns", "end_ns")
     if called.is_empty():
-        return times.filter(marked == "input")
+        return of_input
     is_kernel = pl.col("kind").is_in(["kernel_launch", "graph_launch"])
     launches = axis.calls.filter(is_kernel)["start_ns"]
-    of_thread = axis.thread_of(launches).rename("thread").value_counts(name="n_thread")
-    first, after = (launches.search_sorted(called[edge]) for edge in ("start_ns", "end_ns"))
-    called = called.with_columns(
+    thread_of_launch = axis.thread_of(launches).rename("thread")
+    of_thread = thread_of_launch.value_counts(name="n_thread")
+    n_before_start = launches.search_sorted(called["start_ns"])
+    n_before_end = launches.search_sorted(called["end_ns"])
+    counted = called.with_columns(
         thread=axis.thread_of(called["start_ns"]),
-        n=after.cast(pl.Int64) - first,
+        n=n_before_end.cast(pl.Int64) - n_before_start,
     )
-    called = called.join(of_thread, on="thread", how="left", maintain_order="left")
+    with_thread = counted.join(of_thread, on="thread", how="left", maintain_order="left")
     n_inside = pl.col("n").sum().over("name", "thread")
     is_step = n_inside > pl.col("n_thread").fill_null(0) / 2
-    both = pl.concat(
-        [
-            times.filter(marked == "input"),
-            called.filter(~is_step).select(times.columns),
-        ]
-    )
+    only_named_like_input = with_thread.filter(~is_step).select(times.columns)
+    both = pl.concat([of_input, only_named_like_input])
     return both.sort("start_ns")
 
 
@@ -280,15 +282,17 @@ def _computing(spans: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
     which may do much besides computing. They count only if they are very long and contain no other
     op. An example is the region in which torch.compile checks its guards.
     """
-    text = pl.col("name").cast(pl.String)
     ops = spans.filter(pl.col("kind") == "op")
     long = ops.filter(_lasts(PAUSE_NS))
-    first, after = (calls["start_ns"].search_sorted(long[edge]) for edge in ("start_ns", "end_ns"))
-    without_calls = long.filter(first == after)
-    first_inside = ops["start_ns"].search_sorted(without_calls["start_ns"], side="right")
-    has_no_op = first_inside == ops["start_ns"].search_sorted(without_calls["end_ns"])
-    is_operator = text.str.contains(_OPERATOR)
-    return without_calls.filter(is_operator | (has_no_op & _lasts(LOADING_NS)))
+    calls_before_start = calls["start_ns"].search_sorted(long["start_ns"])
+    calls_before_end = calls["start_ns"].search_sorted(long["end_ns"])
+    without_calls = long.filter(calls_before_start == calls_before_end)
+    ops_until_start = ops["start_ns"].search_sorted(without_calls["start_ns"], side="right")
+    ops_before_end = ops["start_ns"].search_sorted(without_calls["end_ns"])
+    has_no_op = ops_until_start == ops_before_end
+    is_long_region = has_no_op & _lasts(LOADING_NS)
+    is_operator = pl.col("name").cast(pl.String).str.contains(_OPERATOR)
+    return without_calls.filter(is_operator | is_long_region)
 
 
 def _lasts(ns: int) -> pl.Expr:

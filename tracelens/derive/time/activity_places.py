@@ -170,18 +170,19 @@ def _without_small(pieces: pl.DataFrame, texts: pl.DataFrame, paths: CallPaths) 
     for _ in range(_MOST_ROUNDS):
         named = pieces.join(texts, on="place", how="left", maintain_order="left")
         around = paths.enclosing(pieces["place"])
-        small = named.select(is_small).to_series() & around.is_not_null()
-        if not small.any():
+        moves = named.select(is_small).to_series() & around.is_not_null()
+        if not moves.any():
             break
-        kept_place = around.zip_with(small, pieces["place"])
-        pieces = pieces.with_columns(kept_place.alias("place"))
+        place_after = around.zip_with(moves, pieces["place"])
+        pieces = pieces.with_columns(place=place_after)
     place = pl.col("place")
     is_gap = place.is_null() & is_small
-    filled = place.forward_fill().over("stretch")
-    filled = pl.coalesce(filled, place.backward_fill().over("stretch"))
-    place_or_filled = pl.when(is_gap).then(filled).otherwise("place")
-    named = named.with_columns(place=place_or_filled).drop("what")
-    return named.join(texts, on="place", how="left", maintain_order="left")
+    place_before = place.forward_fill().over("stretch")
+    place_behind = place.backward_fill().over("stretch")
+    neighbour = pl.coalesce(place_before, place_behind)
+    filled = pl.when(is_gap).then(neighbour).otherwise(place)
+    without_gaps = named.with_columns(place=filled).drop("what")
+    return without_gaps.join(texts, on="place", how="left", maintain_order="left")
 
 
 def _owners(spans: pl.DataFrame, paths: CallPaths) -> pl.DataFrame:
@@ -191,17 +192,25 @@ def _owners(spans: pl.DataFrame, paths: CallPaths) -> pl.DataFrame:
     """
     rows = spans["row"].cast(pl.Int64)
     is_place = (paths.places(rows) == rows).fill_null(value=False)
-    place_rows = rows.filter(is_place)
-    charged = spans.filter(is_place).select("start_ns", "end_ns", place=place_rows)
-    end_ns = pl.col("end_ns")
-    start_ns = pl.col("start_ns")
-    charged = charged.filter(end_ns > start_ns)
+    places = spans.filter(is_place).select("start_ns", "end_ns", place=rows.filter(is_place))
+    has_length = pl.col("end_ns") > pl.col("start_ns")
+    charged = places.filter(has_length)
     around = paths.enclosing(charged["place"])
     depth = paths.depths(charged["place"])
-    begins = charged.select(ns="start_ns", place="place", is_begin=1, order=depth)
-    ends = charged.select(ns="end_ns", place=around, is_begin=0, order=-depth)
+    begins = charged.select(
+        ns="start_ns",
+        place="place",
+        is_begin=1,
+        order=depth,
+    )
+    ends = charged.select(
+        ns="end_ns",
+        place=around,
+        is_begin=0,
+        order=-depth,
+    )
     edges = pl.concat([ends, begins], how="vertical_relaxed")
-    edges = edges.sort("ns", "is_begin", "order", maintain_order=True)
+    in_order = edges.sort("ns", "is_begin", "order", maintain_order=True)
     next_ns = pl.col("ns").shift(-1)
-    tiles = edges.select(start_ns="ns", end_ns=next_ns, place="place")
-    return tiles.drop_nulls().filter(end_ns > start_ns)
+    tiles = in_order.select(start_ns="ns", end_ns=next_ns, place="place")
+    return tiles.drop_nulls().filter(has_length)

@@ -113,14 +113,21 @@ def idle_intervals(trace: Trace, devices: Mapping[Device, DeviceWork]) -> pl.Dat
     parts = [pl.DataFrame(schema=_INTERVALS)]
     idle = idle_of_devices(trace, devices) if devices else ()
     for (rank, device_id), pieces in idle:
-        places = [*devices[rank, device_id].host.places, None]
-        what = pl.Series("what", places, dtype=pl.Categorical).gather(pieces["place"])
-        cause = _CAUSE.cast(pl.Categorical).gather(pieces["cause"])
-        intervals = pieces.select("start_ns", "end_ns", cause, what)
-        parts.append(intervals.select(*_device_key(rank, device_id), pl.all()))
+        host = devices[rank, device_id].host
+        places = pl.Series([*host.places, None], dtype=pl.Categorical)
+        causes = _CAUSE.cast(pl.Categorical)
+        intervals = pieces.select(
+            "start_ns",
+            "end_ns",
+            cause=causes.gather(pieces["cause"]),
+            what=places.gather(pieces["place"]),
+        )
+        key = _device_key(rank, device_id)
+        parts.append(intervals.select(*key, pl.all()))
     for rank in process_ranks(trace):
         intervals = process_idle(trace, rank).cast({pl.String: pl.Categorical})
-        parts.append(intervals.select(*_device_key(rank, None), pl.all()))
+        key = _device_key(rank, None)
+        parts.append(intervals.select(*key, pl.all()))
     return pl.concat(parts)
 
 
@@ -204,21 +211,26 @@ def _idle_by_kind(
     `idle` is that of DeviceTimes. Rows from a device's first to its last work (phase None) count
     all idle time between them, whether or not a window covers it.
     """
-    known = windows.drop_nulls("window").select("device", "window", "step", "phase")
+    phases = windows.drop_nulls("window").select("device", "window", "step", "phase")
     devices = windows.select("device", "rank", "device_id").unique()
-    sums = idle.join(known, on=["device", "window"], how="left").join(devices, on="device")
+    with_phase = idle.join(phases, on=["device", "window"], how="left")
+    sums = with_phase.join(devices, on="device")
     in_windows = sums.drop_nulls("phase")
+    device = ["rank", "device_id"]
     is_whole = pl.col("phase").is_null()
-    marked = rows.filter(is_whole).select(_KEY[:2])
-    within = sums.filter("within").join(marked, on=_KEY[:2], how="semi")
-    without_step = pl.lit(None, pl.Int64)
-    without_phase = pl.lit(None, pl.String)
-    within = within.with_columns(step=without_step, phase=without_phase)
-    both = pl.concat([in_windows, within.select(in_windows.columns)])
-    ns = pl.col("idle_ns")
-    return both.group_by(_KEY).agg(
-        ns.filter(pl.col("cause") == code).sum().alias(kind) for code, kind in enumerate(IDLE_KINDS)
+    whole_rows = rows.filter(is_whole).select(device)
+    from_first_to_last = sums.filter("within").join(whole_rows, on=device, how="semi")
+    of_whole = from_first_to_last.with_columns(
+        step=pl.lit(None, pl.Int64),
+        phase=pl.lit(None, pl.String),
     )
+    both = pl.concat([in_windows, of_whole.select(in_windows.columns)])
+    ns = pl.col("idle_ns")
+    by_kind = {}
+    for code, kind in enumerate(IDLE_KINDS):
+        is_of_kind = pl.col("cause") == code
+        by_kind[kind] = ns.filter(is_of_kind).sum()
+    return both.group_by(_KEY).agg(**by_kind)
 
 
 def _idle_by_place(devices: Mapping[Device, DeviceWork], places: pl.DataFrame) -> pl.DataFrame:

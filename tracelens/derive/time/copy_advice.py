@@ -98,18 +98,21 @@ def download_rules(program: JudgedProgram) -> Iterator[Rule]:
     The host still has to wait for the data; only the copy itself gets shorter.
     """
     columns = ("api_call_id", "direction", "destination_memory", "size_bytes")
-    is_slow = (pl.col("direction") == "d2h") & (pl.col("destination_memory") == "pageable")
+    is_download = pl.col("direction") == "d2h"
+    is_slow = is_download & (pl.col("destination_memory") == "pageable")
     copies = program.trace.select("memcpys", *_PLACE, *_TIMES, *columns, where=is_slow)
-    downloads = copies.filter(program.is_judged & (pl.col("size_bytes") > LARGE_COPY))
+    size_bytes = pl.col("size_bytes")
+    downloads = copies.filter(program.is_judged & (size_bytes > LARGE_COPY))
     per_s = pinned_bytes_per_s(program.trace, "d2h")
     if downloads.is_empty() or per_s is None:
         return
     exposed = _with_exposed(program.trace, downloads)
-    pinned_ns = (pl.col("size_bytes") / per_s * 1e9).cast(pl.Int64)
-    saved_ns = exposed.select((pl.col("exposed_ns") - pinned_ns).clip(0).sum()).item()
+    pinned_ns = (size_bytes / per_s * 1e9).cast(pl.Int64)
+    saved_ns = (pl.col("exposed_ns") - pinned_ns).clip(0)
+    all_saved_ns = int(exposed.select(saved_ns.sum()).item())
     words = "Copy results into pinned memory: to pageable memory they go through a buffer"
     places = _places(program.trace, exposed)
-    yield Rule(int(saved_ns), words, "copy", "copy_cost", places=places)
+    yield Rule(all_saved_ns, words, "copy", "copy_cost", places=places)
 
 
 def other_copy_rules(program: JudgedProgram) -> Iterator[Rule]:

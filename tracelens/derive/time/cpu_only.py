@@ -110,15 +110,17 @@ def count_reads(trace: Trace, rank: int) -> int:
 def longest_communication(trace: Trace) -> dict[int, str]:
     """Return the name of the longest communication on each rank whose process is judged."""
     columns = ("rank", "kind", "name", "duration_ns")
-    ranks = process_ranks(trace)
-    is_of_ranks = pl.col("rank").is_in(ranks)
+    is_of_ranks = pl.col("rank").is_in(process_ranks(trace))
     spans = trace.select("spans", *columns).filter(is_of_ranks)
     (communicates,) = matching(spans["name"], COMMUNICATION)
+    by_name = spans.filter(communicates).group_by("rank", "name")
     total_ns = pl.col("duration_ns").sum()
-    sums = spans.filter(communicates).group_by("rank", "name").agg(total_ns)
+    sums = by_name.agg(total_ns)
     ordered = sums.sort("duration_ns", "name", descending=[True, False])
-    most = ordered.unique("rank", keep="first", maintain_order=True)
-    return {rank: str(name) for rank, name in most.select("rank", "name").iter_rows()}
+    longest = ordered.unique("rank", keep="first", maintain_order=True)
+    ranks = longest["rank"].to_list()
+    names = longest["name"].cast(pl.String).to_list()
+    return dict(zip(ranks, names, strict=True))
 
 
 def _ops(trace: Trace) -> dict[int, pl.DataFrame]:
@@ -137,17 +139,23 @@ def break_down_processes(trace: Trace) -> tuple[pl.DataFrame, pl.DataFrame]:
     Time in ops that only call other ops has the cause launch. All other time has the cause of what
     the main thread does.
     """
-    parts = []
+    windows = []
+    idle = []
     for rank, tiles in trace.derived(_tiles_by_rank).items():
         in_program = pl.col("phase") == PROGRAM
-        places = _places(tiles.filter(_IS_IDLE & in_program))
-        key = [
-            pl.lit(rank, pl.Int32).alias("rank"),
-            pl.lit(None, pl.Int32).alias("device_id"),
-        ]
-        parts.append([part.select(*key, pl.all()) for part in (_sums(tiles), places)])
-    windows, idle = (pl.concat(frames) for frames in zip(*parts, strict=True))
-    return TIME_BREAKDOWN.conform(windows), idle
+        idle_tiles = tiles.filter(_IS_IDLE & in_program)
+        windows.append(_of_process(_sums(tiles), rank))
+        idle.append(_of_process(_places(idle_tiles), rank))
+    return TIME_BREAKDOWN.conform(pl.concat(windows)), pl.concat(idle)
+
+
+def _of_process(frame: pl.DataFrame, rank: int) -> pl.DataFrame:
+    """Put the columns rank and device_id, which is None, before the others."""
+    key = {
+        "rank": pl.lit(rank, pl.Int32),
+        "device_id": pl.lit(None, pl.Int32),
+    }
+    return frame.with_columns(**key).select(*key, *frame.columns)
 
 
 def process_idle(trace: Trace, rank: int) -> pl.DataFrame:
@@ -166,16 +174,13 @@ def busiest_places(trace: Trace, work: int) -> dict[int, list[tuple[str, int]]]:
 
     For arithmetic, these are names of ops; for copies, they are places.
     """
+    name = pl.col("op") if work == ARITHMETIC else pl.coalesce("what", "op")
     places_by_rank = {}
     for rank, tiles in trace.derived(_tiles_by_rank).items():
-        is_of_work = pl.col("work") == work
-        in_program = pl.col("phase") == PROGRAM
-        tiles_of_work = tiles.filter(is_of_work & in_program)
-        name = pl.col("op") if work == ARITHMETIC else pl.coalesce("what", "op")
-        by_name = tiles_of_work.group_by(name=name)
-        most = by_name.agg(ns=_LENGTH.sum()).drop_nulls("name")
-        most = most.sort("ns", "name", descending=[True, False])
-        places_by_rank[rank] = [(str(name), int(ns)) for name, ns in most.iter_rows()]
+        tiles_of_work = tiles.filter(work=work, phase=PROGRAM)
+        times = tiles_of_work.group_by(name=name).agg(ns=_LENGTH.sum())
+        places = times.drop_nulls("name").sort("ns", "name", descending=[True, False])
+        places_by_rank[rank] = [(str(place), int(ns)) for place, ns in places.iter_rows()]
     return places_by_rank
 
 
@@ -184,22 +189,31 @@ def optimizer_place(trace: Trace, rank: int) -> str | None:
 
     An optimizer that computes parameter by parameter calls many ops, none of which takes long.
     """
-    tiles = trace.derived(_tiles_by_rank)[rank].filter(work=ARITHMETIC, phase=PROGRAM)
+    regions = _optimizer_steps(trace, rank)
+    if regions.is_empty():
+        return None
+    all_tiles = trace.derived(_tiles_by_rank)[rank]
+    arithmetic = all_tiles.filter(work=ARITHMETIC, phase=PROGRAM)
+    pieces = cut_rows(arithmetic, regions).with_columns(ns=_LENGTH)
+    inside = pieces.drop_nulls("at")
+    inside_ns = int(inside["ns"].sum())
+    if inside.is_empty() or 2 * inside_ns < int(pieces["ns"].sum()):
+        return None
+    times = inside.group_by("op").agg(pl.col("ns").sum())
+    ops = times.sort("ns", "op", descending=[True, False])
+    name = str(regions["name"][0]).removeprefix("Optimizer.step#")
+    return f"{name}{_WITHIN}{ops['op'][0]}"
+
+
+def _optimizer_steps(trace: Trace, rank: int) -> pl.DataFrame:
+    """Return the annotations of the optimizer's steps, without steps inside other steps."""
     is_annotation = pl.col("kind") == "annotation"
-    marks = trace.select("spans", "name", "start_ns", "duration_ns", where=is_annotation, rank=rank)
+    columns = ("name", "start_ns", "duration_ns")
+    marks = trace.select("spans", *columns, where=is_annotation, rank=rank)
     (is_step,) = matching(marks["name"], OPTIMIZER_STEP)
     steps = marks.filter(is_step).sort("start_ns").with_columns(end_ns=END)
     ends_before = pl.col("end_ns").cum_max().shift(1, fill_value=0)
-    regions = steps.filter(pl.col("start_ns") >= ends_before)  # not a step within another
-    if regions.is_empty():
-        return None
-    pieces = cut_rows(tiles, regions).with_columns(ns=_LENGTH)
-    inside = pieces.drop_nulls("at")
-    if 2 * int(inside["ns"].sum()) < int(pieces["ns"].sum()) or inside.is_empty():
-        return None
-    ops = inside.group_by("op").agg(pl.col("ns").sum()).sort("ns", "op", descending=[True, False])
-    name = str(regions["name"][0]).removeprefix("Optimizer.step#")
-    return f"{name}{_WITHIN}{ops['op'][0]}"
+    return steps.filter(pl.col("start_ns") >= ends_before)
 
 
 def _tiles_by_rank(trace: Trace) -> dict[int, pl.DataFrame]:
@@ -223,10 +237,10 @@ def _with_work(tiles: pl.DataFrame, work: pl.DataFrame) -> pl.DataFrame:
     pieces = cut_rows(tiles, work)
     work_rows = pieces["at"]
     cause = pl.col("cause").cast(pl.String)
-    pieces = pieces.drop("at").with_columns(
-        pl.when(cause.is_in(COMPUTES) & ~_IS_PROFILER)
-        .then(work["work"].gather(work_rows))
-        .alias("work"),
+    takes_work = cause.is_in(COMPUTES) & ~_IS_PROFILER
+    kind_of_work = work["work"].gather(work_rows)
+    with_calls = pieces.drop("at").with_columns(
+        work=pl.when(takes_work).then(kind_of_work),
         cause=cause,
         what=pl.col("what").cast(pl.String),
         op=work["op"].cast(pl.String).gather(work_rows),
@@ -235,17 +249,16 @@ def _with_work(tiles: pl.DataFrame, work: pl.DataFrame) -> pl.DataFrame:
     is_work = pl.col("work").is_not_null()
     is_pause = ~is_work & (pl.col("cause") == "launch")
     last_call = pl.col("call").forward_fill()
-    call_of_pause = pl.when(is_pause).then(last_call).otherwise("call")
-    pieces = pieces.with_columns(call=call_of_pause)
-    path = pl.concat_str("what", "call", separator=_WITHIN, ignore_nulls=True)
+    call = pl.when(is_pause).then(last_call).otherwise("call")
+    path = pl.concat_str("what", call, separator=_WITHIN, ignore_nulls=True)
     makes_calls = pl.col("work") == CALLS
-    return pieces.select(
+    return with_calls.select(
         "start_ns",
         "end_ns",
         "step",
         "phase",
         "work",
-        pl.when(is_work).then("op").alias("op"),
+        op=pl.when(is_work).then("op"),
         cause=pl.when(makes_calls).then(pl.lit("launch")).otherwise("cause"),
         what=pl.when(is_work | is_pause).then(path).otherwise("what"),
     )
@@ -298,27 +311,30 @@ def _tiles(main_thread: pl.DataFrame, steps: pl.DataFrame) -> pl.DataFrame:
 
     They are sorted by start. Without steps, all time is in the phase program.
     """
-    edges = pl.concat([frame.select("start_ns", "end_ns") for frame in (main_thread, steps)])
-    low = edges["start_ns"].min()
-    high = edges["end_ns"].max()
-    whole = pl.DataFrame(
-        {"start_ns": [low], "end_ns": [high]},
-        schema={"start_ns": pl.Int64, "end_ns": pl.Int64},
-    )
+    whole = _whole_time(main_thread, steps)
     by_activity = cut_rows(whole, main_thread)
     activity_rows = by_activity["at"]
-    what = main_thread["what"].gather(activity_rows)
     cause = main_thread["cause"].gather(activity_rows)
-    tiles = by_activity.drop("at").with_columns(cause.fill_null("host"), what)
+    tiles = by_activity.drop("at").with_columns(
+        cause=cause.fill_null("host"),
+        what=main_thread["what"].gather(activity_rows),
+    )
     has_length = pl.col("end_ns") > pl.col("start_ns")
     ordered = steps.filter(has_length).sort("start_ns")
     placed = cut_rows(tiles, ordered)
-    phase = ordered["phase"].gather(placed["at"])
-    step = ordered["step"].gather(placed["at"])
-    return placed.with_columns(
-        step=step,
-        phase=phase if steps.height else pl.lit(PROGRAM),
-    ).drop("at")
+    step_rows = placed["at"]
+    phase = ordered["phase"].gather(step_rows) if steps.height else pl.lit(PROGRAM)
+    return placed.drop("at").with_columns(
+        step=ordered["step"].gather(step_rows),
+        phase=phase,
+    )
+
+
+def _whole_time(*frames: pl.DataFrame) -> pl.DataFrame:
+    """Return one interval, from the first start of all frames to their last end."""
+    edges = pl.concat([frame.select("start_ns", "end_ns") for frame in frames])
+    whole = edges.select(pl.col("start_ns").min(), pl.col("end_ns").max())
+    return whole.cast(pl.Int64)
 
 
 def _sums(tiles: pl.DataFrame) -> pl.DataFrame:
@@ -330,32 +346,29 @@ def _sums(tiles: pl.DataFrame) -> pl.DataFrame:
     def spent(condition: pl.Expr) -> pl.Expr:
         return _LENGTH.filter(condition).sum()
 
-    work = {
-        name: spent(pl.col("work") == kind)
-        for name, kind in (
-            ("compute", ARITHMETIC),
-            ("copy", COPY),
-            ("exposed_copy", COPY),
-            ("communication", COMMUNICATES),
-            ("exposed_communication", COMMUNICATES),
-        )
+    work = pl.col("work")
+    compute_ns = spent(work == ARITHMETIC)
+    copy_ns = spent(work == COPY)
+    communication_ns = spent(work == COMMUNICATES)
+    measures = {
+        "window_ns": _LENGTH.sum(),
+        "compute_ns": compute_ns,
+        "copy_ns": copy_ns,
+        "exposed_copy_ns": copy_ns,
+        "communication_ns": communication_ns,
+        "exposed_communication_ns": communication_ns,
+        "idle_ns": spent(_IS_IDLE),
+        "profiler_ns": spent(_IS_IDLE & _IS_PROFILER),
     }
-    measures = [
-        _LENGTH.sum().alias("window_ns"),
-        *(time.alias(f"{name}_ns") for name, time in work.items()),
-        spent(_IS_IDLE).alias("idle_ns"),
-        spent(_IS_IDLE & _IS_PROFILER).alias("profiler_ns"),
-        *(
-            spent(_IS_IDLE & (pl.col("cause") == cause)).alias(f"idle_{cause}_ns")
-            for cause in CAUSES
-        ),
-    ]
-    phase = pl.lit(
-        None if tiles["step"].count() else PROGRAM,
-        pl.String,
-    ).alias("phase")
-    no_step = pl.lit(None, pl.Int64).alias("step")
-    whole = tiles.select(no_step, phase, *measures)
+    for cause in CAUSES:
+        is_of_cause = pl.col("cause") == cause
+        measures[f"idle_{cause}_ns"] = spent(_IS_IDLE & is_of_cause)
+    phase = None if tiles["step"].count() else PROGRAM
+    whole = tiles.select(
+        step=pl.lit(None, pl.Int64),
+        phase=pl.lit(phase, pl.String),
+        **measures,
+    )
     by_step = tiles.drop_nulls("step").group_by("step", "phase")
-    of_steps = by_step.agg(measures).sort("step")
+    of_steps = by_step.agg(**measures).sort("step")
     return pl.concat([whole, of_steps])

@@ -100,43 +100,50 @@ def _of_rank(trace: Trace, bars: pl.DataFrame, rank: int | None) -> pl.DataFrame
     """Return a rank's bars with the columns of DETAILS, which are all None if `rank` is None."""
     if rank is None:
         return bars.with_columns(_nothing())
-    spans = [bars.filter(source="spans").select("source", "event_id", span_id="event_id")]
-    sizes = [pl.DataFrame(schema={"source": pl.String, "event_id": pl.Int64, "size": pl.String})]
+    key = ["source", "event_id"]
+    spans, sizes = _spans_and_sizes(trace, bars, rank)
+    around = spans.unique(key)
+    ids = around["span_id"].drop_nulls().unique()
+    is_wanted = pl.col("span_id").is_in(ids.implode())
+    recorded = trace.select("spans", "span_id", *_OF_SPAN, where=is_wanted, rank=rank)
+    texts = recorded.cast({pl.Categorical: pl.String})
+    is_op = pl.col("kind") == "op"
+    named = around.join(texts, on="span_id", how="left").select(
+        *key,
+        op=pl.when(is_op).then("name"),
+        layer="module_path",
+        shapes="input_shapes",
+    )
+    with_spans = bars.join(named, on=key, how="left")
+    with_sizes = with_spans.join(sizes.unique(key), on=key, how="left")
+    return with_sizes.select(*bars.columns, *DETAILS)
+
+
+def _spans_and_sizes(
+    trace: Trace,
+    bars: pl.DataFrame,
+    rank: int,
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Return the span around each event that a bar shows, and the sizes of device work in words.
+
+    Both frames have source and event_id, the first span_id, the second `size`.
+    """
+    of_spans = bars.filter(source="spans")
+    spans = [of_spans.select("source", "event_id", span_id="event_id")]
+    schema = {"source": pl.String, "event_id": pl.Int64, "size": pl.String}
+    sizes = [pl.DataFrame(schema=schema)]
     for table, id_name in {"api_calls": "api_call_id", **_SIZES}.items():
         ids = bars.filter(source=table)["event_id"].unique()
         if ids.is_empty():
             continue
         columns = (id_name, "span_id", *_size_columns(table))
         is_wanted = pl.col(id_name).is_in(ids.implode())
-        rows = trace.select(table, *columns, where=is_wanted, rank=rank)
-        rows = rows.rename({id_name: "event_id"}).with_columns(source=pl.lit(table))
-        spans.append(rows.select("source", "event_id", "span_id"))
+        recorded = trace.select(table, *columns, where=is_wanted, rank=rank)
+        events = recorded.with_columns(source=pl.lit(table), event_id=id_name)
+        spans.append(events.select("source", "event_id", "span_id"))
         if table in _SIZES:
-            sizes.append(rows.select("source", "event_id", size=_size(table)))
-    around = pl.concat(spans).unique(["source", "event_id"])
-    ids = around["span_id"].drop_nulls().unique()
-    recorded = trace.select(
-        "spans",
-        "span_id",
-        *_OF_SPAN,
-        where=pl.col("span_id").is_in(ids.implode()),
-        rank=rank,
-    )
-    recorded = recorded.cast({pl.Categorical: pl.String})
-    named = around.join(recorded, on="span_id", how="left").select(
-        "source",
-        "event_id",
-        op=pl.when(pl.col("kind") == "op").then("name"),
-        layer="module_path",
-        shapes="input_shapes",
-    )
-    key = ["source", "event_id"]
-    all_sizes = pl.concat(sizes)
-    return (
-        bars.join(named, on=key, how="left")
-        .join(all_sizes.unique(key), on=key, how="left")
-        .select(*bars.columns, *DETAILS)
-    )
+            sizes.append(events.select("source", "event_id", size=_size(table)))
+    return pl.concat(spans), pl.concat(sizes)
 
 
 def _size_columns(table: str) -> tuple[str, ...]:

@@ -35,11 +35,13 @@ def host_paces(model: TimeModel) -> pl.DataFrame:
     launch_ns = launches.select(*key, launch_ns="spent_ns")
     has_device = ~pl.col("rank").is_in([*model.processes])
     paced = steps.filter(pl.col("is_marked"), has_device)
-    times = paced.join(blocked_ns, on=key, how="left").join(launch_ns, on=key, how="left")
+    with_blocked = paced.join(blocked_ns, on=key, how="left")
+    both = with_blocked.join(launch_ns, on=key, how="left")
+    times = both.with_columns(pl.col("blocked_ns", "launch_ns").fill_null(0))
     step_ns = pl.col("until_ns") - pl.col("begin_ns")
-    pace_ns = step_ns - pl.col("blocked_ns").fill_null(0)
-    launching_ns = pl.min_horizontal("pace_ns", pl.col("launch_ns").fill_null(0))
-    paces = times.with_columns(pace_ns=pace_ns.clip(0))
+    pace_ns = (step_ns - pl.col("blocked_ns")).clip(0)
+    paces = times.with_columns(pace_ns=pace_ns)
+    launching_ns = pl.min_horizontal("pace_ns", "launch_ns")
     return paces.select(*key, "pace_ns", launching_ns=launching_ns).sort(key)
 
 
@@ -49,13 +51,15 @@ def _blocked_times(model: TimeModel) -> pl.DataFrame:
     Columns: rank, start_ns and end_ns.
     """
     calls = model.trace.select("api_calls", "rank", "kind", "start_ns", "duration_ns")
-    launches = calls.filter(pl.col("kind").is_in(_QUEUED))
-    into_full_queue = launches.filter(pl.col("duration_ns") >= _BLOCKED_NS)
+    is_launch = pl.col("kind").is_in(_QUEUED)
+    is_blocked = pl.col("duration_ns") >= _BLOCKED_NS
+    into_full_queue = calls.filter(is_launch & is_blocked)
     waits = model.host.filter(pl.col("cause").is_in(_BLOCKED))
-    times = pl.concat(
-        frame.select("rank", "start_ns", end_ns=_END) for frame in (into_full_queue, waits)
-    )
-    return union(times.sort("rank", "start_ns"), by="rank")
+    columns = ("rank", "start_ns", "duration_ns")
+    both = pl.concat([into_full_queue.select(columns), waits.select(columns)])
+    times = both.select("rank", "start_ns", end_ns=_END)
+    in_order = times.sort("rank", "start_ns")
+    return union(in_order, by="rank")
 
 
 def host_causes(model: TimeModel) -> pl.DataFrame:
@@ -64,14 +68,14 @@ def host_causes(model: TimeModel) -> pl.DataFrame:
     Steps begin and end by the host's own clock. On a rank without steps, step is None.
     """
     is_program = pl.col("what").ne_missing(PROFILER)
-    did = model.host.filter(is_program).select("rank", "cause", "start_ns", end_ns=_END)
+    activities = model.host.filter(is_program)
+    did = activities.select("rank", "cause", "start_ns", end_ns=_END)
     inside = _in_steps(did, _host_steps(model))
     unmarked = did.join(model.steps, on="rank", how="anti")
-    no_step = pl.lit(None, inside.schema["step"]).alias("step")
     whole = unmarked.select(
         "rank",
-        no_step,
         "cause",
+        step=pl.lit(None, inside.schema["step"]),
         spent_ns=pl.col("end_ns") - _START,
     )
     both = pl.concat([inside.select(whole.columns), whole])
@@ -104,30 +108,36 @@ def _in_steps(times: pl.DataFrame, steps: pl.DataFrame) -> pl.DataFrame:
 
     Times that cross a mark are split there. Time before the rank's first step is left out.
     """
-    numbered = steps.sort("rank", "begin_ns").with_row_index("position")
-    numbered = numbered.with_columns(pl.col("position").cast(pl.Int64))
-    first_positions = numbered.group_by("rank").agg(earliest=pl.col("position").min())
-    placed = times.with_columns(
+    by_begin = steps.sort("rank", "begin_ns")
+    position = pl.int_range(pl.len(), dtype=pl.Int64)
+    numbered = by_begin.with_columns(position=position)
+    earliest = numbered.group_by("rank").agg(earliest=pl.col("position").min())
+    with_positions = times.with_columns(
         first=_step_positions(times, "start_ns", numbered),
         last=_step_positions(times, "end_ns", numbered),
-    ).drop_nulls("last")
+    )
+    placed = with_positions.drop_nulls("last").join(earliest, on="rank")
     # Time that begins before the first step counts from the begin of this step.
-    placed = placed.join(first_positions, on="rank")
     first = pl.coalesce("first", "earliest")
     positions = pl.int_ranges(first, pl.col("last") + 1)
     pieces = placed.with_columns(position=positions).explode("position")
     of_step = numbered.select("position", "step", "begin_ns", "until_ns")
+    in_step = pieces.join(of_step, on="position")
     begin_ns = pl.max_horizontal("start_ns", "begin_ns")
     end_ns = pl.min_horizontal("end_ns", "until_ns")
-    with_times = pieces.join(of_step, on="position").with_columns(spent_ns=end_ns - begin_ns)
-    return with_times.filter(pl.col("spent_ns") > 0)
+    spent = in_step.with_columns(spent_ns=end_ns - begin_ns)
+    return spent.filter(pl.col("spent_ns") > 0)
 
 
 def _step_positions(times: pl.DataFrame, edge: str, numbered: pl.DataFrame) -> pl.Series:
     """Return the position of the rank's last step that begins by this edge of each time."""
-    begins = numbered.select("rank", "position", "begin_ns").sort("begin_ns")
-    edges = times.select("rank", edge).with_row_index("row").sort(edge)
-    nearest = edges.join_asof(
-        begins, left_on=edge, right_on="begin_ns", by="rank", check_sortedness=False
+    begins = numbered.select("rank", "position", "begin_ns")
+    edges = times.select("rank", edge).with_row_index("row")
+    nearest = edges.sort(edge).join_asof(
+        begins.sort("begin_ns"),
+        left_on=edge,
+        right_on="begin_ns",
+        by="rank",
+        check_sortedness=False,
     )
     return nearest.sort("row")["position"]

@@ -153,21 +153,20 @@ def first_of_threads(segments: pl.DataFrame) -> pl.DataFrame:
     """
     axis = Axis.of(segments)
     number_in_process = pl.col("thread_number").rank("dense").over("process") - 1
-    order = number_in_process.cast(pl.Int64)
-    merged = segments.select("process", *SEGMENTS, order=order)
-    while merged.height and merged.select(pl.col("order").max() > 0).item():
-        merged = merged.with_columns(
-            pair=pl.col("order") // 2,
-            side=pl.col("order") % 2,
-        )
-        number, pairs = numbered(merged, ["process", "pair"])
-        laid_out = axis.laid_out(merged.with_columns(number=number), "number")
-        sides = [laid_out.filter(side=side).select(SEGMENTS.keys()) for side in (0, 1)]
-        both = overlay(sides).select(SEGMENTS.keys())
+    order = pl.col("order")
+    merged = segments.select("process", *SEGMENTS, order=number_in_process.cast(pl.Int64))
+    while merged.height and merged.select(order.max() > 0).item():
+        paired = merged.with_columns(pair=order // 2, side=order % 2)
+        number, pairs = numbered(paired, ["process", "pair"])
+        laid_out = axis.laid_out(paired.with_columns(number=number), "number")
+        first = laid_out.filter(side=0).select(SEGMENTS.keys())
+        second = laid_out.filter(side=1).select(SEGMENTS.keys())
+        both = overlay([first, second]).select(SEGMENTS.keys())
         number_of_pair = both["start_ns"] // len(axis.times)
-        pairs = pairs[number_of_pair].select("process", order="pair")
-        merged = axis.read_back(both).hstack(pairs)
-    return merged.sort("process", "start_ns").select("process", *SEGMENTS)
+        pair_of_row = pairs[number_of_pair].select("process", order="pair")
+        merged = axis.read_back(both).hstack(pair_of_row)
+    in_order = merged.sort("process", "start_ns")
+    return in_order.select("process", *SEGMENTS)
 
 
 def _bounds(numbers: pl.Series, n: int, offset: int) -> list[tuple[int, int]]:

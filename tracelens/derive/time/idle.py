@@ -220,17 +220,22 @@ def _cut_by_tracks(intervals: pl.DataFrame, tracks: Tracks) -> pl.DataFrame:
     work = segments.filter(IS_WORK)
     thread_rows = intervals["thread"].cast(pl.Int64)
     rest = intervals.hstack(tracks.of_threads[thread_rows])
+    columns = [*intervals.columns, "cause", "place"]
     pieces = []
     in_turn = ("own", work), ("shared", segments), ("own", segments), ("main", segments)
-    for track, part in in_turn:
-        cut = cut_rows(axis.laid_out(rest, track), part)
+    for track, segments_of_track in in_turn:
+        cut = cut_rows(axis.laid_out(rest, track), segments_of_track)
+        rows = cut["at"]
         rest = axis.read_back(cut)
-        causes_and_places = [part[name].gather(cut["at"]) for name in ("cause", "place")]
-        pieces.append(rest.with_columns(causes_and_places).drop_nulls("cause"))
-        rest = rest.filter(cut["at"].is_null())
-    nothing = rest.with_columns(cause=no_cause, place=no_place)
-    columns = [*intervals.columns, "cause", "place"]
-    return pl.concat([part.select(columns) for part in [*pieces, nothing]])
+        named = rest.with_columns(
+            cause=segments_of_track["cause"].gather(rows),
+            place=segments_of_track["place"].gather(rows),
+        )
+        known = named.drop_nulls("cause")
+        pieces.append(known.select(columns))
+        rest = rest.filter(rows.is_null())
+    unknown = rest.with_columns(cause=no_cause, place=no_place)
+    return pl.concat([*pieces, unknown.select(columns)])
 
 
 def _numbered_segments(tracks: Tracks) -> pl.DataFrame:

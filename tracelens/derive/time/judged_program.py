@@ -139,15 +139,16 @@ def _hideable(model: TimeModel, parts: Mapping[str, int]) -> dict[str, int]:
 def _kernels(trace: Trace, is_judged: pl.Expr) -> pl.DataFrame:
     """Sum judged kernels by rank, site and primitive: n, ns, the site's op, phase, module_path."""
     kernels = trace.select("kernels", "rank", "step", "site_id", "primitive", "duration_ns")
-    kernels = kernels.filter(is_judged) if kernels["step"].null_count() else kernels
-    total_ns = pl.col("duration_ns").sum()
-    by_site = kernels.lazy().group_by("rank", "site_id", "primitive").agg(n=pl.len(), ns=total_ns)
-    sites = trace.select("sites", "rank", "site_id", "op", "phase", "module_path")
-    return (
-        by_site.collect()
-        .join(sites, on=["rank", "site_id"], how="left")
-        .cast({pl.Categorical: pl.String})
+    if kernels["step"].null_count():
+        kernels = kernels.filter(is_judged)
+    by_site = kernels.lazy().group_by("rank", "site_id", "primitive")
+    sums = by_site.agg(
+        n=pl.len(),
+        ns=pl.col("duration_ns").sum(),
     )
+    sites = trace.select("sites", "rank", "site_id", "op", "phase", "module_path")
+    at_sites = sums.collect().join(sites, on=["rank", "site_id"], how="left")
+    return at_sites.cast({pl.Categorical: pl.String})
 
 
 def slowed_parts(trace: Trace) -> pl.DataFrame:
@@ -162,24 +163,29 @@ def slowed_parts(trace: Trace) -> pl.DataFrame:
 
 def _slowed_parts(trace: Trace) -> pl.DataFrame:
     is_program = pl.col("what").ne_missing(PROFILER)
-    did = activities_of(trace).filter(is_program)
+    activities = activities_of(trace).filter(is_program)
     # Only a process without a device has call paths of launching. They are judged as one path.
-    what = pl.when(pl.col("cause") != "launch").then(pl.col("what").cast(pl.String))
-    did = did.select(
+    has_path = pl.col("cause") != "launch"
+    place = pl.col("what").cast(pl.String)
+    did = activities.select(
         *_THREAD,
         "start_ns",
         "duration_ns",
         pl.col("cause").cast(pl.String),
-        what=what,
+        what=pl.when(has_path).then(place),
     )
-    added = pl.concat([pl.DataFrame(schema=_ADDED), *_records(trace, did)])
-    added = added.group_by(_PLACE).agg(pl.col("least_ns", "most_ns").sum())
-    times = did.group_by(_PLACE).agg(ns=pl.col("duration_ns").sum())
+    records = pl.concat([pl.DataFrame(schema=_ADDED), *_records(trace, did)])
+    added = records.group_by(_PLACE).agg(pl.col("least_ns", "most_ns").sum())
     ns = pl.col("ns")
-    with_added = times.join(added, on=_PLACE, nulls_equal=True)
-    rows = with_added.filter(ns > 0)
-    least, most = ((1 - pl.col(name) / ns).clip(0, 1) for name in ("most_ns", "least_ns"))
-    return rows.select(*_PLACE, least=least, most=most)
+    times = did.group_by(_PLACE).agg(ns=pl.col("duration_ns").sum())
+    with_added = times.join(added, on=_PLACE, nulls_equal=True).filter(ns > 0)
+    least = 1 - pl.col("most_ns") / ns
+    most = 1 - pl.col("least_ns") / ns
+    return with_added.select(
+        *_PLACE,
+        least=least.clip(0, 1),
+        most=most.clip(0, 1),
+    )
 
 
 def _records(trace: Trace, did: pl.DataFrame) -> Iterator[pl.DataFrame]:

@@ -189,23 +189,30 @@ def _thresholds(delays: pl.DataFrame, column: str) -> pl.DataFrame:
     A rank with a large median delay is late in steps with more than half of that delay. Any other
     rank is late only if its delay stands out from the usual differences between ranks.
     """
-    least_ns = BLAMED * float(delays["step_ns"].median() or 0)  # type: ignore[arg-type]
-    usual = delays.group_by("rank").agg(usual_ns=pl.col(column).quantile(0.5, "lower"))
+    delay_ns = pl.col(column)
     usual_ns = pl.col("usual_ns")
-    distance = (pl.col(column) - usual_ns).abs()
-    distances = delays.join(usual, on="rank", how="left").select(distance).to_series()
-    steps_sigma = _SCALE * float(distances.median() or 0)  # type: ignore[arg-type]
+    lower_median = delay_ns.quantile(0.5, "lower")
+    usual = delays.group_by("rank").agg(usual_ns=lower_median)
+    with_usual = delays.join(usual, on="rank", how="left")
+    distances = with_usual.select((delay_ns - usual_ns).abs()).to_series()
+    steps_sigma = _SCALE * _median(distances)
     # The lower median of n values is known to 1.25 standard deviations over the root of n.
-    median_sigma = 1.25 * steps_sigma / max(delays["step"].n_unique(), 1) ** 0.5
+    n_steps = max(delays["step"].n_unique(), 1)
+    median_sigma = 1.25 * steps_sigma / n_steps**0.5
     below_median = [-ns for ns in usual["usual_ns"].to_list() if ns <= 0]
     ranks_sigma = _SCALE * median(below_median or [0])
-    is_late_as_a_rule = usual_ns >= max(least_ns, _SIGMAS * max(ranks_sigma, median_sigma))
-    return usual.select(
-        "rank",
-        threshold_ns=pl.when(is_late_as_a_rule)
-        .then(pl.max_horizontal(pl.lit(least_ns), 0.5 * usual_ns))
-        .otherwise(max(least_ns, _SIGMAS_ONCE * steps_sigma)),
-    )
+    least_ns = BLAMED * _median(delays["step_ns"])
+    least_as_a_rule = max(least_ns, _SIGMAS * max(ranks_sigma, median_sigma))
+    least_once = max(least_ns, _SIGMAS_ONCE * steps_sigma)
+    is_late_as_a_rule = usual_ns >= least_as_a_rule
+    half_of_usual = pl.max_horizontal(pl.lit(least_ns), 0.5 * usual_ns)
+    threshold_ns = pl.when(is_late_as_a_rule).then(half_of_usual).otherwise(least_once)
+    return usual.select("rank", threshold_ns=threshold_ns)
+
+
+def _median(values: pl.Series) -> float:
+    """Return the median; 0 if there are no values."""
+    return float(values.median() or 0)  # type: ignore[arg-type]
 
 
 def _with_host_excess(
@@ -242,9 +249,12 @@ def _with_slowdown(late_steps: pl.DataFrame, hosts: pl.DataFrame) -> pl.DataFram
     ratio = pl.col("spent_ns").sum() / pl.col("usual_ns").sum()
     slowdown = (ratio - 1).over("rank")
     is_slower = slowdown.is_between(0, _HOSTS_DIFFER)
-    with_slowdown = of_hosts.with_columns(slowdown=pl.when(is_slower).then(slowdown).otherwise(0.0))
-    by_speed_ns = pl.col("slowdown") * pl.col(_USUAL_PACE).fill_null(0)
-    return with_slowdown.with_columns(by_speed_ns.alias(_BY_SPEED)).drop("spent_ns", "usual_ns")
+    counted = pl.when(is_slower).then(slowdown).otherwise(0.0)
+    slowed = of_hosts.with_columns(slowdown=counted)
+    pace_ns = pl.col(_USUAL_PACE).fill_null(0)
+    by_speed_ns = pl.col("slowdown") * pace_ns
+    with_speed = slowed.with_columns(by_speed_ns.alias(_BY_SPEED))
+    return with_speed.drop("spent_ns", "usual_ns")
 
 
 def _limited_to_host(late_steps: pl.DataFrame, hosts: pl.DataFrame, cause: str) -> pl.DataFrame:

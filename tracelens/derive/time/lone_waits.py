@@ -35,16 +35,22 @@ def lone_waits(trace: Trace) -> LoneWaits | None:
 def _lone_waits(trace: Trace) -> LoneWaits | None:
     if len(trace.manifest.ranks) > 1 or not missing_ranks(trace):
         return None
-    size = pl.max_horizontal("size_in_bytes", "size_out_bytes")
-    sizes = trace.collectives.select("rank", "kernel_id", size=size)
-    kernels = trace.select(
-        "kernels", "rank", "kernel_id", "step", "start_ns", "duration_ns", "is_communication"
-    ).filter(pl.col("is_communication") & in_program(trace))
-    calls = kernels.join(sizes, on=["rank", "kernel_id"], how="left")
-    if calls.is_empty() or calls["size"].null_count():
+    n_bytes = pl.max_horizontal("size_in_bytes", "size_out_bytes")
+    sizes = trace.collectives.select("rank", "kernel_id", n_bytes=n_bytes)
+    columns = ("kernel_id", "step", "start_ns", "duration_ns", "is_communication")
+    kernels = trace.select("kernels", "rank", *columns)
+    communicating = kernels.filter(pl.col("is_communication") & in_program(trace))
+    calls = communicating.join(sizes, on=["rank", "kernel_id"], how="left")
+    if calls.is_empty() or calls["n_bytes"].null_count():
         return None
-    needed = pl.col("size") * _PASSES / _SLOW_NETWORK * 1e9 + _LATENCY_NS
-    transfer_ns = pl.min_horizontal("duration_ns", needed.cast(pl.Int64)).sum()
-    recorded_ns = pl.col("duration_ns").sum().alias("recorded_ns")
-    times = LoneWaits(*calls.select(recorded_ns, transfer_ns).row(0))
-    return times if times.transfer_ns < _MOSTLY * times.recorded_ns else None
+    slow_transfer_ns = pl.col("n_bytes") * _PASSES / _SLOW_NETWORK * 1e9
+    needed_ns = (slow_transfer_ns + _LATENCY_NS).cast(pl.Int64)
+    transfer_ns = pl.min_horizontal("duration_ns", needed_ns)
+    sums = calls.select(
+        recorded_ns=pl.col("duration_ns").sum(),
+        transfer_ns=transfer_ns.sum(),
+    )
+    times = LoneWaits(*sums.row(0))
+    if times.transfer_ns >= _MOSTLY * times.recorded_ns:
+        return None
+    return times

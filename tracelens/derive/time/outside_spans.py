@@ -13,6 +13,32 @@ def name_by_neighbours(spans: pl.DataFrame, axis: ThreadAxis, moments: pl.Series
     If one of these is only the mark of a step, an API call takes its place, because the replay of a
     graph has no other span before it.
     """
+    neighbours = _neighbours(spans, axis, moments)
+    before = pl.col("before")
+    call_before = pl.col("call_before")
+    call_after = pl.col("call_after")
+    has_call_after = call_after.is_not_null()
+    by_call_after = pl.col("is_mark_after") & pl.col("is_call_earlier") & has_call_after
+    no_span_before = before.is_null() | by_call_after
+    has_call_before = pl.col("is_call_later") & call_before.is_not_null()
+    by_call_before = no_span_before & has_call_before
+    event_before = pl.when(by_call_before).then(call_before).otherwise(before)
+    event_after = pl.when(by_call_after).then(call_after).otherwise("after")
+    is_outside = pl.col("is_outside")
+    sides = neighbours.select(
+        before=_named(event_before, is_outside, "begin", "one step"),
+        after=_named(event_after, is_outside, "end", "the next"),
+    )
+    text = _text_between(pl.col("before"), pl.col("after"))
+    return sides.select(what=text).to_series()
+
+
+def _neighbours(spans: pl.DataFrame, axis: ThreadAxis, moments: pl.Series) -> pl.DataFrame:
+    """Return, per moment, the names of the spans and calls just before and just after it.
+
+    Columns: before and after (spans), call_before and call_after; is_mark_after; is_call_later and
+    is_call_earlier (the call is nearer than the span); is_outside (a step has ended just before).
+    """
     previous, following = _nearest(axis.spans, axis, moments)
     calls = _bare_calls(axis.calls, spans)
     last_call, next_call = _nearest(calls, axis, moments)
@@ -28,31 +54,19 @@ def name_by_neighbours(spans: pl.DataFrame, axis: ThreadAxis, moments: pl.Series
     span_start = axis.spans["start_ns"]
     is_call_later = call_start.gather(last_call) >= span_start.gather(previous)
     is_call_earlier = call_start.gather(next_call) < span_start.gather(following)
-    neighbours = pl.DataFrame(
+    api = calls["api"]
+    return pl.DataFrame(
         {
             "before": name_before.cast(pl.String),
             "after": name_after.cast(pl.String),
-            "call_before": calls["api"].gather(last_call).cast(pl.String),
-            "call_after": calls["api"].gather(next_call).cast(pl.String),
+            "call_before": api.gather(last_call).cast(pl.String),
+            "call_after": api.gather(next_call).cast(pl.String),
             "is_mark_after": is_mark_after,
             "is_call_later": is_call_later.fill_null(value=True),
             "is_call_earlier": is_call_earlier.fill_null(value=True),
             "is_outside": is_mark_before & has_mark_ended,
         }
     )
-    by_call_after = pl.all_horizontal(
-        "is_mark_after", "is_call_earlier", pl.col("call_after").is_not_null()
-    )
-    no_span_before = pl.col("before").is_null() | by_call_after
-    by_call_before = no_span_before & pl.col("is_call_later") & pl.col("call_before").is_not_null()
-    before = pl.when(by_call_before).then("call_before").otherwise("before")
-    after = pl.when(by_call_after).then("call_after").otherwise("after")
-    is_outside = pl.col("is_outside")
-    sides = neighbours.select(
-        before=_named(before, is_outside, "begin", "one step"),
-        after=_named(after, is_outside, "end", "the next"),
-    )
-    return sides.select(what=_text_between(pl.col("before"), pl.col("after"))).to_series()
 
 
 def _outermost_ended(
@@ -112,7 +126,8 @@ def _named(
 
     A step's mark is replaced by the step's `edge`, or by `outside` if the step is over as well.
     """
-    of_step = pl.when(is_outside).then(pl.lit(outside)).otherwise(pl.lit(f"the step's {edge}"))
+    edge_of_step = pl.lit(f"the step's {edge}")
+    of_step = pl.when(is_outside).then(pl.lit(outside)).otherwise(edge_of_step)
     return pl.when(_is_step(name)).then(of_step).otherwise(shortened(name))
 
 

@@ -108,18 +108,26 @@ def in_program(trace: Trace) -> pl.Expr:
     On a rank with steps, a row's step must be one of the program. On a rank without steps, all rows
     are in it. A rank whose kernels all lie outside of steps counts as one without steps.
     """
-    kernels = trace.select("kernels", "rank", "step")
-    in_steps = {*kernels.drop_nulls("step")["rank"].unique()}
-    without = {*steps_of(trace)["rank"].unique()} - {*kernels["rank"].unique()}
-    marked = pl.Series("rank", sorted(in_steps | without), dtype=pl.Int32)
-    has_steps = pl.col("step").is_not_null()
-    is_marked = pl.col("rank").is_in(marked.implode())
-    condition = has_steps | ~is_marked
+    rank = pl.col("rank")
+    step = pl.col("step")
+    is_marked = rank.is_in(_marked_ranks(trace).implode())
+    condition = step.is_not_null() | ~is_marked
     steps_with_phase = phases(trace).drop_nulls("step")
     others = steps_with_phase.filter(pl.col("phase") != PROGRAM)
-    for rank, step in others.select("rank", "step").iter_rows():
-        condition &= ((pl.col("rank") != rank) | (pl.col("step") != step)).fill_null(value=True)
+    for other_rank, other_step in others.select("rank", "step").iter_rows():
+        is_other = (rank == other_rank) & (step == other_step)
+        condition &= (~is_other).fill_null(value=True)
     return condition
+
+
+def _marked_ranks(trace: Trace) -> pl.Series:
+    """Return the ranks with steps; of ranks with kernels, those with a kernel in a step."""
+    kernels = trace.select("kernels", "rank", "step")
+    with_kernels = {*kernels["rank"].unique()}
+    in_steps = {*kernels.drop_nulls("step")["rank"].unique()}
+    with_steps = {*steps_of(trace)["rank"].unique()}
+    marked = in_steps | (with_steps - with_kernels)
+    return pl.Series("rank", sorted(marked), dtype=pl.Int32)
 
 
 class _Rank(Struct, frozen=True, dict=True):
@@ -369,7 +377,8 @@ def _launched(known: _Rank) -> pl.Series:
         return steps["n_kernels"].alias("launched")
     # Neighbours are mostly of one step, and runs of equal steps are found faster than groups.
     runs = launches["step"].drop_nulls().rle().struct.unnest()
-    counts = runs.group_by(step="value").agg(launched=pl.col("len").sum().cast(pl.Int64))
+    n_launched = pl.col("len").sum().cast(pl.Int64)
+    counts = runs.group_by(step="value").agg(launched=n_launched)
     with_counts = steps.join(counts, on="step", how="left", maintain_order="left")
     return with_counts["launched"].fill_null(0)
 

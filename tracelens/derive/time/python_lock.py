@@ -32,40 +32,48 @@ def python_of_another_thread(model: TimeModel, rank: int, cause: str, place: str
     all launching counts. The host's thread is the one with most of this time. Return None if no
     other thread ran Python for long.
     """
-    is_there = pl.col("cause") == cause
-    if cause != "launch":
-        is_there &= pl.col("what") == place
-    at_place = model.host.filter(pl.col("rank") == rank, is_there).select(
-        pl.col("process_id", "thread_id").cast(pl.Int64),
-        "start_ns",
-        end_ns=END,
-    )
+    at_place = _activities_at(model, rank, cause, place)
     if at_place.is_empty():
         return None
     of_threads = at_place.group_by("process_id", "thread_id", maintain_order=True)
-    by_time = of_threads.agg(ns=_LENGTH.sum()).sort("ns", descending=True, maintain_order=True)
+    times = of_threads.agg(ns=_LENGTH.sum())
+    by_time = times.sort("ns", descending=True, maintain_order=True)
     process, thread, _ = by_time.row(0)
     columns = ("kind", "name", "process_id", "thread_id", "start_ns", "duration_ns")
     spans = model.trace.select("spans", *columns, rank=rank)
-    is_other_thread = (pl.col("process_id") == process) & (pl.col("thread_id") != thread)
-    others = spans.filter(is_other_thread).with_columns(
+    is_of_process = pl.col("process_id") == process
+    is_of_thread = pl.col("thread_id") == thread
+    others = spans.filter(is_of_process & ~is_of_thread).with_columns(
         pl.col("start_ns").cast(pl.Int64),
         end_ns=END.cast(pl.Int64),
     )
     (is_waiting,) = matching(others["name"], _RELEASES)
     holds_lock = (others["kind"] == "python") & ~is_waiting
     frames = others.filter(holds_lock)
-    locked = _without(
-        union(frames.select(_EDGES)),
-        union(others.filter(~holds_lock).select(_EDGES)),
-    )
-    host_time = union(at_place.filter(pl.col("thread_id") == thread).select(_EDGES))
+    in_python = union(frames.select(_EDGES))
+    released = union(others.filter(~holds_lock).select(_EDGES))
+    locked = _without(in_python, released)
+    host_time = union(at_place.filter(is_of_thread).select(_EDGES))
     running = _both(host_time, locked)
     ran_ns = int(running.select(_LENGTH.sum()).item())
     host_ns = at_place.select(_LENGTH.sum()).item()
     if not ran_ns or ran_ns < _MOST * host_ns:
         return None
     return _innermost(frames, running, ran_ns)
+
+
+def _activities_at(model: TimeModel, rank: int, cause: str, place: str) -> pl.DataFrame:
+    """Return when threads of the host have this cause and place: process_id, thread_id, edges."""
+    is_there = pl.col("cause") == cause
+    if cause != "launch":
+        is_there &= pl.col("what") == place
+    is_of_rank = pl.col("rank") == rank
+    activities = model.host.filter(is_of_rank, is_there)
+    return activities.select(
+        pl.col("process_id", "thread_id").cast(pl.Int64),
+        "start_ns",
+        end_ns=END,
+    )
 
 
 def _without(pieces: pl.DataFrame, others: pl.DataFrame) -> pl.DataFrame:

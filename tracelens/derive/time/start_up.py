@@ -122,25 +122,23 @@ def start_up_calls(calls: pl.DataFrame) -> pl.DataFrame:
     sorted by start.
     """
     ns = pl.col("duration_ns")
+    is_long = ns >= LONG_NS
     waits = pl.col("kind").cast(pl.String).is_in(_WAITING)
-    long = calls.filter(ns >= LONG_NS, ~waits)
-    long_apis = long.select("api").unique()
-    candidates = calls.select("api", "kind", "start_ns", "duration_ns").join(
-        long_apis, on="api", how="semi", maintain_order="left"
-    )
-    is_long = (ns >= LONG_NS).cast(pl.Int8)
-    is_first = is_long.cum_min().over("api") == 1
-    n_calls = pl.len().over("api")
-    candidates = candidates.with_columns(is_first=is_first).with_columns(n=n_calls)
-    longest = ns.filter("is_first").max().over("api")
-    is_later = ~pl.col("is_first")
-    later = ns.filter(is_later).max().over("api").fill_null(0)
-    has_later = is_later.any().over("api")
-    is_much_longer = _MUCH_LONGER * later <= longest
-    is_apart = (has_later & is_much_longer) | (pl.col("n") == 1)
-    start_ns = pl.col("start_ns")
-    end = (start_ns + ns).alias("end_ns")
-    return union(candidates.filter("is_first", is_apart).select(start_ns, end))
+    long_apis = calls.filter(is_long, ~waits).select("api").unique()
+    columns = calls.select("api", "kind", "start_ns", "duration_ns")
+    candidates = columns.join(long_apis, on="api", how="semi", maintain_order="left")
+    all_are_long = is_long.cast(pl.Int8).cum_min().over("api") == 1
+    marked = candidates.with_columns(is_first=all_are_long)
+    is_first = pl.col("is_first")
+    longest = ns.filter(is_first).max().over("api")
+    longest_later = ns.filter(~is_first).max().over("api").fill_null(0)
+    has_later = (~is_first).any().over("api")
+    is_much_longer = _MUCH_LONGER * longest_later <= longest
+    is_only_call = pl.len().over("api") == 1
+    is_apart = (has_later & is_much_longer) | is_only_call
+    start_ups = marked.filter(is_first & is_apart)
+    end_ns = pl.col("start_ns") + ns
+    return union(start_ups.select("start_ns", end_ns=end_ns))
 
 
 def start_up_ns(gaps: Gaps) -> int:
@@ -240,23 +238,20 @@ def _before_first_use(gaps: pl.DataFrame, kernels: pl.DataFrame | None) -> pl.Se
 
     Later gaps are those that end with the same kernel.
     """
-    nothing = pl.Series([False] * gaps.height, dtype=pl.Boolean)
     if kernels is None or gaps.is_empty():
-        return nothing
+        return pl.Series([False] * gaps.height, dtype=pl.Boolean)
     end_ns = pl.col("end_ns")
     start_ns = pl.col("start_ns")
     length = pl.col("length")
     times = gaps.select("end_ns", length=end_ns - start_ns)
     starts = kernels.select("name", end_ns=start_ns.cast(pl.Int64))
-    ended = times.join(starts, on="end_ns")
-    ending = ended.unique("end_ns", keep="first")
+    ending = times.join(starts, on="end_ns").unique("end_ns", keep="first")
     names = ending.select("name").unique()
-    firsts = starts.join(names, on="name", how="semi")
-    firsts = firsts.group_by("name").agg(first_ns=end_ns.min())
-    uses = ending.join(firsts, on="name").sort("end_ns")
+    starts_of_named = starts.join(names, on="name", how="semi")
+    first_uses = starts_of_named.group_by("name").agg(first_ns=end_ns.min())
+    uses = ending.join(first_uses, on="name").sort("end_ns")
     is_later = end_ns > pl.col("first_ns")
-    longest_later = length.filter(is_later).max().over("name")
-    longest = longest_later.fill_null(0)
-    is_apart = ~is_later & (length >= _MUCH_LONGER * longest)
-    ends_of_uses = uses.filter(is_apart)["end_ns"]
-    return gaps["end_ns"].is_in(ends_of_uses.implode())
+    longest_later = length.filter(is_later).max().over("name").fill_null(0)
+    is_much_longer = length >= _MUCH_LONGER * longest_later
+    first_and_long = uses.filter(~is_later & is_much_longer)
+    return gaps["end_ns"].is_in(first_and_long["end_ns"].implode())

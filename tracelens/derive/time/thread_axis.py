@@ -142,31 +142,37 @@ def _with_extent(
     calls: pl.DataFrame,
 ) -> pl.DataFrame:
     """Add to the threads their first and last moment (low_ns, high_ns), n_rows and pause_ns."""
-    start = pl.col("start_ns").cast(pl.Int64)
-    extents = [
-        frame.group_by(_KEY).agg(
-            low_ns=start.min(),
-            high_ns=(start + pl.col("duration_ns")).max(),
-            n_rows=pl.len().cast(pl.Int64),
-            has_python=(pl.col("kind") == "python").any() if frame is spans else False,
-        )
-        for frame in (spans, calls)
-    ]
-    extent = (
-        pl.concat([part.with_columns(pl.col(_KEY).cast(pl.Int64)) for part in extents])
-        .group_by(_KEY)
-        .agg(
-            pl.col("low_ns").min(),
-            pl.col("high_ns").max(),
-            pl.col("n_rows").sum(),
-            pl.col("has_python").any(),
-        )
+    is_python = pl.col("kind") == "python"
+    extents = pl.concat(
+        [
+            _extents(spans, has_python=is_python.any()),
+            _extents(calls, has_python=pl.lit(value=False)),
+        ]
+    )
+    extent = extents.group_by(_KEY).agg(
+        pl.col("low_ns").min(),
+        pl.col("high_ns").max(),
+        pl.col("n_rows").sum(),
+        pl.col("has_python").any(),
     )
     longest_pause = PAUSE_NS * STACKS_SLOW_BY
-    pause = pl.when("has_python").then(longest_pause).otherwise(PAUSE_NS)
+    pause_ns = pl.when("has_python").then(longest_pause).otherwise(PAUSE_NS)
     joined = threads.join(extent, on=_KEY, how="left", maintain_order="left")
-    joined = joined.with_columns(pause_ns=pause.cast(pl.Int64)).drop("has_python")
-    return joined.with_row_index("number")
+    paused = joined.with_columns(pause_ns=pause_ns.cast(pl.Int64))
+    return paused.drop("has_python").with_row_index("number")
+
+
+def _extents(frame: pl.DataFrame, has_python: pl.Expr) -> pl.DataFrame:
+    """Return each thread's first and last moment, its number of rows, and has_python."""
+    start = pl.col("start_ns").cast(pl.Int64)
+    end = start + pl.col("duration_ns")
+    extents = frame.group_by(_KEY).agg(
+        low_ns=start.min(),
+        high_ns=end.max(),
+        n_rows=pl.len().cast(pl.Int64),
+        has_python=has_python,
+    )
+    return extents.with_columns(pl.col(_KEY).cast(pl.Int64))
 
 
 def _batches(threads: pl.DataFrame, overhead: pl.DataFrame) -> Iterator[pl.DataFrame]:
@@ -184,7 +190,9 @@ def _batches(threads: pl.DataFrame, overhead: pl.DataFrame) -> Iterator[pl.DataF
     shifts = [0]
     for number, (low, high, n) in enumerate(extents):
         length = high - low + _APART_NS
-        if number > first and (n_rows + n > _MOST_ROWS or abs(axis_ns) + length > _LONGEST_NS):
+        is_too_large = n_rows + n > _MOST_ROWS
+        is_too_long = abs(axis_ns) + length > _LONGEST_NS
+        if number > first and (is_too_large or is_too_long):
             yield _placed(threads[first:number], shifts[:-1])
             first = number
             n_rows = 0
@@ -233,14 +241,18 @@ def _of_threads(
     else:
         numbers = by_thread["number"]
         first = threads["number"][0]
-        edges = [numbers.search_sorted(n) for n in (first, first + threads.height)]
-        rows_of_batch = by_thread[edges[0] : edges[1]]
+        begin = numbers.search_sorted(first)
+        end = numbers.search_sorted(first + threads.height)
+        rows_of_batch = by_thread[begin:end]
         rows = rows_of_batch["row"]
-        part = columns[rows_of_batch["row"]]
-        start += threads["shift_ns"].gather(rows_of_batch["number"] - first)
-    end = start + pl.col("duration_ns")
-    part = part.select(rows, *names, start, end_ns=end)
-    return part if part["start_ns"].is_sorted() else part.sort("start_ns", maintain_order=True)
+        part = columns[rows]
+        thread = rows_of_batch["number"] - first
+        start += threads["shift_ns"].gather(thread)
+    end_ns = start + pl.col("duration_ns")
+    placed = part.select(rows, *names, start, end_ns=end_ns)
+    if placed["start_ns"].is_sorted():
+        return placed
+    return placed.sort("start_ns", maintain_order=True)
 
 
 def _rows_of_one(frame: pl.DataFrame, process: int, thread: int) -> pl.Series:
@@ -249,8 +261,9 @@ def _rows_of_one(frame: pl.DataFrame, process: int, thread: int) -> pl.Series:
     The ids in columns may be narrower than the wanted ids, so both are compared as 64-bit numbers.
     """
     is_of_process = pl.col("process_id") == pl.lit(process, pl.Int64)
-    is_mine = is_of_process & (pl.col("thread_id") == pl.lit(thread, pl.Int64))
-    return frame.select(is_mine).to_series().arg_true().alias("row")
+    is_of_thread = pl.col("thread_id") == pl.lit(thread, pl.Int64)
+    flags = frame.select(is_of_process & is_of_thread).to_series()
+    return flags.arg_true().alias("row")
 
 
 def _stopped_by(overhead: pl.DataFrame, axis: ThreadAxis) -> pl.DataFrame:
@@ -259,20 +272,23 @@ def _stopped_by(overhead: pl.DataFrame, axis: ThreadAxis) -> pl.DataFrame:
     torch does not record the thread of this overhead, only that it is one that calls the API.
     """
     spans = axis.spans.filter(pl.col("kind") != "overhead")
-    both = pl.concat([spans["start_ns"], axis.calls["start_ns"]])
-    begins = both.sort()
-    shift_ns = pl.col("shift_ns")
-    later = pl.col("start_ns") + shift_ns >= pl.col("first_ns")
+    events = pl.concat([spans["start_ns"], axis.calls["start_ns"]])
+    begins = events.sort()
     threads = axis.threads.select("shift_ns", "first_ns")
-    rows = threads.join(overhead, how="cross").filter(later)
-    moved = (pl.col(edge) + shift_ns for edge in ("start_ns", "end_ns"))
-    rows = rows.with_columns(moved)
-    none, first, after = (
-        begins.search_sorted(rows[edge], side="left").cast(pl.Int64)
-        for edge in ("first_ns", "start_ns", "end_ns")
-    )
-    is_same_place = (first == after) & (first > none)
-    return rows.filter(is_same_place).select(overhead.columns)
+    pairs = threads.join(overhead, how="cross")
+    times = pl.col("start_ns", "end_ns")
+    on_axis = pairs.with_columns(times + pl.col("shift_ns"))
+    rows = on_axis.filter(pl.col("start_ns") >= pl.col("first_ns"))
+
+    def n_begun_before(edge: str) -> pl.Series:
+        return begins.search_sorted(rows[edge], side="left")
+
+    n_before_thread = n_begun_before("first_ns")
+    n_before_start = n_begun_before("start_ns")
+    n_before_end = n_begun_before("end_ns")
+    has_no_event = n_before_start == n_before_end
+    thread_has_begun = n_before_start > n_before_thread
+    return rows.filter(has_no_event & thread_has_begun).select(overhead.columns)
 
 
 def launches_behind_allocation(calls: pl.DataFrame) -> pl.DataFrame:
@@ -287,24 +303,32 @@ def launches_behind_allocation(calls: pl.DataFrame) -> pl.DataFrame:
     if not calls.select(is_long.any()).item():
         return pl.DataFrame(schema={"row": pl.UInt32, "by": pl.String})
     start_ns = pl.col("start_ns").cast(pl.Int64)
-    end_ns = start_ns + pl.col("duration_ns")
-    row = pl.col("row").cast(pl.UInt32)
     long_calls = calls.lazy().with_row_index("row").filter(is_long)
-    long_calls = long_calls.with_columns(row, start_ns=start_ns, end_ns=end_ns)
-    place_and_time = ["process_id", "thread_id", "start_ns", "end_ns"]
-    launches = long_calls.filter(pl.col("kind") == "kernel_launch")
-    allocations = long_calls.filter(pl.col("kind") == "memory")
-    pairs = launches.select("row", *place_and_time).join(
-        allocations.select(*place_and_time, "api"),
-        on="process_id",
-        suffix="_other",
+    timed = long_calls.select(
+        "process_id",
+        "thread_id",
+        "kind",
+        "api",
+        pl.col("row").cast(pl.UInt32),
+        start_ns=start_ns,
+        end_ns=start_ns + pl.col("duration_ns"),
     )
-    tolerance_ns = _END_APART * (pl.col("end_ns") - pl.col("start_ns"))
-    is_other_thread = pl.col("thread_id") != pl.col("thread_id_other")
-    begins_after = pl.col("start_ns_other") <= pl.col("start_ns") + tolerance_ns
-    end_difference_ns = (pl.col("end_ns") - pl.col("end_ns_other")).abs()
-    ends_with = end_difference_ns <= tolerance_ns
-    blocked = pairs.filter(is_other_thread & begins_after & ends_with)
-    blocked = blocked.unique("row", keep="first")
-    by = pl.col("api").cast(pl.String) + IN_ANOTHER_THREAD
+    kind = pl.col("kind")
+    launches = timed.filter(kind == "kernel_launch")
+    allocations = timed.filter(kind == "memory")
+    pairs = launches.join(allocations, on="process_id", suffix="_other")
+    blocked = pairs.filter(_waits_for_other()).unique("row", keep="first")
+    by = pl.col("api_other").cast(pl.String) + IN_ANOTHER_THREAD
     return blocked.select("row", by=by).sort("row").collect()
+
+
+def _waits_for_other() -> pl.Expr:
+    """Return whether a launch waits for the other thread's call: it begins later, ends with it."""
+    start_ns = pl.col("start_ns")
+    end_ns = pl.col("end_ns")
+    tolerance_ns = _END_APART * (end_ns - start_ns)
+    is_other_thread = pl.col("thread_id") != pl.col("thread_id_other")
+    begins_after = pl.col("start_ns_other") <= start_ns + tolerance_ns
+    end_difference_ns = (end_ns - pl.col("end_ns_other")).abs()
+    ends_with = end_difference_ns <= tolerance_ns
+    return is_other_thread & begins_after & ends_with
