@@ -10,7 +10,7 @@ from tests.torch_files import call, kernel, span, write
 from tracelens.analyses import idle_gaps, verdict
 from tracelens.answers import make_answer
 from tracelens.derive.time import idle_sums
-from tracelens.derive.time.graph_use import op_of_changing_sizes
+from tracelens.derive.time.launch_advice import op_of_changing_sizes
 from tracelens.trace import Trace
 
 ATTENTION = "aten::_flash_attention_forward"

@@ -9,6 +9,7 @@ from tracelens.derive.columns.intervals import END, covered_by, union
 from tracelens.derive.columns.lookup import by_value
 from tracelens.derive.columns.time_text import duration
 from tracelens.derive.events.steps import STEP_NAME
+from tracelens.derive.time.range_sums import sums_of_ranges
 from tracelens.derive.time.ranges import (
     THREAD,
     Ranges,
@@ -19,7 +20,6 @@ from tracelens.derive.time.ranges import (
     read_calls,
     read_ranges,
     read_work,
-    sums_of_ranges,
 )
 from tracelens.errors import MissingTableError
 from tracelens.schemas import DEVICE_WORK

@@ -10,7 +10,12 @@ from tracelens.derive.replay.unprofiled import bounds_of_range, unprofiled_steps
 from tracelens.derive.time.bound_places import Places, bound_places, short_kernel
 from tracelens.derive.time.bounds import PART_WORDS, PROCESS_WORDS, place_phrase
 from tracelens.derive.time.cpu_only import unrecorded_device, unseen_device
-from tracelens.derive.time.graph_use import GraphUse, count_captured, graph_use, is_capture_alone
+from tracelens.derive.time.launch_advice import (
+    GraphUse,
+    count_captured,
+    graph_use,
+    is_capture_alone,
+)
 from tracelens.derive.time.lone_waits import lone_waits
 from tracelens.derive.time.migrations import WAITS_DOMINATE, page_waits
 from tracelens.derive.time.model import time_model

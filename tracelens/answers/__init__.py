@@ -8,7 +8,7 @@ from tracelens.derive.columns.time_text import duration
 from tracelens.derive.comparing.comparability import unrelated
 from tracelens.derive.comparing.significance import DEFAULT, Rules
 from tracelens.derive.layers.graph_capture import is_capture_of
-from tracelens.derive.time.graph_use import is_capture
+from tracelens.derive.time.launch_advice import is_capture
 from tracelens.derive.time.step_table import process_ranks
 from tracelens.errors import MissingTableError
 from tracelens.trace import Trace

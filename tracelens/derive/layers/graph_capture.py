@@ -15,7 +15,7 @@ from tracelens.derive.columns.interval_lookup import during
 from tracelens.derive.layers.graph_replay import PAIRS, has_replays
 from tracelens.derive.layers.launch_fit import BLOCK, GRID, fits
 from tracelens.derive.layers.sequence_alignment import align
-from tracelens.derive.time.graph_use import is_capture
+from tracelens.derive.time.launch_advice import is_capture
 from tracelens.derive.time.step_table import steps_of
 from tracelens.schemas import TABLES
 from tracelens.trace import Trace

@@ -14,8 +14,9 @@ from tracelens.derive.time.copy_advice import (
     process_copy_rules,
     upload_rules,
 )
-from tracelens.derive.time.idle_advice import idle_rules, launch_rules
+from tracelens.derive.time.idle_advice import idle_rules
 from tracelens.derive.time.judged_program import JudgedProgram
+from tracelens.derive.time.launch_advice import launch_rules
 from tracelens.derive.time.lone_waits import lone_waits
 from tracelens.derive.time.receives import is_mostly_receiving
 from tracelens.derive.time.time_parts import WORTH_IT

@@ -30,16 +30,23 @@ _WAYS = {
 
 def bound_places(model: TimeModel) -> Places:
     """Return, by rank and part of the time, the place that takes most of it."""
-    trace = model.trace
     busy = _kernels(model) | _copies(model)
     if model.processes:
-        busy |= _ops_of_processes(trace)
+        busy |= _ops_of_processes(model.trace)
+    places = busy | _idle_places(model)
+    for rank in _communicating_devices(model):
+        key = (rank, "communication")
+        if key in busy:
+            places[key] = busy[key]
+    return places
+
+
+def _idle_places(model: TimeModel) -> Places:
+    """Return, by rank and cause, the place with most idle time."""
     named = model.idle.drop_nulls("what")
     longest = named.unique(["rank", "cause"], keep="first", maintain_order=True)
     names = longest.select("rank", "cause", "what")
-    idle = {(rank, cause): what for rank, cause, what in names.iter_rows()}
-    on_devices = {(rank, "communication") for rank in _communicating_devices(model)}
-    return busy | idle | {key: busy[key] for key in on_devices & busy.keys()}
+    return {(rank, cause): what for rank, cause, what in names.iter_rows()}
 
 
 def short_kernel(name: str) -> str:
@@ -56,8 +63,10 @@ def count_casts(model: TimeModel, rank: int) -> tuple[int, int, float]:
     """
     kernels = _in_program(model, "kernels", "name", "is_communication")
     computing = kernels.filter(~pl.col("is_communication"), rank=rank)
-    casts = computing.filter(*matching(computing["name"], CAST))
-    cast_ns, computing_ns = (int(part["duration_ns"].sum()) for part in (casts, computing))
+    (is_cast,) = matching(computing["name"], CAST)
+    casts = computing.filter(is_cast)
+    cast_ns = int(casts["duration_ns"].sum())
+    computing_ns = int(computing["duration_ns"].sum())
     return casts.height, computing.height, cast_ns / max(computing_ns, 1)
 
 
@@ -70,32 +79,34 @@ def _kernels(model: TimeModel) -> Places:
     longest = ordered.unique(["rank", "is_communication"], keep="first", maintain_order=True)
     places = {}
     for rank, name, is_communication, _ in longest.iter_rows():
-        for part in ("communication", "waiting") if is_communication else ("compute",):
-            places[rank, part] = CASTS if re.search(CAST, name) else short_kernel(name)
+        place = CASTS if re.search(CAST, name) else short_kernel(name)
+        if is_communication:
+            places[rank, "communication"] = place
+            places[rank, "waiting"] = place
+        else:
+            places[rank, "compute"] = place
     return places
 
 
 def _copies(model: TimeModel) -> Places:
     """Describe, per rank, the kind of copy that takes most time; setting memory is one."""
-    kind = ["direction", "source_memory", "destination_memory"]
-    copies = _in_program(model, "memcpys", *kind)
-    is_unknown = (pl.col(kind[1]) == "unknown") | (pl.col(kind[2]) == "unknown")
-    way = pl.col(kind[0]).cast(pl.String).replace(_WAYS)
-    words = (
-        pl.when(is_unknown)
-        .then(pl.format("copies {}", way))
-        .otherwise(pl.format("{} copies from {} to {} memory", *kind))
-    )
-    sets = _in_program(model, "memsets").with_columns(what=pl.lit("memsets"))
+    memories = ["source_memory", "destination_memory"]
+    copies = _in_program(model, "memcpys", "direction", *memories)
+    is_unknown = pl.any_horizontal(pl.col(memories) == "unknown")
+    direction = pl.col("direction").cast(pl.String)
+    by_direction = pl.format("copies {}", direction.replace(_WAYS))
+    by_memory = pl.format("{} copies from {} to {} memory", "direction", *memories)
+    words = pl.when(is_unknown).then(by_direction).otherwise(by_memory)
+    sets = _in_program(model, "memsets")
     work = pl.concat(
         [
-            part.select("rank", "what", "duration_ns")
-            for part in (copies.with_columns(what=words), sets)
+            copies.select("rank", "duration_ns", what=words),
+            sets.select("rank", "duration_ns", what=pl.lit("memsets")),
         ]
     )
     sums = work.group_by("rank", "what").agg(pl.col("duration_ns").sum())
-    ordered = sums.sort("duration_ns", "what")
-    return {(rank, "copy"): what for rank, what, _ in ordered.iter_rows()}
+    least_first = sums.sort("duration_ns", "what")
+    return {(rank, "copy"): what for rank, what, _ in least_first.iter_rows()}
 
 
 def _in_program(model: TimeModel, table: str, *columns: str) -> pl.DataFrame:
@@ -107,12 +118,15 @@ def _in_program(model: TimeModel, table: str, *columns: str) -> pl.DataFrame:
 
 def _ops_of_processes(trace: Trace) -> Places:
     """Name, per rank without a device, the op that communicates, computes or copies longest."""
-    places = {(rank, "communication"): op for rank, op in longest_communication(trace).items()}
-    for part, work in (("compute", ARITHMETIC), ("copy", COPY)):
-        for rank, busiest in busiest_places(trace, work).items():
-            if busiest:
-                in_optimizer = optimizer_place(trace, rank) if work == ARITHMETIC else None
-                places[rank, part] = in_optimizer or busiest[0][0]
+    places = {}
+    for rank, op in longest_communication(trace).items():
+        places[rank, "communication"] = op
+    for rank, busiest in busiest_places(trace, COPY).items():
+        if busiest:
+            places[rank, "copy"] = busiest[0][0]
+    for rank, busiest in busiest_places(trace, ARITHMETIC).items():
+        if busiest:
+            places[rank, "compute"] = optimizer_place(trace, rank) or busiest[0][0]
     return places
 
 

@@ -67,12 +67,7 @@ class CallPaths(Struct, frozen=True):
 
     def _positions(self, rows: pl.Series) -> pl.Series:
         """Return where each of the rows is in `frame`; None if it is not there."""
-        positions = self.rows.search_sorted(rows).cast(pl.Int64)
-        is_missing = rows.is_null() | (positions >= len(self.rows))
-        positions = positions.set(is_missing, None)
-        is_row = self.rows.gather(positions) == rows
-        is_known = is_row.fill_null(value=False)
-        return positions.set(~is_known, None)
+        return positions_in(self.rows, rows)
 
     def texts(self, spans: pl.DataFrame, places: pl.Series) -> pl.Series:
         """Write the path of each place, its parts joined by ` > `; None if there is no place."""
@@ -81,22 +76,25 @@ class CallPaths(Struct, frozen=True):
             pl.col(_PATH).gather(self._positions(wanted)),
             place=wanted,
         )
-        long = parts.unpivot(index="place", value_name="row").drop_nulls("row")
-        long = long.select("place", "row").unique()
-        name_of_place = spans["name"].gather(long["row"])
-        named = long.with_columns(
-            self._gather("depth", long["row"]).alias("depth"),
-            text=each_once(name_of_place, shortened).cast(pl.String),
-        ).sort("place", "depth")
+        rows_of_paths = parts.unpivot(index="place", value_name="row").drop_nulls("row")
+        distinct = rows_of_paths.select("place", "row").unique()
+        rows = distinct["row"]
+        names = spans["name"].gather(rows)
+        named = distinct.with_columns(
+            depth=self._gather("depth", rows),
+            text=each_once(names, shortened).cast(pl.String),
+        )
+        outermost_first = named.sort("place", "depth")
         text = pl.col("text")
         is_new = text.ne_missing(text.shift(1).over("place"))
-        by_place = named.filter(is_new).group_by("place")
+        by_place = outermost_first.filter(is_new).group_by("place")
         joined = by_place.agg(text.str.join(" > "))
         asked = pl.DataFrame(
             {"place": places},
             schema={"place": pl.Int64},
         )
-        return asked.join(joined, on="place", how="left", maintain_order="left")["text"]
+        with_texts = asked.join(joined, on="place", how="left", maintain_order="left")
+        return with_texts["text"]
 
 
 def find_paths(spans: pl.DataFrame, rows: pl.Series) -> CallPaths:
@@ -104,27 +102,29 @@ def find_paths(spans: pl.DataFrame, rows: pl.Series) -> CallPaths:
 
     `rows` are sorted and include all parents.
     """
-    rows = rows.cast(pl.Int64).alias("row")
-    parent = spans["parent_id"].gather(rows).cast(pl.Int64)
-    parent_at = rows.search_sorted(parent).cast(pl.Int64)
-    parent_at = parent_at.set(
-        parent.is_null() | (parent_at >= len(rows)),
-        None,
-    )
-    parent_at = parent_at.set(
-        (rows.gather(parent_at) != parent).fill_null(value=True),
-        None,
-    )
-    parts = _parts(_facts(spans, rows), parent_at)
-    frame = pl.DataFrame(
-        [
-            rows,
-            parent.alias("parent"),
-            count_among(parent_at, parent_at.is_not_null()).alias("depth"),
-            *(rows.gather(part).alias(name) for name, part in parts.items()),
-        ]
-    )
-    return CallPaths(rows, frame)
+    span_rows = rows.cast(pl.Int64).alias("row")
+    parent = spans["parent_id"].gather(span_rows).cast(pl.Int64)
+    parent_at = positions_in(span_rows, parent)
+    parts = _parts(_facts(spans, span_rows), parent_at)
+    depth = count_among(parent_at, parent_at.is_not_null())
+    rows_of_parts = [span_rows.gather(part).alias(name) for name, part in parts.items()]
+    columns = [
+        span_rows,
+        parent.alias("parent"),
+        depth.alias("depth"),
+        *rows_of_parts,
+    ]
+    return CallPaths(span_rows, pl.DataFrame(columns))
+
+
+def positions_in(sorted_rows: pl.Series, wanted: pl.Series) -> pl.Series:
+    """Return where each wanted row is among the sorted rows; None if it is not there."""
+    positions = sorted_rows.search_sorted(wanted).cast(pl.Int64)
+    is_missing = wanted.is_null() | (positions >= len(sorted_rows))
+    existing = positions.set(is_missing, None)
+    is_row = sorted_rows.gather(existing) == wanted
+    is_known = is_row.fill_null(value=False)
+    return existing.set(~is_known, None)
 
 
 def _parts(facts: pl.DataFrame, parent: pl.Series) -> dict[str, pl.Series]:
@@ -171,11 +171,15 @@ def _is_own_code(facts: pl.DataFrame, parent: pl.Series) -> pl.Series:
 
     If no code is the program's, the outermost package takes its part.
     """
-    is_library, package = facts["is_library"], facts["package"]
-    is_of_outermost = package == outermost(parent, package.set(~is_library, None))
-    is_in_program = outermost_row(parent, facts["is_program"]).is_not_null()
-    stands_for_program = is_library & ~is_in_program & is_of_outermost.fill_null(value=False)
-    return (facts["is_program"] | stands_for_program) & ~facts["is_loader"]
+    is_library = facts["is_library"]
+    package = facts["package"]
+    is_program = facts["is_program"]
+    package_of_library = package.set(~is_library, None)
+    is_of_outermost = package == outermost(parent, package_of_library)
+    is_in_program = outermost_row(parent, is_program).is_not_null()
+    is_outside = is_library & ~is_in_program
+    stands_for_program = is_outside & is_of_outermost.fill_null(value=False)
+    return (is_program | stands_for_program) & ~facts["is_loader"]
 
 
 def _first_known(*rows: pl.Series) -> pl.Series:
@@ -186,23 +190,26 @@ def _first_known(*rows: pl.Series) -> pl.Series:
 def _facts(spans: pl.DataFrame, rows: pl.Series) -> pl.DataFrame:
     """Classify each span by its name and kind; for a Python frame, add its package."""
     name = spans["name"].gather(rows)
+    kinds = spans["kind"].gather(rows)
     facts = pl.DataFrame(
-        [
-            spans["kind"].gather(rows).cast(pl.String).alias("kind"),
-            each_once(name, _informs).alias("informs"),
-            each_once(name, _names_loader).alias("is_loader"),
-            each_once(name, _waits).alias("waits"),
-            each_once(name, owner).alias("owner"),
-            each_once(name, package).to_physical().alias("package"),
-        ]
+        {
+            "kind": kinds.cast(pl.String),
+            "informs": each_once(name, _informs),
+            "is_loader": each_once(name, _names_loader),
+            "waits": each_once(name, _waits),
+            "owner": each_once(name, owner),
+            "package": each_once(name, package).to_physical(),
+        }
     )
-    kind, informs = pl.col("kind"), pl.col("informs").fill_null(value=False)
+    kind = pl.col("kind")
+    informs = pl.col("informs").fill_null(value=False)
     is_loader = pl.col("is_loader") & informs
+    is_note = kind.is_in(["annotation", "nvtx"]) & informs
     is_python = (kind == "python") & informs
     return facts.select(
         "package",
         is_loader=is_loader,
-        is_note=kind.is_in(["annotation", "nvtx"]) & informs & ~is_loader,
+        is_note=is_note & ~is_loader,
         is_op=kind == "op",
         is_python=is_python,
         is_wait=is_python & pl.col("waits"),
@@ -228,11 +235,13 @@ def _waits(name: pl.Expr) -> pl.Expr:
 
 def shortened(name: pl.Expr) -> pl.Expr:
     """Shorten a span's name: a Python frame's file loses its folders, a builtin its module."""
-    bare = _without_folders(
-        name.str.replace(_BUILTIN, "${1}").str.replace(_LOADER_MARK, "DataLoader.__next__ (${1})")
-    ).str.replace(_BETWEEN_HASHES, "${1}")
+    without_module = name.str.replace(_BUILTIN, "${1}")
+    of_loader = without_module.str.replace(_LOADER_MARK, "DataLoader.__next__ (${1})")
+    in_file = _without_folders(of_loader)
+    bare = in_file.str.replace(_BETWEEN_HASHES, "${1}")
     is_long = bare.str.len_chars() > _LONGEST
-    return pl.when(is_long).then(bare.str.slice(0, _LONGEST - 1) + "…").otherwise(bare)
+    cut = bare.str.slice(0, _LONGEST - 1) + "…"
+    return pl.when(is_long).then(cut).otherwise(bare)
 
 
 def _without_folders(name: pl.Expr) -> pl.Expr:

@@ -38,33 +38,37 @@ def with_op_time(
     cut where step marks begin and end, so that none lies in two steps. They are extended to cover
     the process's ops from the first to the last.
     """
-    columns = activities.columns
     ops = outermost_ops(spans)
     every_edge = pl.concat([marks["start_ns"], marks["end_ns"]]).cast(pl.Int64)
     edges = every_edge.unique().sort()
-    is_main = pl.struct("process_id", "thread_id").is_in(
-        [{"process_id": process, "thread_id": thread} for process, thread in mains]
-    )
-    no_time = pl.lit(None, pl.Int64)
-    parts = [activities.filter(~is_main).with_columns(op_ns=no_time)]
+    process_id = pl.col("process_id")
+    is_of_main = pl.lit(value=False)
+    parts = []
     for process, thread in mains:
-        process_id = pl.col("process_id")
-        activities_of_main = activities.filter(
-            (process_id == process) & (pl.col("thread_id") == thread)
-        )
-        of_process = ops.filter(process_id == process)
-        activities_of_main = cut_at(
-            _reaching(activities_of_main, of_process).with_columns(end_ns=END),
-            edges,
-        )
-        activities_of_main = activities_of_main.with_columns(
-            duration_ns=pl.col("end_ns") - pl.col("start_ns")
-        ).select(columns)
-        covered = covered_ns(activities_of_main, of_process, ["process_id"])
-        counts = pl.col("cause").cast(pl.String).is_in(COMPUTES)
-        op_ns = pl.when(counts).then(covered).otherwise(0)
-        parts.append(activities_of_main.with_columns(op_ns=op_ns))
-    return pl.concat(parts).sort("start_ns", maintain_order=True)
+        is_of_process = process_id == process
+        is_of_thread = is_of_process & (pl.col("thread_id") == thread)
+        is_of_main |= is_of_thread
+        of_main = activities.filter(is_of_thread)
+        parts.append(_with_op_time_of_main(of_main, ops.filter(is_of_process), edges))
+    is_other = ~is_of_main.fill_null(value=False)
+    others = activities.filter(is_other).with_columns(op_ns=pl.lit(None, pl.Int64))
+    return pl.concat([others, *parts]).sort("start_ns", maintain_order=True)
+
+
+def _with_op_time_of_main(
+    activities: pl.DataFrame,
+    ops: pl.DataFrame,
+    edges: pl.Series,
+) -> pl.DataFrame:
+    """Extend a main thread's activities over the ops, cut them at the edges, and add op_ns."""
+    reaching = _reaching(activities, ops).with_columns(end_ns=END)
+    pieces = cut_at(reaching, edges)
+    duration_ns = pl.col("end_ns") - pl.col("start_ns")
+    timed = pieces.with_columns(duration_ns=duration_ns).select(activities.columns)
+    covered = covered_ns(timed, ops, ["process_id"])
+    counts = pl.col("cause").cast(pl.String).is_in(COMPUTES)
+    op_ns = pl.when(counts).then(covered).otherwise(0)
+    return timed.with_columns(op_ns=op_ns)
 
 
 def outermost_ops(spans: pl.DataFrame) -> pl.DataFrame:
@@ -84,28 +88,28 @@ def _reaching(activities: pl.DataFrame, ops: pl.DataFrame) -> pl.DataFrame:
 
     These may start before its own activities and end after them. The added time has the cause host.
     """
-    (low, high), (first, last) = (
-        frame.select(
-            pl.col("start_ns").min(),
-            end=END.max(),
-        ).row(0)
-        for frame in (activities, ops)
+    if not ops.height:
+        return activities.sort("start_ns")
+    extent = (pl.col("start_ns").min(), END.max())
+    low, high = activities.select(extent).row(0)
+    first, last = ops.select(extent).row(0)
+    added = []
+    for start, end in ((first, low), (high, last)):
+        if start < end:
+            added.append(_host_activity(activities, start, end))
+    return pl.concat([activities, *added]).sort("start_ns")
+
+
+def _host_activity(activities: pl.DataFrame, start: int, end: int) -> pl.DataFrame:
+    """Return one activity of the same thread with the cause host."""
+    schema = activities.schema
+    nothing = {name: pl.lit(None, schema[name]) for name in ("what", "span_id", "api_call_id")}
+    return activities.head(1).with_columns(
+        start_ns=pl.lit(start, pl.Int64),
+        duration_ns=pl.lit(end - start, pl.Int64),
+        cause=pl.lit("host").cast(schema["cause"]),
+        **nothing,
     )
-    around = [(first, low), (high, last)] if ops.height else []
-    more = [
-        activities.head(1).with_columns(
-            start_ns=pl.lit(start, pl.Int64),
-            duration_ns=pl.lit(end - start, pl.Int64),
-            cause=pl.lit("host").cast(activities.schema["cause"]),
-            **{
-                name: pl.lit(None, activities.schema[name])
-                for name in ("what", "span_id", "api_call_id")
-            },
-        )
-        for start, end in around
-        if start < end
-    ]
-    return pl.concat([activities, *more]).sort("start_ns")
 
 
 def find_communication(axis: ThreadAxis, spans: pl.DataFrame) -> pl.DataFrame:
@@ -143,22 +147,28 @@ def _without_launches(ops: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
     """Return the time of ops, without the ops in which a call launches work on a device."""
     is_launch = pl.col("kind").is_in(LAUNCHES)
     launches = calls.filter(is_launch)["start_ns"]
-    first, after = (launches.search_sorted(ops[edge]) for edge in _EDGES)
-    return union(ops.filter(first == after).select(_EDGES))
+    n_before_start = launches.search_sorted(ops["start_ns"])
+    n_before_end = launches.search_sorted(ops["end_ns"])
+    without_launch = ops.filter(n_before_start == n_before_end)
+    return union(without_launch.select(_EDGES))
 
 
 def _on_axis(spans: pl.DataFrame, axis: ThreadAxis) -> pl.DataFrame:
     """Return the times of spans on the axis, once for each thread to which they belong."""
     thread_id = pl.col("thread_id")
-    process_id = pl.col("process_id").cast(pl.Int64)
-    threads = axis.threads.select(process_id, "is_main", "shift_ns", counted_thread=thread_id)
+    threads = axis.threads.select(
+        pl.col("process_id").cast(pl.Int64),
+        "is_main",
+        "shift_ns",
+        counted_thread=thread_id,
+    )
     start = pl.col("start_ns").cast(pl.Int64)
     timed = spans.select(
         pl.col("process_id", "thread_id").cast(pl.Int64),
         start_ns=start,
         end_ns=start + pl.col("duration_ns"),
     )
-    both = timed.join(threads, on="process_id")
-    is_counted_thread = thread_id == pl.col("counted_thread")
-    both = both.filter(pl.col("is_main") | is_counted_thread)
-    return both.select(pl.col(edge) + pl.col("shift_ns") for edge in _EDGES)
+    is_own_thread = thread_id == pl.col("counted_thread")
+    pairs = timed.join(threads, on="process_id")
+    counted = pairs.filter(pl.col("is_main") | is_own_thread)
+    return counted.select(pl.col(_EDGES) + pl.col("shift_ns"))

@@ -92,7 +92,12 @@ def reads_of(places: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
 
     `places` are the places of all ops.
     """
-    return [(what, ns) for what, ns in places if what.rpartition(_WITHIN)[2] == READS]
+    reads = []
+    for what, ns in places:
+        _, _, op = what.rpartition(_WITHIN)
+        if op == READS:
+            reads.append((what, ns))
+    return reads
 
 
 def count_reads(trace: Trace, rank: int) -> int:
@@ -102,9 +107,10 @@ def count_reads(trace: Trace, rank: int) -> int:
     many steps it took, does not count.
     """
     spans = trace.select("spans", "rank", "step", "name", "parent_id", rank=rank)
-    of_optimizer = steps_around_reads(spans)
-    is_read = (pl.col("name") == READS) & in_program(trace)
-    return spans.filter(of_optimizer.is_null()).filter(is_read).height
+    is_of_optimizer = steps_around_reads(spans).is_not_null()
+    is_read = pl.col("name") == READS
+    own_spans = spans.filter(~is_of_optimizer)
+    return own_spans.filter(is_read & in_program(trace)).height
 
 
 def longest_communication(trace: Trace) -> dict[int, str]:
@@ -126,7 +132,9 @@ def longest_communication(trace: Trace) -> dict[int, str]:
 def _ops(trace: Trace) -> dict[int, pl.DataFrame]:
     """Return `op_times` by rank, for ranks whose process is judged."""
     ranks = process_ranks(trace)
-    by_rank = {int(ops["rank"][0]): ops for ops in op_times(trace)} if ranks else {}
+    if not ranks:
+        return {}
+    by_rank = {int(ops["rank"][0]): ops for ops in op_times(trace)}
     return {rank: by_rank[rank] for rank in ranks}
 
 
@@ -165,7 +173,8 @@ def process_idle(trace: Trace, rank: int) -> pl.DataFrame:
     `break_down_processes` in the phase program.
     """
     tiles = trace.derived(_tiles_by_rank)[rank]
-    idle = tiles.filter(_IS_IDLE & (pl.col("phase") == PROGRAM))
+    is_in_program = pl.col("phase") == PROGRAM
+    idle = tiles.filter(_IS_IDLE & is_in_program)
     return idle.select("start_ns", "end_ns", "cause", "what")
 
 
@@ -293,11 +302,11 @@ def _main_thread(activities: pl.DataFrame) -> pl.DataFrame:
     """
     key = ["process_id", "thread_id"]
     duration_ns = pl.col("duration_ns")
-    known = activities.group_by(key).agg(duration_ns.sum())
-    by_time = known.sort("duration_ns", *key, descending=[True, False, False])
-    most = by_time.head(1)
+    times = activities.group_by(key).agg(duration_ns.sum())
+    by_time = times.sort("duration_ns", *key, descending=[True, False, False])
+    busiest = by_time.head(1).select(key)
     main_thread = activities.join(
-        most.select(key),
+        busiest,
         on=key,
         how="semi",
         maintain_order="left",

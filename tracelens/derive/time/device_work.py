@@ -90,36 +90,35 @@ def works_of_devices(
     phases: pl.DataFrame,
 ) -> dict[Device, DeviceWork]:
     """Return each device's work and windows, by rank and device; `hosts` has each rank's host."""
-    kernel_columns = trace.select("kernels", *_WORK, "is_communication")
-    kernels = kernel_columns.with_columns(kind=_KERNEL_KIND)
+    kernels = trace.select("kernels", *_WORK, "is_communication")
     copies = trace.select("memcpys", *_WORK, "source_memory", "destination_memory")
-    copy = pl.lit(COPY, pl.UInt8)
-    others = pl.concat(
-        [copies, trace.select("memsets", *_WORK)],
-        how="diagonal",
-    )
-    both = [
-        part.with_columns(call=call_rows(hosts, part.select("rank", "api_call_id")))
-        for part in (kernels, others.with_columns(kind=copy))
-    ]
-    hosts, both[1] = _with_touches(hosts, both[1])
-    parts = [_by_device(part.select(*_WORK[:-1], "kind", "call")) for part in both]
+    fills = trace.select("memsets", *_WORK)
+    others = pl.concat([copies, fills], how="diagonal")
+    of_kernels = _with_calls(kernels.with_columns(kind=_KERNEL_KIND), hosts)
+    of_others = _with_calls(others.with_columns(kind=pl.lit(COPY, pl.UInt8)), hosts)
+    hosts, of_others = _with_touches(hosts, of_others)
+    columns = (*_WORK[:-1], "kind", "call")
+    kernels_by_device = _by_device(of_kernels.select(columns))
+    others_by_device = _by_device(of_others.select(columns))
     has_length = pl.col("end_ns") > pl.col("start_ns")
-    windows = phases.filter(has_length)
-    windows = windows.with_columns(counted=pl.col("phase") == PROGRAM)
-    of_rank = dict(by_value(windows, "rank"))
+    is_counted = pl.col("phase") == PROGRAM
+    windows = phases.filter(has_length).with_columns(counted=is_counted)
+    windows_of_rank = dict(by_value(windows, "rank"))
     nothing = pl.DataFrame(schema=_COLUMNS)
-    return {
-        key: DeviceWork(
-            hosts[key[0]],
-            (
-                parts[0].get(key, nothing),
-                parts[1].get(key, nothing),
-            ),
-            of_rank.get(key[0], windows.clear()),
+    works = {}
+    for device in sorted({*kernels_by_device, *others_by_device}):
+        rank, _ = device
+        work = (
+            kernels_by_device.get(device, nothing),
+            others_by_device.get(device, nothing),
         )
-        for key in sorted({key for part in parts for key in part})
-    }
+        works[device] = DeviceWork(hosts[rank], work, windows_of_rank.get(rank, windows.clear()))
+    return works
+
+
+def _with_calls(work: pl.DataFrame, hosts: Mapping[int, HostTime]) -> pl.DataFrame:
+    ids = work.select("rank", "api_call_id")
+    return work.with_columns(call=call_rows(hosts, ids))
 
 
 def _with_touches(
@@ -138,14 +137,15 @@ def _with_touches(
     touches = copies.filter(is_touch)
     if touches.is_empty():
         return hosts, copies
-    with_touches = {
-        rank: _with_touch_calls(hosts[rank], of_rank) for rank, of_rank in by_value(touches, "rank")
-    }
-    n_calls_before = {rank: host.calls.height for rank, host in hosts.items()}
-    first_row = pl.col("rank").replace_strict(n_calls_before, return_dtype=pl.Int64)
-    number = is_touch.cum_sum().over("rank").cast(pl.Int64) - 1
-    call = pl.when(is_touch).then(first_row + number).otherwise("call")
-    return {**hosts, **with_touches}, copies.with_columns(call=call)
+    with_touches = {**hosts}
+    for rank, touches_of_rank in by_value(touches, "rank"):
+        with_touches[rank] = _with_touch_calls(hosts[rank], touches_of_rank)
+    n_calls = {rank: host.calls.height for rank, host in hosts.items()}
+    first_row = pl.col("rank").replace_strict(n_calls, return_dtype=pl.Int64)
+    n_touches = is_touch.cum_sum().over("rank").cast(pl.Int64)
+    row = first_row + n_touches - 1
+    call = pl.when(is_touch).then(row).otherwise("call")
+    return with_touches, copies.with_columns(call=call)
 
 
 def _with_touch_calls(host: HostTime, touches: pl.DataFrame) -> HostTime:

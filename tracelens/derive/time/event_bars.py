@@ -77,17 +77,19 @@ def bars_between(model: TimeModel, rank: int, begin: int, length: int) -> pl.Dat
 def python_calls(trace: Trace, rank: int, begin: int, length: int) -> pl.DataFrame:
     """Draw one bar per Python call in the interval, nested by thread."""
     is_python = pl.col("kind") == "python"
-    within = _within(begin, begin + length) & is_python
+    is_within = _within(begin, begin + length)
     columns = ("process_id", "thread_id", *_TIMES, "name", "kind", "span_id")
-    calls = trace.select("spans", *columns, where=within, rank=rank)
+    calls = trace.select("spans", *columns, where=is_within & is_python, rank=rank)
     if calls.is_empty():
         return pl.DataFrame(schema=BARS).cast(CODED)
-    named = calls.rename({"span_id": "event_id"}).with_columns(
+    named = calls.with_columns(
+        event_id="span_id",
         source=pl.lit("spans", pl.Categorical),
         rank=pl.lit(rank, pl.Int32),
         api_call_id=pl.lit(None, pl.Int64),
     )
-    return _clipped(_nested(named, PYTHON_LANE), begin, length)
+    bars = _nested(named, PYTHON_LANE)
+    return _clipped(bars, begin, length)
 
 
 def _work(trace: Trace, rank: int, begin: int, end: int) -> pl.DataFrame:
@@ -96,15 +98,17 @@ def _work(trace: Trace, rank: int, begin: int, end: int) -> pl.DataFrame:
     The work just before and after on each device bounds the gaps at both ends.
     """
     is_near = _within(begin - _AROUND_NS, end + _AROUND_NS)
-    work = pl.concat(_recorded_work(trace, rank, is_near)).sort("device_id", "start_ns")
+    recorded = pl.concat(_recorded_work(trace, rank, is_near))
+    work = recorded.sort("device_id", "start_ns")
     start_ns = pl.col("start_ns")
-    ended = work.filter(begin >= END)
-    within = work.filter(begin < END, start_ns < end)
-    later = work.filter(start_ns >= end)
-    last_ended = ended.group_by("device_id", maintain_order=True).last()
-    first_later = later.group_by("device_id", maintain_order=True).first()
-    neighbours = [part.select(work.columns) for part in (last_ended, first_later)]
-    drawn = pl.concat([within, *neighbours])
+    has_ended = begin >= END
+    is_later = start_ns >= end
+    within = work.filter(~has_ended, ~is_later)
+    ended = work.filter(has_ended).group_by("device_id", maintain_order=True)
+    later = work.filter(is_later).group_by("device_id", maintain_order=True)
+    last_ended = ended.last().select(work.columns)
+    first_later = later.first().select(work.columns)
+    drawn = pl.concat([within, last_ended, first_later])
     return drawn.sort("device_id", "stream_id", "start_ns", nulls_last=True)
 
 
@@ -191,32 +195,40 @@ def _queues(trace: Trace, rank: int, begin: int, end: int) -> pl.DataFrame:
 
     A bar is an interval of time in which that amount stays within one of QUEUES.
     """
-    lengths = _queue_lengths(trace, rank, begin, end)
-    least_of_classes = pl.Series([least for least, _ in QUEUES[1:]])
-    queue_class = least_of_classes.search_sorted(lengths["length"], side="right")
-    lengths = lengths.with_columns(queue_class=pl.Series(queue_class, dtype=pl.Int64))
-    device_number = pl.col("device_id").rle_id() * (lengths.height + 1)
-    bar = pl.col("queue_class").rle_id() + device_number
-    bars = lengths.group_by("device_id", bar=bar, maintain_order=True).agg(
+    lengths = _with_class(_queue_lengths(trace, rank, begin, end))
+    device_number = pl.col("device_id").rle_id()
+    class_number = pl.col("queue_class").rle_id()
+    bar = class_number + device_number * (lengths.height + 1)
+    by_bar = lengths.group_by("device_id", bar=bar, maintain_order=True)
+    sums = by_bar.agg(
         pl.col("queue_class").first(),
         pl.col("length").max(),
         pl.col("time_ns").first(),
     )
-    next_ns = pl.col("time_ns").shift(-1).over("device_id").fill_null(end)
+    time_ns = pl.col("time_ns")
+    next_ns = time_ns.shift(-1).over("device_id").fill_null(end)
     words = pl.Series([word for _, word in QUEUES])
-    bars = bars.with_columns(
+    bars = sums.with_columns(
         until=next_ns,
-        kind=words.gather(bars["queue_class"]),
+        kind=words.gather(sums["queue_class"]),
     )
     waiting = pl.format("up to {} launches wait", "length")
+    is_waiting = pl.col("length") > 0
     return _as_bars(
         bars,
         lane=pl.format("GPU {} queue", "device_id"),
-        start_ns=pl.col("time_ns"),
-        duration_ns=pl.col("until") - pl.col("time_ns"),
-        name=pl.when(pl.col("length") > 0).then(waiting).otherwise(pl.lit("no launch waits")),
+        start_ns=time_ns,
+        duration_ns=pl.col("until") - time_ns,
+        name=pl.when(is_waiting).then(waiting).otherwise(pl.lit("no launch waits")),
         api_call_id=pl.lit(None, pl.Int64),
     )
+
+
+def _with_class(lengths: pl.DataFrame) -> pl.DataFrame:
+    """Add queue_class: the index in QUEUES of each queue's length."""
+    least_of_classes = pl.Series([least for least, _ in QUEUES[1:]])
+    queue_class = least_of_classes.search_sorted(lengths["length"], side="right")
+    return lengths.with_columns(queue_class=pl.Series(queue_class, dtype=pl.Int64))
 
 
 def _queue_lengths(trace: Trace, rank: int, begin: int, end: int) -> pl.DataFrame:
@@ -224,20 +236,19 @@ def _queue_lengths(trace: Trace, rank: int, begin: int, end: int) -> pl.DataFram
     start_ns = pl.col("start_ns")
     is_begun = start_ns.is_between(begin, end + _AROUND_NS)
     is_called = start_ns.is_between(begin - _AROUND_NS, end)
-    work = pl.concat(
-        trace.select(table, "device_id", "start_ns", "api_call_id", where=is_begun, rank=rank)
-        for table in _IDS
-    )
+    columns = ("device_id", "start_ns", "api_call_id")
+    work = pl.concat(trace.select(table, *columns, where=is_begun, rank=rank) for table in _IDS)
     calls = trace.select("api_calls", "api_call_id", "start_ns", where=is_called, rank=rank)
-    calls = calls.rename({"start_ns": "called_ns"})
-    waiting = work.drop_nulls("api_call_id").join(calls, on="api_call_id")
+    called = calls.rename({"start_ns": "called_ns"})
+    waiting = work.drop_nulls("api_call_id").join(called, on="api_call_id")
     one = pl.lit(1, pl.Int64)
     launched = waiting.select("device_id", time_ns="called_ns", change=one)
     begun = waiting.select("device_id", time_ns="start_ns", change=-one)
-    changes = pl.concat([launched, begun])
-    sums = changes.group_by("device_id", "time_ns").agg(pl.col("change").sum())
-    length = pl.col("change").cum_sum().over("device_id")
-    return sums.sort("device_id", "time_ns").with_columns(length=length)
+    changes = pl.concat([launched, begun]).group_by("device_id", "time_ns")
+    change = pl.col("change")
+    sums = changes.agg(change.sum()).sort("device_id", "time_ns")
+    length = change.cum_sum().over("device_id")
+    return sums.with_columns(length=length)
 
 
 def _host(trace: Trace, rank: int, begin: int, end: int) -> pl.DataFrame:
@@ -246,55 +257,49 @@ def _host(trace: Trace, rank: int, begin: int, end: int) -> pl.DataFrame:
     Threads with most time come first.
     """
     shared = ("process_id", "thread_id", *_TIMES)
-    within = _within(begin, end)
-    spans = trace.select(
-        "spans",
+    is_within = _within(begin, end)
+    is_drawn = is_within & pl.col("kind").is_in(_HOST_KINDS)
+    spans = trace.select("spans", *shared, "name", "kind", "span_id", where=is_drawn, rank=rank)
+    calls = trace.select("api_calls", *shared, "api", "api_call_id", where=is_within, rank=rank)
+    bars_of_spans = spans.select(
         *shared,
         "name",
         "kind",
-        "span_id",
-        where=within & pl.col("kind").is_in(_HOST_KINDS),
-        rank=rank,
-    ).rename({"span_id": "event_id"})
-    calls = trace.select("api_calls", *shared, "api", "api_call_id", where=within, rank=rank)
-    no_call = pl.lit(None, pl.Int64)
-    source = pl.lit("spans", pl.Categorical)
-    both = pl.concat(
-        [
-            spans.with_columns(api_call_id=no_call, source=source),
-            calls.select(
-                *shared,
-                pl.col("api").alias("name"),
-                pl.lit("api call").alias("kind"),
-                pl.col("api_call_id").alias("event_id"),
-                "api_call_id",
-                pl.lit("api_calls").alias("source"),
-            ).cast(CODED),
-        ]
+        event_id="span_id",
+        api_call_id=pl.lit(None, pl.Int64),
+        source=pl.lit("spans", pl.Categorical),
     )
+    bars_of_calls = calls.select(
+        *shared,
+        name="api",
+        kind=pl.lit("api call"),
+        event_id="api_call_id",
+        api_call_id="api_call_id",
+        source=pl.lit("api_calls"),
+    )
+    both = pl.concat([bars_of_spans, bars_of_calls.cast(CODED)])
     return _nested(both, "")
 
 
 def _nested(rows: pl.DataFrame, lane: str) -> pl.DataFrame:
     """Return the rows of host threads as bars, nested by thread; threads with most time first."""
     thread = ["process_id", "thread_id"]
-    rows = rows.sort(
+    in_order = rows.sort(
         "start_ns",
         "duration_ns",
         descending=[False, True],
         maintain_order=True,
     )
     no_hint = pl.lit(None, pl.Int64)
-    times = rows.select(*thread, *_TIMES, parent_hint=no_hint)
-    without_hint = times.clear().drop("parent_hint")
-    depth = pl.Series(
-        "level",
-        nest(times, without_hint).depth,
-        dtype=pl.Int64,
-    )
+    times = in_order.select(*thread, *_TIMES, parent_hint=no_hint)
+    no_calls = times.clear().drop("parent_hint")
+    nesting = nest(times, no_calls)
     busy_ns = pl.col("duration_ns").sum().over(thread)
-    bars = rows.with_columns(depth, busy=busy_ns)
-    bars = bars.sort(
+    levelled = in_order.with_columns(
+        level=pl.Series(nesting.depth, dtype=pl.Int64),
+        busy=busy_ns,
+    )
+    bars = levelled.sort(
         "busy",
         *thread,
         descending=[True, False, False],
@@ -309,10 +314,12 @@ def _as_bars(rows: pl.DataFrame, **columns: pl.Expr | str) -> pl.DataFrame:
 
     `columns` replace those of `rows`. By default the level is 0, and each row is one bar.
     """
-    optional = ("rank", "source", "event_id")
-    defaults = {name: pl.lit(None, BARS[name]) for name in optional}
-    defaults["level"] = pl.lit(0, pl.Int64)
-    defaults["n"] = pl.lit(1, pl.Int64)
+    defaults = {
+        "level": pl.lit(0, pl.Int64),
+        "n": pl.lit(1, pl.Int64),
+    }
+    for name in ("rank", "source", "event_id"):
+        defaults[name] = pl.lit(None, BARS[name])
     recorded = {name: pl.col(name) for name in rows.columns if name in BARS}
     by_name = defaults | recorded | columns
     bars = rows.select(**by_name)
@@ -321,11 +328,14 @@ def _as_bars(rows: pl.DataFrame, **columns: pl.Expr | str) -> pl.DataFrame:
 
 def _clipped(bars: pl.DataFrame, begin: int, length: int) -> pl.DataFrame:
     """Cut bars to an interval of time, and give their times relative to `begin`."""
-    start_ns = pl.col("start_ns")
     last_ns = begin + length
-    return bars.filter(begin < END, start_ns < last_ns).with_columns(
-        start_ns=start_ns.clip(begin) - begin,
-        duration_ns=END.clip(upper_bound=last_ns) - start_ns.clip(begin),
+    start_ns = pl.col("start_ns")
+    overlapping = bars.filter(begin < END, start_ns < last_ns)
+    clipped_start = start_ns.clip(begin)
+    clipped_end = END.clip(upper_bound=last_ns)
+    return overlapping.with_columns(
+        start_ns=clipped_start - begin,
+        duration_ns=clipped_end - clipped_start,
     )
 
 

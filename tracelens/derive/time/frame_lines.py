@@ -36,15 +36,18 @@ def ranks_by_earlier_frames(
     Every rank has Python frames. Only the few spans that are needed are read.
     """
     starts = trace.select("spans", "rank", "start_ns", where=_IS_PYTHON, rank=ranks)
-    first_ns = starts.group_by("rank").agg(pl.col("start_ns").min())["start_ns"].max()
-    assert isinstance(first_ns, int)
-    may_be_first = pl.col("start_ns") < first_ns + _AT_ONCE_NS
+    firsts = starts.group_by("rank").agg(pl.col("start_ns").min())
+    latest_first_ns = firsts["start_ns"].max()
+    assert isinstance(latest_first_ns, int)
+    may_be_first = pl.col("start_ns") < latest_first_ns + _AT_ONCE_NS
     columns = ("rank", *_THREAD, "kind", "name", "start_ns", "duration_ns")
     spans = trace.select("spans", *columns, where=_IS_PYTHON & may_be_first, rank=ranks)
-    names_by_rank = _earlier_frames(spans).group_by("rank").agg("name").sort("rank")
+    frames = _earlier_frames(spans)
+    names_by_rank = frames.group_by("rank").agg("name").sort("rank")
     grouped: dict[frozenset[str], list[int]] = {}
     for rank, names in names_by_rank.iter_rows():
-        grouped.setdefault(frozenset(names), []).append(rank)
+        alike = grouped.setdefault(frozenset(names), [])
+        alike.append(rank)
     return grouped
 
 
@@ -54,24 +57,25 @@ def frames_entered_earlier(spans: pl.DataFrame) -> frozenset[str]:
     These are a thread's outermost frames when recording begins: each lies inside the one before,
     and no other Python call of the thread has ended yet.
     """
-    return frozenset(_earlier_frames(spans.with_columns(rank=0))["name"])
+    frames = _earlier_frames(spans.with_columns(rank=0))
+    return frozenset(frames["name"])
 
 
 def _earlier_frames(spans: pl.DataFrame) -> pl.DataFrame:
     """Return the rank and name of the frames that were entered before their rank's recording."""
-    python = spans.filter(_IS_PYTHON)
     start_ns = pl.col("start_ns")
-    first = python.filter(start_ns < start_ns.min().over("rank") + _AT_ONCE_NS)
+    first_ns = start_ns.min().over("rank")
+    python = spans.filter(_IS_PYTHON)
+    first = python.filter(start_ns < first_ns + _AT_ONCE_NS)
     times = first.select("rank", *_THREAD, "name", "start_ns", end_ns=END)
-    first = times.sort("start_ns", "end_ns")
+    in_order = times.sort("start_ns", "end_ns")
     earliest_end = pl.col("end_ns").cum_min().shift()
-    ended = earliest_end.over("rank", *_THREAD)
-    open_frames = first.filter(ended.is_null() | (ended > start_ns))
-    names = open_frames.select(
-        "rank",
-        pl.col("name").cast(pl.String),
-    ).unique()
-    return names.select("rank", shortened(pl.col("name")))
+    ended_ns = earliest_end.over("rank", *_THREAD)
+    is_inside_all = ended_ns.is_null() | (ended_ns > start_ns)
+    open_frames = in_order.filter(is_inside_all)
+    name = pl.col("name")
+    names = open_frames.select("rank", name.cast(pl.String)).unique()
+    return names.select("rank", shortened(name))
 
 
 def mark_lines(places: pl.Series, earlier: Collection[str]) -> pl.Series:
@@ -82,12 +86,14 @@ def mark_lines(places: pl.Series, earlier: Collection[str]) -> pl.Series:
     """
 
     def marked(match: re.Match[str]) -> str:
-        if match[0] in earlier or match[3] is None:
-            return f"{match[1]}: {match[4]}"
-        return f"{match[1].removesuffix('.py')}{DEFINED}{match[3]}): {match[4]}"
+        file, _, line, function = match.groups()
+        if match[0] in earlier or line is None:
+            return f"{file}: {function}"
+        return f"{file.removesuffix('.py')}{DEFINED}{line}): {function}"
 
     texts = places.drop_nulls().unique().cast(pl.String)
     names = {text: FRAME.sub(marked, text) for text in texts}
     if all(text == name for text, name in names.items()):
         return places
-    return places.cast(pl.String).replace_strict(names, default=None).cast(places.dtype)
+    marked_places = places.cast(pl.String).replace_strict(names, default=None)
+    return marked_places.cast(places.dtype)

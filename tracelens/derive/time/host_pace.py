@@ -29,20 +29,21 @@ def host_paces(model: TimeModel) -> pl.DataFrame:
     """
     key = ["rank", "step"]
     steps = _host_steps(model)
+    has_device = ~pl.col("rank").is_in([*model.processes])
+    paced = steps.filter(pl.col("is_marked"), has_device)
     blocked = _in_steps(_blocked_times(model), steps)
     blocked_ns = blocked.group_by(key).agg(blocked_ns=pl.col("spent_ns").sum())
     launches = host_causes(model).filter(cause="launch")
     launch_ns = launches.select(*key, launch_ns="spent_ns")
-    has_device = ~pl.col("rank").is_in([*model.processes])
-    paced = steps.filter(pl.col("is_marked"), has_device)
     with_blocked = paced.join(blocked_ns, on=key, how="left")
-    both = with_blocked.join(launch_ns, on=key, how="left")
-    times = both.with_columns(pl.col("blocked_ns", "launch_ns").fill_null(0))
+    with_launch = with_blocked.join(launch_ns, on=key, how="left")
+    times = with_launch.with_columns(pl.col("blocked_ns", "launch_ns").fill_null(0))
     step_ns = pl.col("until_ns") - pl.col("begin_ns")
     pace_ns = (step_ns - pl.col("blocked_ns")).clip(0)
     paces = times.with_columns(pace_ns=pace_ns)
     launching_ns = pl.min_horizontal("pace_ns", "launch_ns")
-    return paces.select(*key, "pace_ns", launching_ns=launching_ns).sort(key)
+    of_steps = paces.select(*key, "pace_ns", launching_ns=launching_ns)
+    return of_steps.sort(key)
 
 
 def _blocked_times(model: TimeModel) -> pl.DataFrame:
@@ -88,15 +89,16 @@ def _host_steps(model: TimeModel) -> pl.DataFrame:
     A step's mark is the first of its spans to begin. If a trace has no spans, the steps' own times
     are taken, and is_marked is False.
     """
-    marks = model.trace.select("spans", "rank", "step", "start_ns").drop_nulls("step")
-    marks = marks.group_by("rank", "step").agg(marked_ns=_START.min())
-    steps = model.steps.join(marks, on=["rank", "step"], how="left")
-    begin_ns = pl.coalesce("marked_ns", "start_ns")
-    is_marked = pl.col("marked_ns").is_not_null()
+    key = ["rank", "step"]
+    spans = model.trace.select("spans", *key, "start_ns").drop_nulls("step")
+    marks = spans.group_by(key).agg(marked_ns=_START.min())
+    steps = model.steps.join(marks, on=key, how="left")
+    marked_ns = pl.col("marked_ns")
+    is_marked = marked_ns.is_not_null()
+    begin_ns = pl.coalesce(marked_ns, "start_ns")
     host_ns = pl.when(is_marked).then("host_ns").otherwise("duration_ns")
     return steps.select(
-        "rank",
-        "step",
+        *key,
         is_marked=is_marked,
         begin_ns=begin_ns,
         until_ns=begin_ns + host_ns,

@@ -1,6 +1,6 @@
 """Read what each rank's host did: its activities, and when and where each API call was made."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import polars as pl
 from msgspec import Struct
@@ -8,11 +8,8 @@ from msgspec import Struct
 from tracelens.derive.columns.interval_lookup import during
 from tracelens.derive.columns.lookup import numbered, rows_of
 from tracelens.derive.columns.per_unique import distinct_rows, each_pair_once, matching
-from tracelens.derive.events.call_tree import call_paths, outermost_row, sum_within
-from tracelens.derive.events.span_trees import one_tree
 from tracelens.derive.time.activity_places import PROFILER
-from tracelens.derive.time.call_path import UNINFORMATIVE, find_paths
-from tracelens.derive.time.frame_lines import mark_lines, ranks_by_earlier_frames
+from tracelens.derive.time.call_path import UNINFORMATIVE
 from tracelens.derive.time.host_tracks import (
     HOST,
     PROFILER_CODE,
@@ -21,6 +18,7 @@ from tracelens.derive.time.host_tracks import (
     Tracks,
     tracks_by_rank,
 )
+from tracelens.derive.time.launch_paths import PLACED, below_python
 from tracelens.derive.time.thread_axis import LAUNCHES
 from tracelens.schemas import DEVICE_WORK
 from tracelens.schemas.host import CAUSES
@@ -37,13 +35,11 @@ _CALLS = (
     "api",
 )
 _ROWS_AT_ONCE = 1 << 19
-_KEPT: dict[str, type[pl.DataType]] = {"returned": pl.Int64, "thread": pl.Int32, "place": pl.Int32}
-_SPANS = ("rank", "span_id", "parent_id", "kind", "name")
-_PLACED = {"rank": pl.Int32, "api_call_id": pl.Int64, "what": pl.Categorical}
-_THREAD = ["rank", "process_id", "thread_id"]
 _REGION = ("region", pl.Categorical)
 _NO_REGION = rf"^## Call CompiledFxGraph|{UNINFORMATIVE}"
 """Names of annotations that say nothing to users: marks of steps, and hashes of compiled graphs."""
+_KEPT: dict[str, type[pl.DataType]] = {"returned": pl.Int64, "thread": pl.Int32, "place": pl.Int32}
+_THREAD = ["rank", "process_id", "thread_id"]
 
 
 class HostTime(Struct, frozen=True):
@@ -85,7 +81,7 @@ def host_times(
     sites = trace.select("sites", "rank", "site_id", "op")
     if ranks is None:
         ranks = {rank for name in DEVICE_WORK for rank in trace.heights(name)}
-    launches = launch_places(trace) if names_launches else pl.DataFrame(schema=_PLACED)
+    launches = launch_places(trace) if names_launches else pl.DataFrame(schema=PLACED)
     reading = _Reading(ranks, sites, launches)
     for calls in trace.chunks("api_calls", *_CALLS):
         reading.take(calls)
@@ -286,22 +282,16 @@ def launch_places(trace: Trace) -> pl.DataFrame:
 
 def _launch_places(trace: Trace) -> pl.DataFrame:
     is_of_torch = any(source.get("kind") == "torch" for source in trace.manifest.sources)
-    is_launch_in_span = pl.col("kind").is_in(LAUNCHES) & pl.col("span_id").is_not_null()
     # Columns of millions of spans are released group by group.
     reading = trace.uncached()
-    parts = [pl.DataFrame(schema=_PLACED)]
+    parts = [pl.DataFrame(schema=PLACED)]
     for ranks in _small_ranks_together(trace.heights("spans")):
         kinds = reading.select("spans", "rank", "kind", rank=ranks)
-        has_python = {*kinds["rank"].filter(kinds["kind"] == "python").unique()}
+        is_python = kinds["kind"] == "python"
+        has_python = {*kinds["rank"].filter(is_python).unique()}
         parts += [_in_regions(reading, rank) for rank in ranks if rank not in has_python]
-        if not has_python:
-            continue
-        alike = ranks_by_earlier_frames(reading, has_python) if is_of_torch else {None: has_python}
-        for earlier, alike_ranks in alike.items():
-            spans = reading.select("spans", *_SPANS, rank=alike_ranks)
-            columns = ("rank", "api_call_id", "span_id")
-            calls = reading.select("api_calls", *columns, where=is_launch_in_span, rank=alike_ranks)
-            parts.append(_place(*one_tree(spans, calls), earlier))
+        if has_python:
+            parts += below_python(reading, has_python, is_of_torch=is_of_torch)
     return pl.concat(parts)
 
 
@@ -328,10 +318,12 @@ def _regions(trace: Trace, rank: int) -> pl.DataFrame:
     columns = (*_THREAD, "name", "start_ns", "duration_ns")
     spans = trace.select("spans", *columns, where=is_annotation, rank=rank)
     (names_no_region,) = matching(spans["name"], _NO_REGION)
+    named = spans.filter(~names_no_region)
     name = pl.col("name").cast(pl.String)
-    return spans.filter(~names_no_region).with_columns(
+    region = name.str.replace(r"^## ?(.+?) ?##$", "${1}")
+    return named.with_columns(
         end_ns=pl.col("start_ns") + pl.col("duration_ns"),
-        region=name.str.replace(r"^## ?(.+?) ?##$", "${1}").cast(pl.Categorical),
+        region=region.cast(pl.Categorical),
     )
 
 
@@ -343,25 +335,14 @@ def _in_regions(trace: Trace, rank: int) -> pl.DataFrame:
     """
     regions = _regions(trace, rank)
     if regions.is_empty():
-        return pl.DataFrame(schema=_PLACED)
+        return pl.DataFrame(schema=PLACED)
     columns = (*_THREAD, "api_call_id", "site_id", "start_ns")
     is_launch = pl.col("kind").is_in(LAUNCHES)
     calls = trace.select("api_calls", *columns, where=is_launch, rank=rank)
-    opens_regions = pl.col("thread_id").is_in(regions["thread_id"].unique().implode())
-
-    def in_regions(calls: pl.DataFrame, owner: str) -> pl.DataFrame:
-        # `during` finds intervals of the same process. Here they must have the same owner, a thread
-        # or a process, so the owner is given as the process.
-        by_owner = pl.col(owner).alias("process_id")
-        labelled = during(
-            calls.with_columns(by_owner),
-            regions.with_columns(by_owner),
-            *_REGION,
-        )
-        return labelled.select("rank", "api_call_id", "site_id", "region").drop_nulls("region")
-
-    of_thread = in_regions(calls.filter(opens_regions), "thread_id")
-    of_process = in_regions(calls.filter(~opens_regions), "process_id")
+    opening_threads = regions["thread_id"].unique()
+    opens_regions = pl.col("thread_id").is_in(opening_threads.implode())
+    of_thread = _with_region(calls.filter(opens_regions), regions, "thread_id")
+    of_process = _with_region(calls.filter(~opens_regions), regions, "process_id")
     placed = pl.concat([of_thread, of_process])
     ops = trace.select("sites", "rank", "site_id", "op", rank=rank)
     with_ops = placed.join(
@@ -382,48 +363,17 @@ def _in_regions(trace: Trace, rank: int) -> pl.DataFrame:
         lambda pairs: pairs.select(what=region_and_op),
     )
     places = with_ops.select("rank", "api_call_id", what.to_series())
-    return places.cast(_PLACED)  # type: ignore[arg-type]
+    return places.cast(PLACED)  # type: ignore[arg-type]
 
 
-def _place(
-    tree: pl.DataFrame,
-    calls: pl.DataFrame,
-    earlier: Collection[str] | None,
-) -> pl.DataFrame:
-    """Name the places of calls, from the tree of spans around them.
-
-    Line numbers are marked if the frames entered before recording are known. Calls below the same
-    chain of spans share a place, so only the chains are examined: a million calls have some
-    thousand.
-    """
-    parent = tree["parent_id"]
-    is_in_python = outermost_row(parent, tree["kind"] == "python").is_not_null()
-    calls = calls.filter(is_in_python.gather(calls["span_id"]))
-    is_kept = _are_around(parent, calls["span_id"])
-    kept_row = is_kept.cum_sum().cast(pl.Int32) - 1
-    spans = tree.select("parent_id", "kind", "name").filter(is_kept)
-    spans = spans.with_columns(parent_id=kept_row.gather(spans["parent_id"]))
-    chain_of_span, chains = call_paths(spans, "kind", "name")
-    paths = find_paths(chains, pl.int_range(chains.height, eager=True))
-    lacks_own = paths.frame["own"].is_null()
-    texts = paths.texts(
-        chains,
-        paths.frame["place"].set(lacks_own, None),
+def _with_region(calls: pl.DataFrame, regions: pl.DataFrame, owner: str) -> pl.DataFrame:
+    """Return the calls made while a region of the same owner, a thread or a process, was open."""
+    # `during` finds intervals of the same process, so the owner is given as the process.
+    by_owner = pl.col(owner).alias("process_id")
+    labelled = during(
+        calls.with_columns(by_owner),
+        regions.with_columns(by_owner),
+        *_REGION,
     )
-    what_of_chain = texts.cast(pl.Categorical)
-    if earlier is not None:
-        what_of_chain = mark_lines(what_of_chain, earlier)
-    chain_of_call = chain_of_span.gather(kept_row.gather(calls["span_id"]))
-    placed = calls.with_columns(what=what_of_chain.gather(chain_of_call)).drop_nulls("what")
-    return placed.select(*_PLACED).cast(_PLACED)  # type: ignore[arg-type]
-
-
-def _are_around(parent: pl.Series, rows: pl.Series) -> pl.Series:
-    """Return whether each span is one of the rows, or around one of them."""
-    no_rows = pl.repeat(
-        0,
-        len(parent),
-        dtype=pl.Int64,
-        eager=True,
-    )
-    return sum_within(parent, no_rows.scatter(rows, 1)) > 0
+    in_region = labelled.drop_nulls("region")
+    return in_region.select("rank", "api_call_id", "site_id", "region")

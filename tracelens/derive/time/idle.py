@@ -63,11 +63,12 @@ def in_time_order(device: DeviceWork) -> pl.DataFrame:
 
 def cut_gaps(work: pl.DataFrame, device: DeviceWork) -> Iterator[pl.DataFrame]:
     """Yield the gaps between work, cut where windows, causes or places change, by start."""
+    after_windows = device.windows.height
     for gaps in _gaps(work, device):
         cut = cut_rows(gaps, device.windows)
         pieces = cut.rename({"at": "window"})
-        window_or_last = pl.col("window").fill_null(device.windows.height)
-        yield _refilled(_caused(pieces.with_columns(window_or_last), device.host))
+        in_windows = pieces.with_columns(pl.col("window").fill_null(after_windows))
+        yield _refilled(_caused(in_windows, device.host))
 
 
 def with_true_causes(pieces: pl.DataFrame, causes: pl.Series | None) -> pl.DataFrame:
@@ -77,16 +78,21 @@ def with_true_causes(pieces: pl.DataFrame, causes: pl.Series | None) -> pl.DataF
     """
     if causes is None:
         return pieces
-    of_work = causes.gather(pieces["gap"].clip(upper_bound=causes.len() - 1))
-    is_of_work = (pl.col("cause") == LAUNCH) & (pl.col("gap") < causes.len())
-    return pieces.with_columns(cause=pl.when(is_of_work).then(of_work).otherwise("cause"))
+    gap = pieces["gap"]
+    work_after = gap.clip(upper_bound=causes.len() - 1)
+    cause_of_work = causes.gather(work_after)
+    has_work_after = pl.col("gap") < causes.len()
+    is_launching = pl.col("cause") == LAUNCH
+    cause = pl.when(is_launching & has_work_after).then(cause_of_work)
+    return pieces.with_columns(cause=cause.otherwise("cause"))
 
 
 def place_of_piece(n_places: int) -> pl.Expr:
     """Return a piece's own place, else its call's, else `n_places`."""
-    lacks_place = pl.col("place") < 0
-    place = pl.when(lacks_place).then("call_place").otherwise("place")
-    return pl.when(place < 0).then(n_places).otherwise(place).alias("place")
+    place = pl.col("place")
+    place_or_call = pl.when(place < 0).then("call_place").otherwise(place)
+    known = pl.when(place_or_call < 0).then(n_places).otherwise(place_or_call)
+    return known.alias("place")
 
 
 def _gaps(work: pl.DataFrame, device: DeviceWork) -> Iterator[pl.DataFrame]:
@@ -138,17 +144,19 @@ def _with_calls(gaps: pl.DataFrame, device: DeviceWork) -> pl.DataFrame:
     call = gaps["call"]
     is_row = call.is_between(0, calls.height - 1)
     rows = call.set(~is_row, None)
-    returned, thread, place = (calls[name].gather(rows) for name in _CALL)
+    known = gaps.with_columns(
+        returned=calls["returned"].gather(rows),
+        thread=calls["thread"].gather(rows),
+        call_place=calls["place"].gather(rows).fill_null(-1),
+    )
     # Later kernels of a replayed graph wait for its earlier kernels, even before the call has
     # returned.
-    is_same = (pl.col("call") == pl.col("before")) & pl.col("returned").is_not_null()
-    at_once = pl.when(is_same.fill_null(value=False)).then(device.from_ns - LATENCY_NS)
-    known = gaps.with_columns(
-        returned,
-        thread,
-        place.fill_null(-1).alias("call_place"),
-    )
-    return known.with_columns(returned=at_once.otherwise("returned")).select(*_GAPS)
+    is_same_call = pl.col("call") == pl.col("before")
+    is_known = pl.col("returned").is_not_null()
+    is_later_kernel = (is_same_call & is_known).fill_null(value=False)
+    before_all = device.from_ns - LATENCY_NS
+    returned = pl.when(is_later_kernel).then(before_all).otherwise("returned")
+    return known.with_columns(returned=returned).select(*_GAPS)
 
 
 def _caused(gaps: pl.DataFrame, host: HostTime) -> pl.DataFrame:
@@ -160,29 +168,27 @@ def _caused(gaps: pl.DataFrame, host: HostTime) -> pl.DataFrame:
     start_ns = pl.col("start_ns")
     end_ns = pl.col("end_ns")
     host_end = pl.col("host_end")
-    launch_end = (returned + LATENCY_NS).clip(start_ns, end_ns)
-    gaps = gaps.with_row_index("row").with_columns(
+    launch_end = pl.col("launch_end")
+    reaches_device_ns = returned + LATENCY_NS
+    numbered = gaps.with_row_index("row").with_columns(
         host_end=returned.clip(start_ns, end_ns),
-        launch_end=launch_end,
+        launch_end=reaches_device_ns.clip(start_ns, end_ns),
     )
-    on_host = _on_host(gaps, host)
+    cut = _on_host(numbered, host)
     # If launching lasts until the call returns, it also covers the latency until the work starts.
-    goes_on = (pl.col("cause") == LAUNCH) & (end_ns == host_end)
-    on_host = on_host.with_columns(
-        end_ns=pl.when(goes_on).then("launch_end").otherwise("end_ns"),
-        goes_on=goes_on,
-    )
-    extended = on_host.filter("goes_on")["row"]
-    ends_later = pl.col("launch_end") > host_end
+    is_launching = pl.col("cause") == LAUNCH
+    goes_on = is_launching & (end_ns == host_end)
+    extended = cut.filter(goes_on)["row"]
+    on_host = cut.with_columns(end_ns=pl.when(goes_on).then(launch_end).otherwise(end_ns))
     is_extended = pl.col("row").is_in(extended.implode())
-    late = gaps.filter(ends_later & ~is_extended)
+    late = numbered.filter((launch_end > host_end) & ~is_extended)
+    waiting = numbered.filter(end_ns > launch_end)
+    without_call = numbered.filter(returned.is_null())
     parts = [
-        on_host.drop("goes_on"),
-        late.with_columns(*_cause(LAUNCH), start_ns="host_end", end_ns="launch_end"),
-        gaps.filter(end_ns > pl.col("launch_end")).with_columns(
-            *_cause(_DEPENDENCY), start_ns="launch_end"
-        ),
-        gaps.filter(returned.is_null()).with_columns(_cause(UNKNOWN)),
+        on_host,
+        late.with_columns(*_cause(LAUNCH), start_ns=host_end, end_ns=launch_end),
+        waiting.with_columns(*_cause(_DEPENDENCY), start_ns=launch_end),
+        without_call.with_columns(_cause(UNKNOWN)),
     ]
     return pl.concat(parts).sort("start_ns")
 
@@ -198,8 +204,9 @@ def _cause(cause: int) -> list[pl.Expr]:
 def _on_host(gaps: pl.DataFrame, host: HostTime) -> pl.DataFrame:
     """Cut gaps, up to the return of the launching call, by the activity that delays its thread."""
     goes_past = pl.col("host_end") > pl.col("start_ns")
-    gaps = gaps.filter(goes_past).with_columns(end_ns="host_end")
-    return _cut_by_tracks(gaps, host.tracks).with_columns(
+    before_return = gaps.filter(goes_past).with_columns(end_ns="host_end")
+    cut = _cut_by_tracks(before_return, host.tracks)
+    return cut.with_columns(
         pl.col("cause").fill_null(host.unrecorded),
         pl.col("place").fill_null(-1),
     )

@@ -1,21 +1,18 @@
-"""Advise on idle time by its cause and place, and on launching."""
+"""Advise on idle time by its cause and place."""
 
 import re
 from collections.abc import Iterator, Mapping
 
 import polars as pl
 
-from tracelens.derive.columns.intervals import END
 from tracelens.derive.kernels.pinned_copies import LARGE_COPY
 from tracelens.derive.processes.cpu_work import WORKLESS_OPS
 from tracelens.derive.time.advice import Rule
 from tracelens.derive.time.bounds import INSIDE_OP, UNRECORDED
-from tracelens.derive.time.cpu_only import count_reads, reads_of
-from tracelens.derive.time.graph_use import GraphUse, graph_use, op_of_changing_sizes
 from tracelens.derive.time.host_waits import WAITS
 from tracelens.derive.time.judged_program import JudgedProgram
+from tracelens.derive.time.launch_advice import in_launching_ops
 from tracelens.derive.time.thread_axis import IN_ANOTHER_THREAD
-from tracelens.derive.time.time_parts import WORTH_IT
 from tracelens.trace import Trace
 
 _REPEATED = 10
@@ -29,7 +26,6 @@ _OF_FRAGMENTS = (
 )
 _TAKES_MEMORY = ["memory", "kernel_launch", "graph_launch", "memcpy", "memset"]
 """Kinds of calls that allocate or free memory, or need it."""
-
 BY_CAUSE = {
     "input": "Have input ready before it is asked for",
     "allocation": "Allocate outside the loop, and keep what is allocated",
@@ -111,10 +107,6 @@ _BY_HOST_PLACE = {
     _INSIDE_TORCH: _BY_TORCH,
     _NOT_RECORDED: _UNSEEN,
 }
-_OF_CHANGING_SIZES = (
-    "Launch fewer kernels: larger batches, or a CUDA graph once sizes stay the same (those of {}"
-    " change from step to step)"
-)
 _WAITS_FOR_COPY = "Copy without waiting: pinned memory, non_blocking=True, and use the copy later"
 _OF_SMALL_COPIES = (
     "Copy many values at once: the program waits for each of {:,.0f} small copies a step to the"
@@ -138,22 +130,6 @@ _OF_OTHER_DEVICE = (
     "Give the GPUs equally much to do (DistributedDataParallel, more microbatches): one is idle"
     " while the program waits for another"
 )
-_GUARDS = "TorchDynamo Cache Lookup"
-"""Name of the op in which torch.compile checks whether it has compiled code for these inputs."""
-_OF_GUARDS = (
-    "Check guards less often: {:,.0f} compiled regions a step check theirs; fewer graph breaks join"
-    " them (TORCH_LOGS=graph_breaks lists these)"
-)
-_OF_PROCESS = "Call fewer ops from Python: torch.compile, or larger batches"
-_LAUNCHES = {
-    GraphUse.NONE: ("Launch fewer kernels: a CUDA graph, torch.compile or larger batches"),
-    GraphUse.COMPILED: (
-        'Launch fewer kernels: torch.compile(mode="reduce-overhead"), or larger batches'
-    ),
-    GraphUse.REPLAYED: (
-        "Launch fewer kernels between the replays of the graph, or use larger batches"
-    ),
-}
 
 
 def idle_rules(program: JudgedProgram) -> Iterator[Rule]:
@@ -186,19 +162,23 @@ def split_waits(places: Places) -> tuple[Places, Places]:
 
 def has_both(places: Places) -> bool:
     """Return whether the host works for a large part of its time, and waits for another."""
-    all_ns = sum(ns for _, ns in places)
-    parts = split_waits(places)
-    return all_ns > 0 and all(
-        sum(ns for _, ns in part) >= _LEAST_OF_HOST * all_ns for part in parts
-    )
+    all_ns = _total_ns(places)
+    least_ns = _LEAST_OF_HOST * all_ns
+    work, waits = split_waits(places)
+    return all_ns > 0 and _total_ns(work) >= least_ns and _total_ns(waits) >= least_ns
+
+
+def _total_ns(places: Places) -> int:
+    return sum(ns for _, ns in places)
 
 
 def _work_and_waits(program: JudgedProgram, places: list[tuple[str, int]]) -> Iterator[Rule]:
     """Advise on the host's other work and on its waits, each with its own time."""
-    all_ns = sum(ns for _, ns in places)
+    all_ns = _total_ns(places)
     for part in split_waits(places):
+        part_ns = program.parts["host"] * _total_ns(part) // all_ns
         yield Rule(
-            ns=program.parts["host"] * sum(ns for _, ns in part) // all_ns,
+            ns=part_ns,
             text=_advice_on(program, "host", part) or BY_CAUSE["host"],
             cause="host",
             section="idle_gaps",
@@ -216,9 +196,7 @@ def _advice_on(
     if cause == "input":
         return _by_loader(program, places)
     if cause == "allocation":
-        text = None if _makes_room(program) else _uncached(program)
-        is_for_room = text is None and _frees_in_ops(places)
-        return _OF_FRAGMENTS if is_for_room else text
+        return _allocation_advice(program, places)
     if cause == "sync":
         if _has_several_devices(program.trace):
             return _OF_OTHER_DEVICE
@@ -248,7 +226,7 @@ def _advice_by_host_place(
     if not program.n_steps:
         advice[_NOT_RECORDED] = _UNSEEN_WITHOUT_STEPS
     if _is_mostly(places, INSIDE_OP):
-        advice[_in_launching_ops(program.trace)] = _BY_OP
+        advice[in_launching_ops(program.trace)] = _BY_OP
         if program.trace.has("kernels"):
             advice[_INSIDE_WORKING_OP] = _BY_OP_ON_CPU
     return advice
@@ -259,72 +237,53 @@ def _by_kind(
     places: list[tuple[str, int]],
 ) -> str | None:
     """Return the first advice whose pattern matches most of the time of all places."""
-    return next(
-        (text for kind, text in advice.items() if _is_mostly(places, kind)),
-        None,
-    )
+    for kind, text in advice.items():
+        if _is_mostly(places, kind):
+            return text
+    return None
 
 
 def _has_host_optimizer(program: JudgedProgram) -> bool:
     """Return whether the optimizer's ops run on the host and launch no kernel, beside a device."""
-    if not program.trace.has("kernels") or program.kernels["phase"].is_in(["optimizer"]).any():
+    if not program.trace.has("kernels"):
         return False
-    is_of_optimizer = (pl.col("kind") == "op") & (pl.col("phase") == "optimizer")
-    return program.trace.select("spans", "rank", where=is_of_optimizer).height > 0
-
-
-def _in_launching_ops(trace: Trace) -> str:
-    """Return a pattern of places inside operators that mostly launch.
-
-    An operator is left out if its calls that make no API call take more than half of its time: it
-    computes on the CPU.
-    """
-    ops = trace.select("sites", "op")["op"].drop_nulls().unique()
-    names = [op for op in ops if re.search(INSIDE_OP, op)]
-    thread = ("rank", "process_id", "thread_id")
-    is_named = pl.col("name").cast(pl.String).is_in(names)
-    spans = trace.select("spans", *thread, "name", "start_ns", "duration_ns", where=is_named)
-    called = trace.select("api_calls", *thread, "start_ns").rename({"start_ns": "called_ns"})
-    placed = spans.sort("start_ns").join_asof(
-        called.sort("called_ns"),
-        left_on="start_ns",
-        right_on="called_ns",
-        by=thread,
-        strategy="forward",
-        check_sortedness=False,  # both are sorted, by time
-    )
-    does_call = (pl.col("called_ns") < END).fill_null(value=False)
-    launching_ns = pl.col("duration_ns").filter(does_call).sum()
-    times = placed.group_by(pl.col("name").cast(pl.String)).agg(
-        is_mostly=2 * launching_ns >= pl.col("duration_ns").sum()
-    )
-    kept = [re.escape(op) for op in times.filter("is_mostly")["name"].sort()]
-    return rf"(?:^|> )(?:{'|'.join(kept) or '(?!)'})$"
+    if (program.kernels["phase"] == "optimizer").any():
+        return False
+    is_op = pl.col("kind") == "op"
+    is_of_optimizer = is_op & (pl.col("phase") == "optimizer")
+    ops = program.trace.select("spans", "rank", where=is_of_optimizer)
+    return ops.height > 0
 
 
 def _small_copies(program: JudgedProgram) -> str | None:
     """Advise one copy to the device in place of many small ones, if most copies are small ones."""
-    copies = program.trace.select(
-        "memcpys", "rank", "device_id", "step", "start_ns", "direction", "size_bytes"
-    )
+    columns = ("rank", "device_id", "step", "start_ns", "direction", "size_bytes")
+    copies = program.trace.select("memcpys", *columns)
     judged = copies.filter(program.is_judged)
-    is_small = (pl.col("direction") == "h2d") & (pl.col("size_bytes") < LARGE_COPY)
+    to_device = pl.col("direction") == "h2d"
+    is_small = to_device & (pl.col("size_bytes") < LARGE_COPY)
     n_small = judged.filter(is_small).height
     n_in_step = n_small / max(program.n_steps, 1)
     is_most = 2 * n_small > judged.height
-    return _OF_SMALL_COPIES.format(n_in_step) if is_most and n_in_step >= _MANY_COPIES else None
+    if not is_most or n_in_step < _MANY_COPIES:
+        return None
+    return _OF_SMALL_COPIES.format(n_in_step)
 
 
 def _by_loader(program: JudgedProgram, places: list[tuple[str, int]]) -> str | None:
     """Return advice on torch's loader if most input time lies in one, else None."""
     if _is_mostly(places, _LOADER_BEGINS):
         return _KEEP_WORKERS
-    times = {loader: sum(ns for what, ns in places if loader in what) for loader in _BY_LOADER}
+    times = {}
+    for loader in _BY_LOADER:
+        of_loader = [place for place in places if loader in place[0]]
+        times[loader] = _total_ns(of_loader)
     loader = max(times, key=lambda name: times[name])
     if not times[loader] or not _is_mostly(places, _IN_LOADER):
         return None
-    is_late_for_few = loader == WORKERS and _few_batches_are_late(program)
-    return _LATE_FOR_FEW if is_late_for_few else _BY_LOADER[loader]
+    if loader == WORKERS and _few_batches_are_late(program):
+        return _LATE_FOR_FEW
+    return _BY_LOADER[loader]
 
 
 def _few_batches_are_late(program: JudgedProgram) -> bool:
@@ -339,14 +298,26 @@ def _few_batches_are_late(program: JudgedProgram) -> bool:
     batches = spans.filter(is_batch)
     ns = pl.col("duration_ns")
     place = ns.rank("ordinal", descending=True).over("rank")
-    is_few = place <= (_FEW * pl.len().over("rank")).floor()
-    return 2 * int(batches.filter(is_few)["duration_ns"].sum()) > int(batches["duration_ns"].sum())
+    n_batches = pl.len().over("rank")
+    n_few = (_FEW * n_batches).floor()
+    longest = batches.filter(place <= n_few)
+    longest_ns = int(longest["duration_ns"].sum())
+    return 2 * longest_ns > int(batches["duration_ns"].sum())
 
 
 def _is_mostly(places: list[tuple[str, int]], kind: str) -> bool:
     """Return whether places that match a pattern have at least half of the time of all places."""
-    of_kind = sum(ns for what, ns in places if re.search(kind, what))
-    return bool(places) and 2 * of_kind >= sum(ns for _, ns in places)
+    of_kind = [place for place in places if re.search(kind, place[0])]
+    return bool(places) and 2 * _total_ns(of_kind) >= _total_ns(places)
+
+
+def _allocation_advice(program: JudgedProgram, places: list[tuple[str, int]]) -> str | None:
+    """Return advice on allocating and freeing memory; None if nothing shows why it is done."""
+    if not _makes_room(program):
+        uncached = _uncached(program)
+        if uncached is not None:
+            return uncached
+    return _OF_FRAGMENTS if _frees_in_ops(places) else None
 
 
 def _frees_in_ops(places: list[tuple[str, int]]) -> bool:
@@ -360,18 +331,21 @@ def _makes_room(program: JudgedProgram) -> bool:
     The caching allocator does so if the device is full: it frees what it keeps, and tries again.
     """
     of_kinds = pl.col("kind").is_in(_TAKES_MEMORY)
-    calls = program.trace.select(
-        "api_calls", "rank", "step", "span_id", "start_ns", "api", where=of_kinds
-    )
-    calls = calls.filter(program.is_judged).sort("rank", "start_ns")
+    columns = ("rank", "step", "span_id", "start_ns", "api")
+    recorded = program.trace.select("api_calls", *columns, where=of_kinds)
+    calls = recorded.filter(program.is_judged).sort("rank", "start_ns")
     api = pl.col("api").cast(pl.String)
     is_release = api.str.contains(_DEVICE_RELEASES)
-    next_allocates = pl.when(~is_release).then(api.str.contains(_DEVICE_ALLOCATES)).backward_fill()
-    releases = calls.with_columns(
-        is_release=is_release, makes_room=next_allocates.over("rank", "span_id")
-    ).filter("is_release")
+    is_allocation = api.str.contains(_DEVICE_ALLOCATES)
+    next_allocates = pl.when(~is_release).then(is_allocation).backward_fill()
+    marked = calls.with_columns(
+        is_release=is_release,
+        makes_room=next_allocates.over("rank", "span_id"),
+    )
+    releases = marked.filter("is_release")
     in_ops = releases.drop_nulls("span_id")
-    return releases.height > 0 and 2 * int(in_ops["makes_room"].sum()) >= releases.height
+    n_for_room = int(in_ops["makes_room"].sum())
+    return releases.height > 0 and 2 * n_for_room >= releases.height
 
 
 def _uncached(program: JudgedProgram) -> str | None:
@@ -402,85 +376,3 @@ def _is_repeated(calls: pl.DataFrame, n_steps: int) -> bool:
     if not n_steps:
         return calls.height >= _REPEATED
     return calls.drop_nulls("step").select("rank", "step").n_unique() >= max(n_steps, 2)
-
-
-def launch_rules(program: JudgedProgram) -> Iterator[Rule]:
-    """Advise fewer launches, by a means that the program does not use yet.
-
-    Nothing is advised if the program captures a graph.
-    """
-    use = graph_use(program.trace)
-    if use == GraphUse.CAPTURED:
-        return
-    if program.trace.has("kernels"):
-        yield _launches_of_device(program, use)
-    else:
-        yield from _calls_of_process(program, use)
-
-
-def _launches_of_device(program: JudgedProgram, use: GraphUse) -> Rule:
-    """Advise fewer launches of a device's work.
-
-    A replay can compute the change if the program can run in one graph as it is.
-    """
-    ns = program.parts["launch"]
-    is_worth_it = ns >= WORTH_IT * program.total_ns
-    may_use_graph = use != GraphUse.REPLAYED
-    changing = op_of_changing_sizes(program.trace) if is_worth_it and may_use_graph else None
-    guards = _guards(program) if use == GraphUse.COMPILED else None
-    text = _LAUNCHES[use] if changing is None else _OF_CHANGING_SIZES.format(changing)
-    is_replayed = may_use_graph and changing is None and guards is None
-    return Rule(
-        ns=ns,
-        text=guards or text,
-        cause="launch",
-        section="idle_gaps, dispatch_depth",
-        is_of_host=True,
-        places=program.places_of("launch"),
-        expression="cuda_graph" if is_replayed else None,
-    )
-
-
-def _calls_of_process(program: JudgedProgram, use: GraphUse) -> Iterator[Rule]:
-    """Advise fewer calls of ops in a process without a device; reads of values are a rule apart."""
-    reads = _reads(program)
-    if reads is not None:
-        yield reads
-    places_of_reads = {} if reads is None else dict(reads.places)
-    guards = _guards(program) if use == GraphUse.COMPILED else None
-    yield Rule(
-        ns=program.parts["launch"] - (0 if reads is None else reads.ns),
-        text=guards or _OF_PROCESS,
-        cause="launch",
-        section="idle_gaps, top_ops",
-        is_of_host=True,
-        places=[
-            (what, ns) for what, ns in program.places_of("launch") if what not in places_of_reads
-        ],
-    )
-
-
-def _guards(program: JudgedProgram) -> str | None:
-    """Advise fewer compiled regions if a step has several, and launching is mostly guard checks.
-
-    Checks of guards have to take at least half of the launching time.
-    """
-    is_check = pl.col("name") == _GUARDS
-    checks = program.trace.select("spans", "rank", "step", "duration_ns", where=is_check)
-    checks = checks.filter(program.is_judged)
-    n = checks.height / max(program.n_steps, 1)
-    is_most = 2 * int(checks["duration_ns"].sum()) >= program.parts["launch"]
-    return _OF_GUARDS.format(n) if is_most and n >= 2 else None
-
-
-def _reads(program: JudgedProgram) -> Rule | None:
-    """Advise on reading single values of tensors."""
-    reads = reads_of(program.places_of("launch"))
-    if not reads:
-        return None
-    n_reads = sum(count_reads(program.trace, rank) for rank in program.trace.manifest.ranks)
-    text = "Read values back less often: .item() once a step, or .tolist() for many at once"
-    if n_reads <= program.n_steps:
-        text = "Read the value back only every few steps"
-    ns = sum(ns for _, ns in reads)
-    return Rule(ns, text, "launch", "idle_gaps", is_of_host=True, places=reads)

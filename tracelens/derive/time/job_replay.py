@@ -123,23 +123,20 @@ class Replay(Struct, frozen=True):
             return 0
         is_of_devices = all(removal.of_device for removal in removals)
         pace = "launching_ns" if is_of_devices else "pace_ns"
-        paces = self.paces.select("rank", "step", since_step="step", pace_ns=pace)
-        paces = _with_removals(paces, removals)
-        usual_ns = pl.col("pace_ns").filter(~pl.col("is_away")).quantile(0.5, "lower").over("step")
-        without_delay = pl.coalesce(
-            usual_ns,
-            pl.col("pace_ns") * pl.col("kept"),
-        )
-        pace_ns = (
-            pl.when("is_away")
-            .then(pl.min_horizontal("pace_ns", without_delay))
-            .otherwise("pace_ns")
-        )
-        sums = paces.with_columns(pace_ns).group_by("rank").agg(pl.col("pace_ns").sum())
-        return max(
-            (ns for rank, ns in sums.iter_rows() if of is None or rank in of),
-            default=0,
-        )
+        recorded = self.paces.select("rank", "step", since_step="step", pace_ns=pace)
+        paces = _with_removals(recorded, removals)
+        is_away = pl.col("is_away")
+        pace_ns = pl.col("pace_ns")
+        usual_ns = pace_ns.filter(~is_away).quantile(0.5, "lower").over("step")
+        shortened_ns = pace_ns * pl.col("kept")
+        without_delay = pl.coalesce(usual_ns, shortened_ns)
+        shorter_ns = pl.min_horizontal(pace_ns, without_delay)
+        replayed_ns = pl.when(is_away).then(shorter_ns).otherwise(pace_ns)
+        replayed = paces.with_columns(pace_ns=replayed_ns)
+        sums = replayed.group_by("rank").agg(pace_ns.sum())
+        if of is not None:
+            sums = sums.filter(pl.col("rank").is_in([*of]))
+        return max(sums["pace_ns"], default=0)
 
     def _owns(self, removals: Collection[Removal]) -> list[float]:
         """Return each row's own time; removed ranks take the time of their peers at the same call.
@@ -152,15 +149,15 @@ class Replay(Struct, frozen=True):
             return self.rows["own_ns"].to_list()
         place = ["step", "role", "n_calls", "place"]
         rows = _with_removals(self.rows, removals)
-        peers = rows.filter(~pl.col("is_away")).group_by(place)
-        median_ns = pl.col("own_ns").quantile(0.5, "lower")
-        usual = peers.agg(usual_ns=median_ns)
-        rows = rows.join(usual, on=place, how="left", nulls_equal=True, maintain_order="left")
+        is_away = pl.col("is_away")
         own_ns = pl.col("own_ns")
+        peers = rows.filter(~is_away).group_by(place)
+        usual = peers.agg(usual_ns=own_ns.quantile(0.5, "lower"))
+        compared = rows.join(usual, on=place, how="left", nulls_equal=True, maintain_order="left")
         shortened_ns = own_ns * pl.col("kept")
         shorter = pl.when(own_ns > 0).then(shortened_ns).otherwise(own_ns)
         without_delay = pl.coalesce("usual_ns", shorter)
-        times = rows.select(pl.when("is_away").then(without_delay).otherwise(own_ns))
+        times = compared.select(pl.when(is_away).then(without_delay).otherwise(own_ns))
         return times.to_series().to_list()
 
 
@@ -169,14 +166,22 @@ def _with_removals(rows: pl.DataFrame, removals: Collection[Removal]) -> pl.Data
     is_away = pl.lit(value=False)
     kept = pl.lit(1.0)
     for removal in removals:
-        is_removed = pl.col("rank").is_in([*removal.ranks])
-        if removal.steps is not None:
-            steps = [*removal.steps]
-            is_removed &= pl.col("step").is_in(steps) | pl.col("since_step").is_in(steps)
+        is_removed = _is_removed(removal)
         is_away |= is_removed
         lowered = kept.clip(upper_bound=1 - removal.excess_frac)
         kept = pl.when(is_removed).then(lowered).otherwise(kept)
     return rows.with_columns(is_away=is_away.fill_null(value=False), kept=kept)
+
+
+def _is_removed(removal: Removal) -> pl.Expr:
+    """Return whether a row has a rank of the removal, and begins or ends in one of its steps."""
+    is_of_ranks = pl.col("rank").is_in([*removal.ranks])
+    if removal.steps is None:
+        return is_of_ranks
+    steps = [*removal.steps]
+    ends_in_steps = pl.col("step").is_in(steps)
+    begins_in_steps = pl.col("since_step").is_in(steps)
+    return is_of_ranks & (ends_in_steps | begins_in_steps)
 
 
 def prepare_replay(model: TimeModel, ranks: Iterable[int]) -> Replay | None:
@@ -222,27 +227,29 @@ def _between_calls(timed: pl.DataFrame, edges: pl.DataFrame, trace: Trace) -> pl
     """
     start_ns = pl.col("start_ns")
     begin_ns = pl.col("begin_ns")
+    exposed_ns = pl.col("exposed_ns")
     transfer_ns = pl.col("transfer_ns")
-    wait_ns = pl.col("last_start_ns") - start_ns
-    pipeline = trace.derived(find_pipeline)
-    stages = pipeline.stages if pipeline else {}
-    key = ["rank", "step"]
+    begins = edges.select("rank", "begin_ns")
     # Work launched before the first step belongs to no step.
     is_in_steps = pl.col("last_start_ns") >= begin_ns
-    left_ns = start_ns + pl.col("exposed_ns")
-    begins = edges.select("rank", "begin_ns")
-    in_steps = timed.join(begins, on="rank", maintain_order="left").with_columns(
-        transfer_ns=transfer_ns * is_in_steps, left_ns=left_ns
+    with_begins = timed.join(begins, on="rank", maintain_order="left")
+    in_steps = with_begins.with_columns(
+        transfer_ns=transfer_ns * is_in_steps,
+        left_ns=start_ns + exposed_ns,
     )
     since_ns = pl.col("left_ns").shift().over("rank").fill_null(begin_ns)
+    wait_ns = pl.col("last_start_ns") - start_ns
+    step = ["rank", "step"]
+    pipeline = trace.derived(find_pipeline)
+    stages = pipeline.stages if pipeline else {}
     return in_steps.with_columns(
         own_ns=start_ns - since_ns,
         since_step=pl.col("step").shift().over("rank"),
         transfer_ns=transfer_ns.shift().over("rank").fill_null(0),
         last_transfer_ns=transfer_ns.last().over("rank"),
-        hidden_ns=wait_ns - pl.col("exposed_ns"),
-        n_calls=pl.len().over(key),
-        place=pl.int_range(pl.len()).over(key),
+        hidden_ns=wait_ns - exposed_ns,
+        n_calls=pl.len().over(step),
+        place=pl.int_range(pl.len()).over(step),
         role=pl.col("rank").replace_strict(stages, default=-1, return_dtype=pl.Int64),
     )
 
@@ -250,13 +257,14 @@ def _between_calls(timed: pl.DataFrame, edges: pl.DataFrame, trace: Trace) -> pl
 def _with_times(trace: Trace, calls: pl.DataFrame) -> pl.DataFrame:
     """Return the first calls in order of their last start, with exposed_ns and transfer_ns."""
     key = ["rank", *_CALL]
-    exposed = pl.col("end_ns") - pl.col("start_ns") - pl.col("hidden_ns")
-    waits = waits_of(trace).pieces.group_by(key).agg(exposed_ns=exposed.sum())
-    with_waits = calls.join(waits, on=key, how="left").with_columns(
-        pl.col("exposed_ns").fill_null(0)
-    )
-    timed = with_waits.join(exposed_transfers(trace), on=key, how="left")
-    return timed.sort("last_start_ns", *_CALL, "rank").head(_MOST_ROWS)
+    exposed_ns = pl.col("end_ns") - pl.col("start_ns") - pl.col("hidden_ns")
+    pieces = waits_of(trace).pieces
+    waits = pieces.group_by(key).agg(exposed_ns=exposed_ns.sum())
+    with_waits = calls.join(waits, on=key, how="left")
+    filled = with_waits.with_columns(pl.col("exposed_ns").fill_null(0))
+    timed = filled.join(exposed_transfers(trace), on=key, how="left")
+    in_order = timed.sort("last_start_ns", *_CALL, "rank")
+    return in_order.head(_MOST_ROWS)
 
 
 def _edges(model: TimeModel, rows: pl.DataFrame) -> pl.DataFrame:
@@ -265,17 +273,19 @@ def _edges(model: TimeModel, rows: pl.DataFrame) -> pl.DataFrame:
     For a rank without steps, return when its device work begins and ends.
     """
     start_ns = pl.col("start_ns")
-    end = start_ns + pl.col("duration_ns")
-    both = {"begin_ns": start_ns.min(), "end_ns": end.max()}
-    steps = model.steps.group_by("rank").agg(**both)
+    end_ns = start_ns + pl.col("duration_ns")
+    extent = {"begin_ns": start_ns.min(), "end_ns": end_ns.max()}
+    steps = model.steps.group_by("rank").agg(**extent)
     kernels = model.trace.select("kernels", "rank", "start_ns", "duration_ns")
-    unmarked_kernels = kernels.join(steps, on="rank", how="anti")
-    unmarked = unmarked_kernels.group_by("rank").agg(**both)
+    kernels_of_unmarked = kernels.join(steps, on="rank", how="anti")
+    unmarked = kernels_of_unmarked.group_by("rank").agg(**extent)
     edges = pl.concat([steps.select(unmarked.columns), unmarked])
     # A clock drifts less within a trace than the accuracy of a replay.
-    shift = (start_ns - pl.col("own_start_ns")).first()
-    shifts = rows.group_by("rank", maintain_order=True).agg(shift=shift)
-    return edges.join(shifts, on="rank").select(
+    shift_ns = (start_ns - pl.col("own_start_ns")).first()
+    shifts = rows.group_by("rank", maintain_order=True).agg(shift_ns=shift_ns)
+    shifted = edges.join(shifts, on="rank")
+    return shifted.select(
         "rank",
-        *(pl.col(name) + pl.col("shift") for name in both),
+        begin_ns=pl.col("begin_ns") + pl.col("shift_ns"),
+        end_ns=pl.col("end_ns") + pl.col("shift_ns"),
     )

@@ -63,7 +63,8 @@ class JudgedProgram(Struct, frozen=True):
         rows = self.places.filter(is_of_cause).drop_nulls("what")
         by_place = rows.group_by("what", maintain_order=True)
         sums = by_place.agg(pl.col("idle_ns").sum())
-        return sums.sort("idle_ns", descending=True, maintain_order=True).rows()
+        largest_first = sums.sort("idle_ns", descending=True, maintain_order=True)
+        return largest_first.rows()
 
     def slowdown(self, cause: str) -> tuple[float, float] | None:
         """Return the least and the largest share of a cause's time that is the program's own.
@@ -81,39 +82,44 @@ class JudgedProgram(Struct, frozen=True):
         bounds = slowed.select(*key, "least", "most")
         kept = idle.join(bounds, on=key, how="left")
         ns = pl.col("idle_ns")
-        least, most, total = kept.select(
-            *((pl.col(name).fill_null(1) * ns).sum() for name in ("least", "most")),
+        least_ns = pl.col("least").fill_null(1) * ns
+        most_ns = pl.col("most").fill_null(1) * ns
+        sums = kept.select(
+            least_ns=least_ns.sum(),
+            most_ns=most_ns.sum(),
             ns=ns.sum(),
-        ).row(0)
-        return (least / total, most / total) if total else None
+        )
+        least, most, total = sums.row(0)
+        if not total:
+            return None
+        return least / total, most / total
 
 
 def judge_program(model: TimeModel) -> JudgedProgram:
     """Collect what the rules of advice need."""
     ranks = rank_times(model)
-    parts = {part: sum(rank.parts[part] for rank in ranks) for part in PARTS}
-    recorded = {
-        part: max(
-            sum(rank.recorded[part] for rank in ranks),
-            1,
-        )
-        for part in PARTS
-    }
-    kept = pl.col("cause").replace_strict({name: parts[name] / recorded[name] for name in CAUSES})
+    parts = {}
+    kept_fracs = {}
+    for part in PARTS:
+        parts[part] = sum(rank.parts[part] for rank in ranks)
+        if part in CAUSES:
+            recorded_ns = sum(rank.recorded[part] for rank in ranks)
+            kept_fracs[part] = parts[part] / max(recorded_ns, 1)
     is_program = pl.col("what").ne_missing(PROFILER)
-    places = model.idle.filter(is_program)
-    kept_ns = pl.col("idle_ns") * kept
-    places = places.with_columns(idle_ns=kept_ns.round().cast(pl.Int64))
+    kept_frac = pl.col("cause").replace_strict(kept_fracs)
+    kept_ns = (pl.col("idle_ns") * kept_frac).round().cast(pl.Int64)
+    places = model.idle.filter(is_program).with_columns(idle_ns=kept_ns)
     is_judged = in_program(model.trace)
     n_steps = sum(rank.n_steps for rank in ranks)
     of_devices = sum(sum(rank.parts.values()) / max(rank.n_devices, 1) for rank in ranks)
+    n_parts = max(n_steps or len(ranks), 1)
     return JudgedProgram(
         trace=model.trace,
         parts=parts,
         places=places,
         kernels=_kernels(model.trace, is_judged),
         n_steps=n_steps,
-        step_ns=round(of_devices / max(n_steps or len(ranks), 1)),
+        step_ns=round(of_devices / n_parts),
         is_judged=is_judged,
         is_measured=all(rank.unprofiled_ns is not None for rank in ranks),
         hideable_ns=_hideable(model, parts),
@@ -128,11 +134,10 @@ def _hideable(model: TimeModel, parts: Mapping[str, int]) -> dict[str, int]:
     windows = model.device.filter(phase=PROGRAM)
     hideable = {}
     for part in ("communication", "copy"):
-        hidden_ns = int((windows[f"{part}_ns"] - windows[f"exposed_{part}_ns"]).sum())
-        hideable[part] = min(
-            parts[part],
-            max(parts["compute"] - hidden_ns, 0),
-        )
+        hidden = windows[f"{part}_ns"] - windows[f"exposed_{part}_ns"]
+        hidden_ns = int(hidden.sum())
+        free_ns = max(parts["compute"] - hidden_ns, 0)
+        hideable[part] = min(parts[part], free_ns)
     return hideable
 
 
@@ -198,17 +203,29 @@ def _records(trace: Trace, did: pl.DataFrame) -> Iterator[pl.DataFrame]:
         ("spans", (kind == "op") & of_torch, TORCH_NS),
         ("api_calls", of_torch, TORCH_NS),
     ):
-        places, counts = [did.clear()], [pl.Series([], dtype=pl.Int64)]
-        for thread, records in _by_thread(trace.select(table, *_THREAD, "start_ns", where=where)):
-            if thread in activities:
-                places.append(activities[thread])
-                counts.append(_n_within(records["start_ns"].sort(), activities[thread]))
-        n_records = pl.concat(counts)
-        yield (
-            pl.concat(places)
-            .select(*_PLACE, least_ns=n_records * least_ns, most_ns=n_records * most_ns)
-            .filter(n_records > 0)
+        records = trace.select(table, *_THREAD, "start_ns", where=where)
+        counted = _with_counts(activities, records)
+        n_records = pl.col("n_records")
+        yield counted.select(
+            *_PLACE,
+            least_ns=n_records * least_ns,
+            most_ns=n_records * most_ns,
         )
+
+
+def _with_counts(
+    activities: Mapping[tuple[int, int, int], pl.DataFrame],
+    records: pl.DataFrame,
+) -> pl.DataFrame:
+    """Return the activities in which their thread made records, with n_records."""
+    parts = [pl.DataFrame(schema={"cause": pl.String, "what": pl.String, "n_records": pl.Int64})]
+    for thread, of_thread in _by_thread(records):
+        if thread not in activities:
+            continue
+        during = activities[thread]
+        n_records = _n_within(of_thread["start_ns"].sort(), during)
+        parts.append(during.select(*_PLACE, n_records=n_records))
+    return pl.concat(parts).filter(pl.col("n_records") > 0)
 
 
 def _by_thread(frame: pl.DataFrame) -> Iterator[tuple[tuple[int, int, int], pl.DataFrame]]:
@@ -221,16 +238,17 @@ def _by_thread(frame: pl.DataFrame) -> Iterator[tuple[tuple[int, int, int], pl.D
 
 def _n_within(starts: pl.Series, during: pl.DataFrame) -> pl.Series:
     """Return how many of the sorted starts lie within each interval."""
-    n_before, n_until = (
-        starts.search_sorted(moments, side="left").cast(pl.Int64)
-        for moments in (during["start_ns"], during["start_ns"] + during["duration_ns"])
-    )
-    return n_until - n_before
+    ends = during["start_ns"] + during["duration_ns"]
+    n_before = starts.search_sorted(during["start_ns"], side="left")
+    n_until = starts.search_sorted(ends, side="left")
+    return n_until.cast(pl.Int64) - n_before.cast(pl.Int64)
 
 
 def _ranks_of_torch(trace: Trace) -> list[int]:
     """Return the ranks that torch.profiler recorded."""
-    ranks = {
-        source.get("rank") for source in trace.manifest.sources if source.get("kind") == "torch"
-    }
-    return sorted(rank for rank in ranks if isinstance(rank, int))
+    ranks = set()
+    for source in trace.manifest.sources:
+        rank = source.get("rank")
+        if source.get("kind") == "torch" and isinstance(rank, int):
+            ranks.add(rank)
+    return sorted(ranks)

@@ -76,25 +76,25 @@ def own_delays(model: TimeModel) -> pl.DataFrame:
     steps, all are compared over the whole program, and step is None.
     """
     device_own_ns = pl.col("step_ns") - pl.col("waiting_ns") - pl.col("communication_ns")
+    idle_parts = [f"{cause}_ns" for cause in IDLE_PARTS]
     times = _compared_steps(model).with_columns(
         _usual("pace_ns").alias(_USUAL_PACE),
         own_ns=pl.max_horizontal(device_own_ns, "pace_ns"),
         device_own_ns=device_own_ns,
-        idle_ns=pl.sum_horizontal(f"{cause}_ns" for cause in IDLE_PARTS),
+        idle_ns=pl.sum_horizontal(idle_parts),
     )
-    parts = (*_OWN_PARTS, "communication", IDLE)
-    compared = {OWN: "own_ns"} | {f"{part}_excess_ns": f"{part}_ns" for part in parts}
-    delays = times.with_columns(
-        (pl.col(column) - _usual(column)).alias(excess) for excess, column in compared.items()
-    )
+    excess = {OWN: pl.col("own_ns") - _usual("own_ns")}
+    for part in (*_OWN_PARTS, "communication", IDLE):
+        column = f"{part}_ns"
+        excess[f"{part}_excess_ns"] = pl.col(column) - _usual(column)
+    delays = times.with_columns(**excess)
     # A profiler slows hosts, so own_ns may be host time and hide longer device work.
     device_work = pl.sum_horizontal(f"{part}_excess_ns" for part in DEVICE_PARTS)
     device_excess = pl.col("device_own_ns") - _usual("device_own_ns")
     on_device = pl.min_horizontal(device_excess, device_work)
     is_seen = on_device >= BLAMED * pl.col("step_ns")
-    return delays.with_columns(
-        pl.when(is_seen).then(pl.max_horizontal(OWN, on_device)).otherwise(OWN)
-    )
+    larger = pl.max_horizontal(OWN, on_device)
+    return delays.with_columns(pl.when(is_seen).then(larger).otherwise(OWN))
 
 
 def _compared_steps(model: TimeModel) -> pl.DataFrame:
@@ -104,13 +104,15 @@ def _compared_steps(model: TimeModel) -> pl.DataFrame:
         on=["rank", "step"],
         how="left",
     )
-    all_mark_steps = not steps["step"].null_count()
-    none_marks_steps = not steps["step"].count()
+    numbers = steps["step"]
+    all_mark_steps = not numbers.null_count()
+    none_marks_steps = not numbers.count()
     if all_mark_steps or none_marks_steps:
         return steps
-    programs = steps.group_by("rank").agg(pl.exclude("step").sum())
-    no_step = pl.lit(None, pl.Int64).alias("step")
-    return programs.with_columns(no_step).select(steps.columns).sort("rank")
+    sums = pl.exclude("step").sum()
+    programs = steps.group_by("rank").agg(sums)
+    without_steps = programs.with_columns(step=pl.lit(None, pl.Int64))
+    return without_steps.select(steps.columns).sort("rank")
 
 
 def _usual(column: str) -> pl.Expr:
@@ -126,23 +128,32 @@ def find_late_ranks(model: TimeModel, delays: pl.DataFrame) -> list[LateRank]:
     late_steps = _late_steps(delays, OWN)
     if late_steps.is_empty():
         return []
-    late_steps = _with_host_excess(model, late_steps, delays)
+    limited = _with_host_excess(model, late_steps, delays)
     excess_columns = [f"{part}_excess_ns" for part in _OWN_PARTS]
     means = pl.col("step_ns", OWN, _BY_SPEED, *excess_columns).mean()
-    by_rank = late_steps.group_by("rank").agg("step", means).sort("rank")
+    by_rank = limited.group_by("rank").agg("step", means).sort("rank")
     n_steps = delays["step"].n_unique()
     late_ranks = []
     for row in by_rank.iter_rows(named=True):
-        unexplained_ns = row[OWN] - row[_BY_SPEED]
-        part_excess = {part: row[f"{part}_excess_ns"] for part in _OWN_PARTS}
-        main_part = _main_part(part_excess, unexplained_ns)
-        part_ns = part_excess[main_part]
-        cause = main_part if part_ns >= EXPLAINS * unexplained_ns else None
-        delay_ns = max(unexplained_ns, part_ns) if cause in DEVICE_PARTS else unexplained_ns
-        if delay_ns >= BLAMED * row["step_ns"] or not row[_BY_SPEED]:
+        delay_ns, cause = _delay_and_cause(row)
+        is_explained = row[_BY_SPEED] and delay_ns < BLAMED * row["step_ns"]
+        if not is_explained:
             steps = _often(row["step"], n_steps)
             late_ranks.append(LateRank(row["rank"], steps, delay_ns, cause))
     return late_ranks
+
+
+def _delay_and_cause(row: Mapping[str, float]) -> tuple[float, str | None]:
+    """Return a rank's mean delay without what its host's speed explains, and its main cause."""
+    unexplained_ns = row[OWN] - row[_BY_SPEED]
+    part_excess = {part: row[f"{part}_excess_ns"] for part in _OWN_PARTS}
+    main_part = _main_part(part_excess, unexplained_ns)
+    part_ns = part_excess[main_part]
+    if part_ns < EXPLAINS * unexplained_ns:
+        return unexplained_ns, None
+    if main_part in DEVICE_PARTS:
+        return max(unexplained_ns, part_ns), main_part
+    return unexplained_ns, main_part
 
 
 def _main_part(excess: Mapping[str, float], delay: float) -> str:
@@ -161,12 +172,12 @@ def find_late_transfers(delays: pl.DataFrame) -> list[LateRank]:
     """Return the ranks that communicate longer than others, with the thresholds of late ranks."""
     late_steps = _late_steps(delays, COMMUNICATION)
     mean_excess = pl.col(COMMUNICATION).mean()
-    by_rank = late_steps.group_by("rank").agg("step", mean_excess).sort("rank")
+    by_rank = late_steps.group_by("rank").agg("step", mean_excess)
     n_steps = delays["step"].n_unique()
-    return [
-        LateRank(rank, _often(steps, n_steps), excess, "communication")
-        for rank, steps, excess in by_rank.iter_rows()
-    ]
+    late_ranks = []
+    for rank, steps, excess in by_rank.sort("rank").iter_rows():
+        late_ranks.append(LateRank(rank, _often(steps, n_steps), excess, "communication"))
+    return late_ranks
 
 
 def _late_steps(delays: pl.DataFrame, column: str) -> pl.DataFrame:

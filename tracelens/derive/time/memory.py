@@ -42,20 +42,21 @@ def matched(events: pl.DataFrame) -> pl.DataFrame:
     recorded allocation.
     """
     at = pl.col("at")
-    numbered = events.with_row_index("at")
-    rows = numbered.with_columns(at.cast(pl.Int64))
-    known = pl.col("address").is_not_null()
+    numbered = events.with_row_index("at").with_columns(at.cast(pl.Int64))
+    has_address = pl.col("address").is_not_null()
+    event_before = at.shift(1).over(_BLOCK)
+    event_after = at.shift(-1).over(_BLOCK)
+    neighbours = numbered.with_columns(
+        previous=pl.when(has_address).then(event_before),
+        following=pl.when(has_address).then(event_after),
+    )
+    sizes = neighbours["size_bytes"]
+    sized = neighbours.with_columns(
+        previous_bytes=sizes.gather(neighbours["previous"]),
+        following_bytes=sizes.gather(neighbours["following"]),
+    )
     size = pl.col("size_bytes")
-    place = (at.shift(n).over(_BLOCK) for n in (1, -1))
-    rows = rows.with_columns(
-        pl.when(known).then(column).alias(name)
-        for name, column in zip(("previous", "following"), place, strict=True)
-    )
-    sizes = rows["size_bytes"]
-    rows = rows.with_columns(
-        sizes.gather(rows[name]).alias(f"{name}_bytes") for name in ("previous", "following")
-    )
     is_freed = (size > 0) & (pl.col("following_bytes") == -size)
     frees = (size < 0) & (pl.col("previous_bytes") == -size)
     other = pl.when(is_freed).then("following").when(frees).then("previous")
-    return rows.with_columns(other=other).drop("previous_bytes", "following_bytes")
+    return sized.with_columns(other=other).drop("previous_bytes", "following_bytes")

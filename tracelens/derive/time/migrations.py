@@ -41,13 +41,11 @@ def waiting_kernels(trace: Trace, moves: pl.DataFrame) -> pl.DataFrame:
     kernel.
     """
     columns = ("kernel_id", "span_id", "name", "step", "start_ns", "duration_ns")
-    kernels = trace.select("kernels", *_DEVICE, *columns)
-    kernels = kernels.rename({"start_ns": "begun_ns"}).with_columns(
-        ended_ns=pl.col("begun_ns") + pl.col("duration_ns"),
-        start_ns="begun_ns",
-    )
-    arriving = moves.filter(pl.col("direction") != "d2h").with_columns(moved_ns=_END)
-    joined = (
+    recorded = trace.select("kernels", *_DEVICE, *columns)
+    kernels = recorded.with_columns(begun_ns="start_ns", ended_ns=_END)
+    to_device = pl.col("direction") != "d2h"
+    arriving = moves.filter(to_device).with_columns(moved_ns=_END)
+    with_kernels = (
         arriving.drop("duration_ns")
         .sort("start_ns")
         .join_asof(
@@ -56,22 +54,19 @@ def waiting_kernels(trace: Trace, moves: pl.DataFrame) -> pl.DataFrame:
             by=list(_DEVICE),
             check_sortedness=False,
         )
-        .filter(pl.col("start_ns") < pl.col("ended_ns"))
     )
-    return (
-        joined.group_by(*_DEVICE, "kernel_id", maintain_order=True)
-        .agg(
-            pl.col("span_id", "name", "step").first(),
-            n_moves=pl.len(),
-            size_bytes=pl.col("size_bytes").sum(),
-            stalled_ns=pl.min_horizontal(
-                pl.col("moved_ns").max(),
-                pl.col("ended_ns").first(),
-            )
-            - pl.col("start_ns").min(),
-        )
-        .with_columns(pl.col("name").cast(pl.String))
+    in_kernels = with_kernels.filter(pl.col("start_ns") < pl.col("ended_ns"))
+    last_moved_ns = pl.col("moved_ns").max()
+    ended_ns = pl.col("ended_ns").first()
+    until_ns = pl.min_horizontal(last_moved_ns, ended_ns)
+    by_kernel = in_kernels.group_by(*_DEVICE, "kernel_id", maintain_order=True)
+    waits = by_kernel.agg(
+        pl.col("span_id", "name", "step").first(),
+        n_moves=pl.len(),
+        size_bytes=pl.col("size_bytes").sum(),
+        stalled_ns=until_ns - pl.col("start_ns").min(),
     )
+    return waits.with_columns(pl.col("name").cast(pl.String))
 
 
 def page_waits(trace: Trace) -> dict[int, float]:
@@ -87,35 +82,39 @@ def _page_waits(trace: Trace) -> dict[int, float]:
     moves = migrations(trace) if trace.has("memcpys") else None
     if moves is None or not moves.height or not trace.has("kernels"):
         return {}
-    stalled = waiting_kernels(trace, moves).group_by("rank").agg(pl.col("stalled_ns").sum())
+    stalled_ns = pl.col("stalled_ns").sum()
+    stalled = waiting_kernels(trace, moves).group_by("rank").agg(stalled_ns)
     kernels = trace.select("kernels", "rank", "duration_ns")
-    shares = kernels.group_by("rank").agg(pl.col("duration_ns").sum()).join(stalled, on="rank")
-    return {
-        rank: ns / total
-        for rank, total, ns in shares.select("rank", "duration_ns", "stalled_ns").iter_rows()
-        if total
-    }
+    sums = kernels.group_by("rank").agg(pl.col("duration_ns").sum())
+    shares = {}
+    for rank, total_ns, ns in sums.join(stalled, on="rank").iter_rows():
+        if total_ns:
+            shares[rank] = ns / total_ns
+    return shares
 
 
 def stalls_by_place(trace: Trace, kernels: pl.DataFrame) -> list[tuple[str, int]]:
     """Return ops, else kernels, that waited for pages, with their times, the largest first."""
     is_op = pl.col("kind") == "op"
-    name = pl.col("name")
     spans = trace.select("spans", "rank", "span_id", "name", where=is_op)
-    ops = spans.select("rank", "span_id", op=name.cast(pl.String))
+    op = pl.col("name").cast(pl.String)
+    ops = spans.select("rank", "span_id", op=op)
     launched = kernels.join(ops, on=["rank", "span_id"], how="left")
-    place = pl.coalesce("op", name.str.extract(_BARE))
-    return _largest(launched.select("stalled_ns", place=place))
+    bare_name = pl.col("name").str.extract(_BARE)
+    place = pl.coalesce("op", bare_name)
+    stalls = launched.select("stalled_ns", place=place)
+    return _largest(stalls)
 
 
 def touched_by_host(trace: Trace, moves: pl.DataFrame) -> list[tuple[str, int]]:
     """Return the ops and annotated ranges in which pages moved to the host, with their bytes."""
     is_range = pl.col("kind").is_in(["annotation", "nvtx", "op"])
-    to_host = pl.col("direction") == "d2h"
+    columns = ("process_id", "name", "start_ns", "duration_ns")
+    spans = trace.select("spans", *columns, where=is_range)
     name = pl.col("name").cast(pl.String)
-    ranges = trace.select("spans", "process_id", "name", "start_ns", "duration_ns", where=is_range)
-    ranges = ranges.with_columns(name, end_ns=_END)
-    placed = during(moves.filter(to_host), ranges, "name", pl.String)
+    ranges = spans.with_columns(name, end_ns=_END)
+    to_host = moves.filter(pl.col("direction") == "d2h")
+    placed = during(to_host, ranges, "name", pl.String)
     in_ranges = placed.drop_nulls("name")
     return _largest(in_ranges.select("size_bytes", place="name"))
 

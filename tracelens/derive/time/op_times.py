@@ -37,23 +37,16 @@ def op_times(trace: Trace) -> list[pl.DataFrame]:
 
 def by_columns(trace: Trace) -> list[pl.DataFrame]:
     """Sum whole columns in Polars. This defines the result of the C code."""
-    spans = trace.select(
-        "spans", "rank", "span_id", "parent_id", "kind", "name", "duration_ns", "self_ns"
-    )
-    columns = ["rank", "span_id", "duration_ns"]
-    work = pl.concat([trace.select(name, *columns) for name in DEVICE_WORK])
-    calls = trace.select(
-        "api_calls", "rank", "process_id", "thread_id", "span_id", "start_ns", "duration_ns"
-    )
-    by_rank = [
-        by_name(
-            tree,
-            of_rank(work, tree),
-            of_rank(calls, tree),
-        )
-        for tree in span_trees(spans)
-    ]
-    return [names for names in by_rank if names.height]
+    columns_of_spans = ("parent_id", "kind", "name", "duration_ns", "self_ns")
+    spans = trace.select("spans", "rank", "span_id", *columns_of_spans)
+    work = pl.concat(trace.select(table, "rank", "span_id", "duration_ns") for table in DEVICE_WORK)
+    calls = trace.select("api_calls", "rank", *_CALLS)
+    by_rank = []
+    for tree in span_trees(spans):
+        names = by_name(tree, of_rank(work, tree), of_rank(calls, tree))
+        if names.height:
+            by_rank.append(names)
+    return by_rank
 
 
 def by_name(
@@ -62,20 +55,28 @@ def by_name(
     calls: pl.DataFrame,
 ) -> pl.DataFrame:
     """Sum the time of each op of one rank: one row per name, names as categorical codes."""
-    is_python_kind = pl.col("kind").is_in(["python", "module"])
-    tree = tree.with_columns(is_op=pl.col("kind") == "op", is_python=is_python_kind)
-    op_of_span = nearest_row(tree["parent_id"], tree["is_op"])
-    spans = _span_times(tree, op_of_span, work, calls)
-    measures = [*durations(), pl.col("cpu_self_ns", "cuda_total_ns").sum()]
-    ops = spans.filter(tree["is_op"]).group_by("name").agg(measures)
-    of_python = _python_times(tree, op_of_span, spans["cpu_self_ns"])
-    of_device = _launched_times(tree, op_of_span, work)
-    ops = ops.join(of_python, on="name", how="left").join(of_device, on="name", how="left")
+    kind = pl.col("kind")
+    marked = tree.with_columns(
+        is_op=kind == "op",
+        is_python=kind.is_in(["python", "module"]),
+    )
+    is_op = marked["is_op"]
+    op_of_span = nearest_row(marked["parent_id"], is_op)
+    spans = _span_times(marked, op_of_span, work, calls)
+    own_sums = pl.col("cpu_self_ns", "cuda_total_ns").sum()
+    times = spans.filter(is_op).group_by("name").agg(*durations(), own_sums)
+    of_python = _python_times(marked, op_of_span, spans["cpu_self_ns"])
+    of_device = _launched_times(marked, op_of_span, work)
+    with_python = times.join(of_python, on="name", how="left")
+    ops = with_python.join(of_device, on="name", how="left")
     # CPU self of an op includes the Python calls directly within it.
-    cpu_self = pl.col("cpu_self_ns") + pl.col("python_ns").fill_null(0)
-    ops = ops.with_columns(cpu_self, pl.col("cuda_self_ns").fill_null(0)).drop("python_ns")
+    python_ns = pl.col("python_ns").fill_null(0)
+    complete = ops.with_columns(
+        pl.col("cpu_self_ns") + python_ns,
+        pl.col("cuda_self_ns").fill_null(0),
+    )
     rank = pl.lit(tree["rank"][0], pl.Int32)
-    return ops.select(rank.alias("rank"), pl.all())
+    return complete.drop("python_ns").select(rank.alias("rank"), pl.all())
 
 
 def _span_times(

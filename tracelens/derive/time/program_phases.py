@@ -7,15 +7,13 @@ from typing import Any
 import polars as pl
 from msgspec import Struct
 
-from tracelens.derive.columns.intervals import END, union
+from tracelens.derive.columns.intervals import END
 from tracelens.derive.columns.lookup import by_value
 from tracelens.derive.events.capture_edges import CALLS, LATE_NS, CaptureEdges
-from tracelens.derive.time.activity_places import PROFILER
 from tracelens.derive.time.awaited import awaited_from
 from tracelens.derive.time.start_up import (
     Gaps,
-    HostPieces,
-    start_up_calls,
+    find_gaps,
     start_up_end,
     start_up_ns,
     trials_ns,
@@ -176,87 +174,60 @@ class _Rank(Struct, frozen=True, dict=True):
     def _timed(self) -> list[pl.DataFrame]:
         return [part for part in (self.activities, *self.work.values()) if part.height]
 
-    def of_cause(self, *causes: str) -> pl.DataFrame:
-        """List the times (start_ns, end_ns) in which a thread's activity has one of these causes.
-
-        The profiler's own work is left out.
-        """
-        what = pl.col("what").cast(pl.String)
-        is_own = what.eq_missing(pl.lit(PROFILER))
-        is_of_cause = pl.col("cause").cast(pl.String).is_in(causes)
-        wanted = is_of_cause & ~is_own
-        return union(self.activities.filter(wanted).select("start_ns", end_ns=END))
-
     def gaps(self, begin: int, end: int) -> Gaps:
         """Return the gaps between the work of all devices, from the beginning to the end."""
-        start_ns = pl.col("start_ns")
-        times = pl.concat(
-            part.select(
-                start_ns.cast(pl.Int64),
-                end_ns=END.cast(pl.Int64),
-            )
-            for part in self.work.values()
-        )
-        what = pl.col("what").cast(pl.String)
-        profiler = self.activities.filter(what.eq_missing(pl.lit(PROFILER)))
-        host = HostPieces(
-            calls=start_up_calls(self.calls),
-            loads=self.of_cause("loading"),
-            launches=self.of_cause("launch", "loading", "allocation"),
-            inputs=self.of_cause("input"),
-            profiler=union(profiler.select("start_ns", end_ns=END)),
-        )
-        overlaps = times.filter(start_ns < end, pl.col("end_ns") > begin)
-        within = union(overlaps)
-        return Gaps.between(
-            within,
-            (begin, end),
-            self.work.get("kernels"),
-            host,
-        )
+        return find_gaps(self.work, self.activities, self.calls, (begin, end))
 
 
 def _of_all_ranks(trace: Trace) -> pl.DataFrame:
+    tables = _tables(trace)
+    by_rank = {name: dict(by_value(frame, "rank")) for name, frame in tables.items()}
+
+    def of_rank(name: str, rank: int) -> pl.DataFrame:
+        return by_rank[name].get(rank, tables[name].clear())
+
+    rows: list[tuple[object, ...]] = []
+    for rank in trace.manifest.ranks:
+        work = {}
+        for name in DEVICE_WORK:
+            if rank in by_rank[name]:
+                work[name] = _by_start(by_rank[name][rank])
+        events = _Rank(
+            rank,
+            of_rank("steps", rank).sort("start_ns"),
+            of_rank("activities", rank),
+            work,
+            _by_start(of_rank("api_calls", rank)),
+            of_rank("synchronizations", rank),
+            of_rank("ops", rank),
+        )
+        if events.steps.height:
+            rows += [(rank, *row) for row in _of_steps(events)]
+        elif events.activities.height or work:
+            awaited = awaited_from(trace).get(rank)
+            rows += [(rank, *row) for row in _of_recorded(events, awaited)]
+    windows = pl.DataFrame(rows, schema=WINDOWS, orient="row")
+    return windows.sort("rank", "start_ns", "end_ns")
+
+
+def _tables(trace: Trace) -> dict[str, pl.DataFrame]:
+    """Read what `_Rank` holds of all ranks."""
     tables = {
         "steps": steps_of(trace),
         "activities": activities_of(trace),
         "api_calls": trace.select("api_calls", "rank", *CALLS),
         "synchronizations": trace.select("synchronizations", "rank", *_WAITS),
-        "kernels": trace.select("kernels", "rank", *_WORK, "name", "step"),
-        **{name: trace.select(name, "rank", *_WORK) for name in DEVICE_WORK if name != "kernels"},
     }
+    for name in DEVICE_WORK:
+        more = ("name", "step") if name == "kernels" else ()
+        tables[name] = trace.select(name, "rank", *_WORK, *more)
     has_device = any(tables[name].height for name in DEVICE_WORK)
     if has_device:  # spans are many and not needed
         tables["ops"] = tables["kernels"].select("rank", "step").clear()
     else:
         spans = trace.select("spans", "rank", "step", "kind")
         tables["ops"] = spans.filter(pl.col("kind") == "op")
-    by_rank = {name: dict(by_value(frame, "rank")) for name, frame in tables.items()}
-    rows = []
-    for rank in trace.manifest.ranks:
-        steps, activities, calls, waits, ops = (
-            by_rank[name].get(rank, tables[name].clear())
-            for name in ("steps", "activities", "api_calls", "synchronizations", "ops")
-        )
-        work = {
-            name: _by_start(by_rank[name][rank]) for name in DEVICE_WORK if rank in by_rank[name]
-        }
-        known = _Rank(
-            rank,
-            steps.sort("start_ns"),
-            activities,
-            work,
-            _by_start(calls),
-            waits,
-            ops,
-        )
-        if steps.height:
-            rows += [(rank, *row) for row in _of_steps(known)]
-        elif activities.height or work:
-            awaited = awaited_from(trace).get(rank)
-            rows += [(rank, *row) for row in _of_recorded(known, awaited)]
-    windows = pl.DataFrame(rows, schema=WINDOWS, orient="row")
-    return windows.sort("rank", "start_ns", "end_ns")
+    return tables
 
 
 def _by_start(frame: pl.DataFrame) -> pl.DataFrame:
@@ -293,28 +264,25 @@ def _of_recorded(known: _Rank, awaited: int | None) -> Iterable[_Row]:
         known.later or known.end,
         known.end,
     )
-    parts = zip(PHASES, edges, edges[1:], strict=False)
-    return [
-        (None, name, low, high, True) for name, low, high in parts if low < high or name == PROGRAM
-    ]
+    rows: list[_Row] = []
+    for name, low, high in zip(PHASES, edges, edges[1:], strict=False):
+        if low < high or name == PROGRAM:
+            rows.append((None, name, low, high, True))
+    return rows
 
 
 def _of_steps(known: _Rank) -> Iterable[_Row]:
     """Return the phase of each step, and the phases of the time before and after all steps."""
     steps = known.steps.select("step", "start_ns", end_ns=END)
     flags = _phases_of_steps(known)
-    ends = steps["end_ns"]
-    whole = [known.later is None or end < known.later for end in ends]
-    if (PROGRAM, True) in zip(flags, whole, strict=True):
+    whole = [known.later is None or end < known.later for end in steps["end_ns"]]
+    has_whole = (PROGRAM, True) in zip(flags, whole, strict=True)
+    rows: list[_Row] = []
+    for (step, start, end), flag, is_whole in zip(steps.iter_rows(), flags, whole, strict=True):
         # A step that the trace's end cuts off is no measure of a step if others are whole.
-        flags = [
-            LATER if flag == PROGRAM and not is_whole else flag
-            for flag, is_whole in zip(flags, whole, strict=True)
-        ]
-    rows: list[_Row] = [
-        (step, flag, start, end, is_whole)
-        for (step, start, end), flag, is_whole in zip(steps.iter_rows(), flags, whole, strict=True)
-    ]
+        is_cut_off = flag == PROGRAM and has_whole and not is_whole
+        phase = LATER if is_cut_off else flag
+        rows.append((step, phase, start, end, is_whole))
     earlier = known.edges.earlier_end() if known.work else None
     first = int(steps["start_ns"][0])
     last = int(steps["end_ns"].max())  # type: ignore[arg-type]

@@ -59,13 +59,15 @@ def read_ranges(trace: Trace) -> pl.DataFrame:
     spans = trace.select("spans", *columns, "kind", "category", where=is_range)
     category_text = pl.col("category").cast(pl.String)
     category = pl.when(kind == "nvtx").then(category_text).fill_null("")
+    is_mark = category.str.contains(r"^mark( |$)")
     # For a domain other than the default one, the kind of range is followed by its name: push_pop
     # NCCL.
-    domain = category.str.extract(r"^\S+ (.+)$").alias("domain")
-    ranges = spans.filter(~category.str.contains(r"^mark( |$)")).with_columns(domain)
+    domain = category.str.extract(r"^\S+ (.+)$")
+    ranges = spans.filter(~is_mark).with_columns(domain=domain)
     cut = open_at_end(ranges)
-    durations = ranges["duration_ns"].scatter(cut["row"], cut["duration_ns"])
-    return ranges.with_columns(durations).select(*columns, "domain").cast({"name": pl.String})
+    duration_ns = ranges["duration_ns"].scatter(cut["row"], cut["duration_ns"])
+    ended = ranges.with_columns(duration_ns=duration_ns)
+    return ended.select(*columns, "domain").cast({"name": pl.String})
 
 
 def open_at_end(ranges: pl.DataFrame) -> pl.DataFrame:
@@ -76,7 +78,8 @@ def open_at_end(ranges: pl.DataFrame) -> pl.DataFrame:
     so an annotation that begins in the last step and ends after this step was still open. This
     happens to an optimizer's annotation if a hook of the optimizer ends the step.
     """
-    annotations = ranges.with_row_index("row").filter(pl.col("kind") == "annotation")
+    is_annotation = pl.col("kind") == "annotation"
+    annotations = ranges.with_row_index("row").filter(is_annotation)
     is_step = pl.col("name").cast(pl.String).str.contains(FAMILIES["profiler"])
     steps = annotations.filter(is_step).sort("start_ns")
     last_steps = steps.group_by(THREAD).agg(
@@ -84,10 +87,12 @@ def open_at_end(ranges: pl.DataFrame) -> pl.DataFrame:
         step_end=END.last(),
     )
     start = pl.col("start_ns")
-    is_open = (start > pl.col("step_start")) & (start < pl.col("step_end"))
-    within = annotations.join(last_steps, on=THREAD, nulls_equal=True).filter(is_open)
-    cut = within.filter(pl.col("step_end") < END)
-    return cut.select("row", duration_ns=pl.col("step_end") - start)
+    step_end = pl.col("step_end")
+    with_step = annotations.join(last_steps, on=THREAD, nulls_equal=True)
+    begins_in_step = (start > pl.col("step_start")) & (start < step_end)
+    ends_after_step = step_end < END
+    is_open = with_step.filter(begins_in_step & ends_after_step)
+    return is_open.select("row", duration_ns=step_end - start)
 
 
 def read_calls(trace: Trace) -> pl.DataFrame:
@@ -133,10 +138,20 @@ def one_after_another(*frames: pl.DataFrame) -> Iterator[tuple[pl.DataFrame, ...
     if extents.height < 2:
         yield frames
         return
+    for shifts in _shifts_by_group(extents.join(frames[0], on="rank", how="semi")):
+        by_rank = pl.DataFrame(
+            {"rank": shifts.keys(), "shift": shifts.values()},
+            schema={"rank": pl.Int32, "shift": pl.Int64},
+        )
+        yield tuple(_shifted(frame, by_rank) for frame in frames)
+
+
+def _shifts_by_group(extents: pl.DataFrame) -> list[dict[int, int]]:
+    """Divide ranks into groups: by rank, what to add to its times."""
     shifts: list[dict[int, int]] = [{}]
     until = None
     n_rows = 0
-    for rank, first, last, n in extents.join(frames[0], on="rank", how="semi").iter_rows():
+    for rank, first, last, n in extents.iter_rows():
         shift = 0 if until is None else until + 1 - first
         n_rows += n
         if last + shift > _LATEST or n_rows > _MOST_ROWS:
@@ -145,18 +160,14 @@ def one_after_another(*frames: pl.DataFrame) -> Iterator[tuple[pl.DataFrame, ...
             n_rows = n
         shifts[-1][rank] = shift
         until = last + shift
-    shifted_ns = pl.col("start_ns") + pl.col("shift")
-    for of_group in shifts:
-        by_rank = pl.DataFrame(
-            {"rank": of_group.keys(), "shift": of_group.values()},
-            schema={"rank": pl.Int32, "shift": pl.Int64},
-        )
-        yield tuple(
-            frame.join(by_rank, on="rank", maintain_order="left")
-            .with_columns(start_ns=shifted_ns)
-            .drop("shift")
-            for frame in frames
-        )
+    return shifts
+
+
+def _shifted(frame: pl.DataFrame, shifts: pl.DataFrame) -> pl.DataFrame:
+    """Return the rows of the ranks in `shifts`, with shifted starts."""
+    with_shift = frame.join(shifts, on="rank", maintain_order="left")
+    start_ns = pl.col("start_ns") + pl.col("shift")
+    return with_shift.with_columns(start_ns=start_ns).drop("shift")
 
 
 def _extents_of_ranks(frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
@@ -192,43 +203,40 @@ def place_work(
     The times of ranks do not overlap. Calls are sorted by start.
     """
     ends = ranges.select(END).to_series()
-    every_edge = pl.concat([ranges["start_ns"], ends]).unique()
-    edges = every_edge.sort()
+    every_edge = pl.concat([ranges["start_ns"], ends])
+    edges = every_edge.unique().sort()
     launched = _launched(calls, work, edges)
-    threads = ranges.select(*THREAD, "domain").unique(maintain_order=True)
-    thread_numbers = pl.int_range(pl.len(), dtype=pl.Int64)
-    threads = threads.with_columns(thread_number=thread_numbers)
-    tree = ranges.join(
-        threads,
-        on=[*THREAD, "domain"],
+    thread_and_domain = [*THREAD, "domain"]
+    number = pl.int_range(pl.len(), dtype=pl.Int64)
+    threads = ranges.select(thread_and_domain).unique(maintain_order=True)
+    numbered_threads = threads.with_columns(thread_number=number)
+    with_threads = ranges.join(
+        numbered_threads,
+        on=thread_and_domain,
         how="left",
         nulls_equal=True,
         maintain_order="left",
     )
     # A thread's work counts once in each of its domains. Before the first moment nothing is open.
-    asked = (
-        launched.with_row_index("row")
-        .filter(pl.col("segment") >= 0)
-        .join(threads, on=THREAD, maintain_order="left")
-    )
+    within_edges = launched.with_row_index("row").filter(pl.col("segment") >= 0)
+    asked = within_edges.join(numbered_threads, on=THREAD, maintain_order="left")
     moments = asked.select(
         "process_id",
         thread_id="thread_number",
         start_ns=edges.gather(asked["segment"]),
         duration_ns=1,
     )
-    tree_by_thread = tree.with_columns(thread_id="thread_number")
+    tree_by_thread = with_threads.with_columns(thread_id="thread_number")
     nesting = nest(tree_by_thread, moments.cast(pl.Int64))
-    parent = as_rows(nesting.parent)
     around = as_rows(nesting.call_span)
-    tree = tree.with_columns(
-        path=_paths(tree["name"], parent),
+    tree = with_threads.with_columns(
+        path=_paths(with_threads["name"], as_rows(nesting.parent)),
         depth=pl.Series(nesting.depth, dtype=pl.Int64),
         self_ns=pl.Series(nesting.self_ns, dtype=pl.Int64),
     )
-    within = pl.repeat(False, launched.height, dtype=pl.Boolean, eager=True)
-    is_around = around.is_not_null()
-    within = within.scatter(asked["row"].filter(is_around), True)
+    in_no_range = pl.repeat(False, launched.height, dtype=pl.Boolean, eager=True)
+    rows_in_ranges = asked["row"].filter(around.is_not_null())
+    within = in_no_range.scatter(rows_in_ranges, True)
     own_ns = attribute(around, asked["device_ns"], tree.height)
     return Ranges(tree, launched.with_columns(within=within), own_ns, edges)
 
@@ -290,110 +298,6 @@ def _launched(
     return sums.hstack(ids_of_threads.cast(dict.fromkeys(THREAD[1:], pl.Int64))).drop(
         "key", "thread_number"
     )
-
-
-def sums_of_ranges(ranges: Ranges) -> pl.DataFrame:
-    """Sum, for each range, the work of its thread and of the process's other threads.
-
-    Columns: n_launches, device_ns and kernel_ns; projected_ns, the time from the work's first start
-    to its last end; others_ns, the device time of work that other threads of the process launched
-    while the range was open.
-    """
-    work, begin, end = _runs(ranges, THREAD)
-    sums = _run_sums(work, begin, end, ["n_launches", "device_ns", "kernel_ns"])
-    runs = _runs(ranges, THREAD[:-1])
-    together = _run_sums(*runs, ["device_ns"])
-    others = (together["device_ns"] - sums["device_ns"]).alias("others_ns")
-    return sums.with_columns(_run_extent(work, begin, end), others)
-
-
-def _runs(ranges: Ranges, key: Sequence[str]) -> tuple[pl.DataFrame, pl.Series, pl.Series]:
-    """Sort the work by key and segment, and find the rows during which each range was open.
-
-    The rows of a range are consecutive. Returns the first row's number and the number after the
-    last.
-    """
-    # One number stands for a group and a segment; segments begin at -1.
-    n_segments = len(ranges.edges) + 1
-    group, groups = numbered(ranges.launched.select(key), key)
-    place = group.cast(pl.Int64) * n_segments + pl.col("segment") + 1
-    work = ranges.launched.with_columns(place=place).sort("place")
-    group_numbers = groups.with_columns(number=pl.int_range(pl.len(), dtype=pl.Int64))
-    of_ranges = ranges.tree.select(key).join(
-        group_numbers, on=key, how="left", maintain_order="left"
-    )
-    no_group = groups.height
-    first_place = of_ranges["number"].fill_null(no_group) * n_segments + 1
-
-    def first_row(moments: pl.Series) -> pl.Series:
-        segment = ranges.edges.search_sorted(moments).cast(pl.Int64)
-        return work["place"].search_sorted(first_place + segment).cast(pl.Int64)
-
-    ends = ranges.tree.select(END).to_series()
-    return work, first_row(ranges.tree["start_ns"]), first_row(ends)
-
-
-def _run_sums(
-    launched: pl.DataFrame,
-    begin: pl.Series,
-    end: pl.Series,
-    columns: Sequence[str],
-) -> pl.DataFrame:
-    """Return the sums of columns over each run of rows, from `begin` up to but without `end`."""
-    sums = []
-    for column in columns:
-        until = pl.concat(
-            [
-                pl.Series(column, [0], pl.Int64),
-                launched[column].cum_sum().cast(pl.Int64),
-            ]
-        )
-        sums.append(until.gather(end) - until.gather(begin))
-    return pl.DataFrame(sums)
-
-
-def _run_extent(
-    launched: pl.DataFrame,
-    begin: pl.Series,
-    end: pl.Series,
-) -> pl.Series:
-    """Return the time from the least `first` to the greatest `last` in each run of rows.
-
-    It is 0 for an empty run. This is a sparse table: least and greatest are computed for blocks of
-    1, 2, 4, 8 … rows, and two such blocks cover any run.
-    """
-    no_extent = pl.repeat(
-        0,
-        len(begin),
-        dtype=pl.Int64,
-        eager=True,
-    )
-    extent = no_extent.alias("projected_ns")
-    first = launched["first"]
-    last = launched["last"]
-    length = end - begin
-    size = 1
-    longest = length.max()
-    while isinstance(longest, int) and size <= longest:
-        is_of_size = (length >= size) & (length < 2 * size)
-        runs = is_of_size.arg_true()
-        left_block = begin.gather(runs)
-        right_block = end.gather(runs) - size
-        least = _lesser(first.gather(left_block), first.gather(right_block))
-        greatest = _greater(last.gather(left_block), last.gather(right_block))
-        extent = extent.scatter(runs, greatest - least)
-        first = _lesser(first, first.shift(-size))
-        last = _greater(last, last.shift(-size))
-        size *= 2
-    return extent
-
-
-def _lesser(left: pl.Series, right: pl.Series) -> pl.Series:
-    return pl.DataFrame({"left": left, "right": right}).min_horizontal()
-
-
-def _greater(left: pl.Series, right: pl.Series) -> pl.Series:
-    return pl.DataFrame({"left": left, "right": right}).max_horizontal()
 
 
 def _paths(names: pl.Series, parent: pl.Series) -> pl.Series:

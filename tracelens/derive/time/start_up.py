@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import polars as pl
 from msgspec import Struct
 
-from tracelens.derive.columns.intervals import covered_by, union
+from tracelens.derive.columns.intervals import END, covered_by, union
+from tracelens.derive.time.activity_places import PROFILER
 
 LONG_NS = 1_000_000
 """A call or gap that takes this long may be start-up.
@@ -255,3 +258,55 @@ def _before_first_use(gaps: pl.DataFrame, kernels: pl.DataFrame | None) -> pl.Se
     is_much_longer = length >= _MUCH_LONGER * longest_later
     first_and_long = uses.filter(~is_later & is_much_longer)
     return gaps["end_ns"].is_in(first_and_long["end_ns"].implode())
+
+
+def find_gaps(
+    work: Mapping[str, pl.DataFrame],
+    activities: pl.DataFrame,
+    calls: pl.DataFrame,
+    window: tuple[int, int],
+) -> Gaps:
+    """Find the gaps between a rank's device work in a window, and what its host did meanwhile.
+
+    `work` is by table, `calls` are sorted by start.
+    """
+    begin, end = window
+    start_ns = pl.col("start_ns")
+    times = pl.concat(
+        part.select(
+            start_ns.cast(pl.Int64),
+            end_ns=END.cast(pl.Int64),
+        )
+        for part in work.values()
+    )
+    overlaps = times.filter(start_ns < end, pl.col("end_ns") > begin)
+    is_of_profiler = _is_of_profiler()
+    profiler = activities.filter(is_of_profiler).select("start_ns", end_ns=END)
+    host = HostPieces(
+        calls=start_up_calls(calls),
+        loads=_times_of(activities, "loading"),
+        launches=_times_of(activities, "launch", "loading", "allocation"),
+        inputs=_times_of(activities, "input"),
+        profiler=union(profiler),
+    )
+    return Gaps.between(
+        union(overlaps),
+        window,
+        work.get("kernels"),
+        host,
+    )
+
+
+def _times_of(activities: pl.DataFrame, *causes: str) -> pl.DataFrame:
+    """Return the times in which a thread's activity has one of these causes: start_ns, end_ns.
+
+    The profiler's own work is left out.
+    """
+    is_of_cause = pl.col("cause").cast(pl.String).is_in(causes)
+    wanted = activities.filter(is_of_cause & ~_is_of_profiler())
+    return union(wanted.select("start_ns", end_ns=END))
+
+
+def _is_of_profiler() -> pl.Expr:
+    what = pl.col("what").cast(pl.String)
+    return what.eq_missing(pl.lit(PROFILER))
