@@ -271,10 +271,15 @@ def _with_inner_path(parts: pl.DataFrame, trace: Trace) -> pl.DataFrame:
     """
     module_path = pl.col("module_path")
     inner = pl.format("{}.{}", "module_path_around", module_path)
-    known = trace.layers.select("rank", inner=module_path, is_known=pl.lit(True))
     with_inner = parts.with_columns(inner=inner)
+    known = trace.layers.select(
+        "rank",
+        inner=module_path,
+        is_known=pl.lit(True),
+    )
     marked = with_inner.join(known, on=["rank", "inner"], how="left")
-    path = pl.when("is_known").then("inner").when(module_path != "").then(module_path)
+    is_below_root = module_path != ""
+    path = pl.when("is_known").then("inner").when(is_below_root).then(module_path)
     return marked.with_columns(path=path)
 
 

@@ -78,12 +78,15 @@ def _nodes_with_forward_work(works: pl.DataFrame, spans: pl.DataFrame) -> pl.Dat
     pairs_by_rank = []
     for (rank,), of_rank in spans.group_by("rank"):
         pairs = forward_backward(of_rank)
-        pairs_by_rank.append(pairs.with_columns(rank=pl.lit(rank, pl.Int32)))
+        rank_of_pairs = pl.lit(rank, pl.Int32)
+        pairs_by_rank.append(pairs.with_columns(rank=rank_of_pairs))
     key = ["rank", "span_id"]
-    forward = pl.concat(pairs_by_rank).join(works, on=key)
-    nodes = forward.drop("span_id").rename({"run_id": "span_id"})
-    without_work = nodes.join(works, on=key, how="anti")
-    return without_work.join(spans.select(*key, *_INPUTS), on=key)
+    pairs = pl.concat(pairs_by_rank)
+    forward_work = pairs.join(works, on=key)
+    nodes = forward_work.drop("span_id").rename({"run_id": "span_id"})
+    without_own_work = nodes.join(works, on=key, how="anti")
+    inputs = spans.select(*key, *_INPUTS)
+    return without_own_work.join(inputs, on=key)
 
 
 def _not_moved(recorded: pl.Series) -> pl.Series:

@@ -203,7 +203,9 @@ def operations(kernels: Sides, rank: int) -> dict[Any, tuple[Row, Row]]:
     in layout transforms and memory operations counts for the layer's longest other primitive.
     """
     is_of_rank = pl.col("rank") == rank
-    base, other = (_by_primitive(times.filter(is_of_rank)) for times in kernels)
+    base_times, other_times = kernels
+    base = _by_primitive(base_times.filter(is_of_rank))
+    other = _by_primitive(other_times.filter(is_of_rank))
     common = [layer for layer in base if layer in other]
     return {layer: (base[layer], other[layer]) for layer in common}
 

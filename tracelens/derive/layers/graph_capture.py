@@ -46,27 +46,28 @@ class Captured(Struct):
 
         The launch is in base_rank and base_id; see PAIRS.
         """
-        sizes = self.launches.select("rank", "batch_size").unique().sort("batch_size", "rank")
+        launches = self.launches
+        sizes = launches.select("rank", "batch_size").unique().sort("batch_size", "rank")
         captures: dict[tuple[int, int | None], tuple[int | None, int | None]] = {}
-        launches: dict[tuple[object, ...], pl.Series | None] = {}
+        ids_of_kernels: dict[tuple[object, ...], pl.Series | None] = {}
         pair_frames = [PAIRS.to_frame().drop("base_rank")]
-        replays = _replayed_kernels(trace).group_by("rank", "api_call_id", maintain_order=True)
-        for (rank, _), replay in replays:
-            rank_and_tokens = rank, replay["n_tokens"][0]
-            if rank_and_tokens not in captures:
-                captures[rank_and_tokens] = self._chosen(*rank_and_tokens, sizes)
-            capture_rank, batch_size = captures[rank_and_tokens]
+        kernels = _replayed_kernels(trace)
+        for (rank, _), replay in kernels.group_by("rank", "api_call_id", maintain_order=True):
+            n_tokens = replay["n_tokens"][0]
+            if (rank, n_tokens) not in captures:
+                captures[rank, n_tokens] = self._chosen(rank, n_tokens, sizes)
+            capture_rank, batch_size = captures[rank, n_tokens]
             # Replays with the same kernels correspond to the same launches.
             key = (capture_rank, batch_size, *replay["code"])
-            if key not in launches:
-                launches[key] = self._launches_of(replay, capture_rank, batch_size)
-            ids = launches[key]
+            if key not in ids_of_kernels:
+                ids_of_kernels[key] = self._launches_of(replay, capture_rank, batch_size)
+            ids = ids_of_kernels[key]
             if ids is not None:
                 pairs = replay.select("rank", "kernel_id", base_id=ids)
                 pair_frames.append(pairs.drop_nulls("base_id"))
-        base_ranks = self.launches.select(base_rank="rank", base_id="kernel_id")
-        all_pairs = pl.concat(pair_frames)
-        all_pairs = all_pairs.join(base_ranks, on="base_id", maintain_order="left")
+        base_ranks = launches.select(base_rank="rank", base_id="kernel_id")
+        paired = pl.concat(pair_frames)
+        all_pairs = paired.join(base_ranks, on="base_id", maintain_order="left")
         return all_pairs.select(PAIRS.names())
 
     def _chosen(
@@ -88,10 +89,11 @@ class Captured(Struct):
         return (rank if rank in of_size["rank"].to_list() else None), size
 
     def _captures(self, rank: int | None, size: int | None) -> list[pl.DataFrame]:
-        launches = self.launches.filter(
-            True if rank is None else pl.col("rank") == rank,
-            True if size is None else pl.col("batch_size") == size,
-        )
+        launches = self.launches
+        if rank is not None:
+            launches = launches.filter(pl.col("rank") == rank)
+        if size is not None:
+            launches = launches.filter(pl.col("batch_size") == size)
         return launches.partition_by("rank", "capture", maintain_order=True)
 
     def _launches_of(
@@ -303,8 +305,10 @@ def _compared(kernels: pl.DataFrame, launches: pl.DataFrame) -> tuple[float, pl.
 
 def _aligned_by_name(kernels: pl.Series, launches: pl.Series) -> pl.Series:
     """Return, for each kernel, the row of the launch that is aligned with it by name, or None."""
-    names = pl.concat([kernels.str.strip_suffix(".kd"), launches])
+    bare_names = kernels.str.strip_suffix(".kd")
+    names = pl.concat([bare_names, launches])
     codes = names.cast(pl.Categorical).to_physical()
     kernel_codes = tuple(codes.head(kernels.len()))
     launch_codes = tuple(codes.tail(launches.len()))
-    return pl.Series(align(kernel_codes, launch_codes), dtype=pl.Int64)
+    rows = align(kernel_codes, launch_codes)
+    return pl.Series(rows, dtype=pl.Int64)

@@ -94,12 +94,19 @@ def _fractions(parts: pl.DataFrame) -> pl.DataFrame:
     key = ["rank", "kernel_id"]
     whole = pl.col("duration_ns").sum().over(key)
     equal = 1 / pl.len().over(key)
+
+    def share(column: str) -> pl.Expr:
+        has_length = pl.when(whole > 0)
+        return has_length.then(pl.col(column) / whole).otherwise(equal)
+
     fractions = parts.with_columns(
-        pl.when(whole > 0).then(pl.col(column) / whole).otherwise(equal).alias(f"{name}_frac")
-        for name, column in (("estimate", "duration_ns"), ("low", "low_ns"), ("high", "high_ns"))
+        estimate_frac=share("duration_ns"),
+        low_frac=share("low_ns"),
+        high_frac=share("high_ns"),
     )
     columns = (*_OF_BASE, "until_frac", "is_last", "low_frac", "high_frac")
-    return cumulated(fractions, key).select(*columns, base_rank="rank", base_id="kernel_id")
+    summed = cumulated(fractions, key)
+    return summed.select(*columns, base_rank="rank", base_id="kernel_id")
 
 
 def pairs_by_name(trace: Trace, base: Trace) -> pl.DataFrame:
@@ -154,18 +161,14 @@ def _coded(trace: Trace, base: Trace) -> tuple[pl.DataFrame, pl.DataFrame]:
     mine = _sequences(trace)
     theirs = _sequences(base).filter(pl.col("link") != "graph")
     if tools(trace) != tools(base):
-        mine, theirs = (
-            side.with_columns(each_once(side["name"], bare_name)) for side in (mine, theirs)
-        )
-    names = (
-        pl.concat([mine["name"], theirs["name"]])
-        .cast(pl.Categorical)
-        .to_physical()
-        .cast(pl.Int64)
-        .fill_null(-1)
-    )
-    return mine.with_columns(code=names.head(mine.height)), theirs.with_columns(
-        code=names.slice(mine.height)
+        mine = mine.with_columns(each_once(mine["name"], bare_name))
+        theirs = theirs.with_columns(each_once(theirs["name"], bare_name))
+    names = pl.concat([mine["name"], theirs["name"]])
+    codes = names.cast(pl.Categorical).to_physical().cast(pl.Int64)
+    known_codes = codes.fill_null(-1)
+    return (
+        mine.with_columns(code=known_codes.head(mine.height)),
+        theirs.with_columns(code=known_codes.slice(mine.height)),
     )
 
 
@@ -202,15 +205,13 @@ def _sequences(trace: Trace) -> pl.DataFrame:
         "start_ns",
     )
     axes = ("grid_x", "grid_y", "grid_z")
-    launches = trace.select("api_calls", "rank", "api_call_id", "start_ns").rename(
-        {"start_ns": "launch_ns"}
-    )
-    kernels = trace.select("kernels", *columns, *axes).join(
-        launches, on=["rank", "api_call_id"], how="left"
-    )
+    calls = trace.select("api_calls", "rank", "api_call_id", "start_ns")
+    launches = calls.rename({"start_ns": "launch_ns"})
+    recorded = trace.select("kernels", *columns, *axes)
+    kernels = recorded.join(launches, on=["rank", "api_call_id"], how="left")
     x, y, z = (pl.col(axis).cast(pl.Int64) for axis in axes)
-    kernels = kernels.with_columns(grid=x + y * 2**31 + z * 2**47)
-    ordered = kernels.sort(
+    with_grid = kernels.with_columns(grid=x + y * 2**31 + z * 2**47)
+    ordered = with_grid.sort(
         "rank",
         pl.coalesce("launch_ns", "start_ns"),
         "graph_node_id",
@@ -226,11 +227,13 @@ def _run(kernels: pl.DataFrame) -> pl.DataFrame:
 
     If no step is marked, return the first kernels.
     """
-    by_step = kernels.drop_nulls("step").group_by("step", maintain_order=True)
-    steps = by_step.agg("code")
+    in_steps = kernels.drop_nulls("step")
+    steps = in_steps.group_by("step", maintain_order=True).agg("code")
     if steps.is_empty():
         return kernels.head(_LONGEST_RUN)
     step = pl.col("step")
-    alike = steps.group_by("code", maintain_order=True).agg(pl.len(), step.first())
-    most_common = alike.sort("len", descending=True, maintain_order=True)
-    return kernels.filter(step == most_common["step"][0])
+    alike = steps.group_by("code", maintain_order=True)
+    counts = alike.agg(pl.len(), step.first())
+    most_common_first = counts.sort("len", descending=True, maintain_order=True)
+    example = most_common_first["step"][0]
+    return kernels.filter(step == example)

@@ -35,17 +35,16 @@ def kernel_origins(trace: Trace, base: Trace | None = None) -> pl.DataFrame:
     origins = _origins(trace, kernels).drop("span_id")
     sides = replayed_launches(trace, base) if has_replays(trace) else ()
     for side, launches, pairs in sides:
-        origins = _with_captured(
-            origins,
-            side,
-            pairs.join(launches, on=["base_rank", "base_id"]),
-        )
-    steps = steps_of(trace).select("rank", "step", server="phase").unique(["rank", "step"])
-    with_servers = origins.join(steps, on=["rank", "step"], how="left")
+        nodes = pairs.join(launches, on=["base_rank", "base_id"])
+        origins = _with_captured(origins, side, nodes)
+    key = ["rank", "step"]
+    server_steps = steps_of(trace).select(*key, server="phase").unique(key)
+    with_servers = origins.join(server_steps, on=key, how="left")
     phase = pl.coalesce("server", "phase")
-    with_phases = with_servers.with_columns(phase=phase).drop("server", "step")
-    return with_phases.join(
-        kernel_layers(trace, base),
+    with_phases = with_servers.with_columns(phase=phase)
+    layers = kernel_layers(trace, base)
+    return with_phases.drop("server", "step").join(
+        layers,
         on=["rank", "kernel_id"],
         how="left",
     )
@@ -57,8 +56,14 @@ def _with_captured(origins: pl.DataFrame, side: Trace, nodes: pl.DataFrame) -> p
     `nodes` has a replayed kernel and the launch that its graph captured: rank, kernel_id, base_rank
     and base_span.
     """
-    launches = nodes.select("kernel_id", own="rank", rank="base_rank", span_id="base_span")
-    captured = _origins(side, launches).select("kernel_id", *_ORIGIN, rank="own")
+    launches = nodes.select(
+        "kernel_id",
+        own="rank",
+        rank="base_rank",
+        span_id="base_span",
+    )
+    origins_of_launches = _origins(side, launches)
+    captured = origins_of_launches.select("kernel_id", *_ORIGIN, rank="own")
     key = ["rank", "kernel_id"]
     both = origins.join(
         captured.unique(key),
@@ -66,8 +71,9 @@ def _with_captured(origins: pl.DataFrame, side: Trace, nodes: pl.DataFrame) -> p
         how="left",
         suffix="_side",
     )
-    preferred = (pl.coalesce(f"{name}_side", name).alias(name) for name in _ORIGIN)
-    return both.with_columns(preferred).drop(f"{name}_side" for name in _ORIGIN)
+    captured_columns = [f"{name}_side" for name in _ORIGIN]
+    preferred = [pl.coalesce(f"{name}_side", name).alias(name) for name in _ORIGIN]
+    return both.with_columns(preferred).drop(captured_columns)
 
 
 def _origins(trace: Trace, kernels: pl.DataFrame) -> pl.DataFrame:

@@ -98,9 +98,13 @@ _RULES: tuple[tuple[str, _Rule], ...] = (
 
 def _blocks(shapes: list[list[int]], of_a_block: int) -> int:
     """Count a kernel's blocks: each takes `of_a_block` elements of the broadcast shape."""
-    longest = max(map(len, shapes))
-    padded = ([1] * (longest - len(shape)) + shape for shape in shapes)
-    n_elements: int = math.prod(map(max, zip(*padded, strict=True)))
+    n_axes = max(map(len, shapes))
+    padded = []
+    for shape in shapes:
+        missing = n_axes - len(shape)
+        padded.append([1] * missing + shape)
+    broadcast = map(max, zip(*padded, strict=True))
+    n_elements: int = math.prod(broadcast)
     return math.ceil(n_elements / of_a_block)
 
 

@@ -202,7 +202,8 @@ def _recorded(provenance: pl.DataFrame) -> dict[str, list[tuple[int, str]]]:
     calls_by_graph: dict[str, list[tuple[int, str]]] = {}
     for key, order, name, is_extern in calls.iter_rows():
         label = _extern_label(name) if is_extern else _PREFIX.sub("", name)
-        calls_by_graph.setdefault(key, []).append((order, label))
+        of_graph = calls_by_graph.setdefault(key, [])
+        of_graph.append((order, label))
     return calls_by_graph
 
 
@@ -287,19 +288,25 @@ def _fill_gaps(
     belongs to which call.
     """
     edges = [(-1, -1)]
-    edges += [(i, place) for i, place in enumerate(matched) if place is not None]
+    for i, place in enumerate(matched):
+        if place is not None:
+            edges.append((i, place))
     edges.append((len(calls), len(recorded_labels)))
     for (before, place_before), (after, place_after) in pairwise(edges):
-        between = range(before + 1, after)
+        calls_between = range(before + 1, after)
         places_between = range(place_before + 1, place_after)
-        unknown = [i for i in between if calls[i][0].startswith("?")]
-        externs = [i for i in places_between if recorded_labels[i].startswith("extern ")]
+        unknown = [i for i in calls_between if calls[i][0].startswith("?")]
+        externs = [place for place in places_between if _is_extern(recorded_labels[place])]
         calls_of_kernels = calls_in_gap(
             [calls[i][1][0] for i in unknown],
             [recorded_labels[place] for place in externs],
         )
         for i, extern in zip(unknown, calls_of_kernels, strict=True):
             matched[i] = None if extern is None else externs[extern]
+
+
+def _is_extern(label: str) -> bool:
+    return label.startswith("extern ")
 
 
 def kernel_shares(provenance: pl.DataFrame) -> pl.DataFrame:
@@ -325,22 +332,21 @@ def shares_of(
     """
     call = ["graph_key", "call_order"]
     written_bytes = pl.col("output_bytes").clip(lower_bound=0)
-    shares = nodes.group_by(*call, *by, maintain_order=True).agg(
-        n_bytes=written_bytes.sum(), **more
-    )
+    by_value = nodes.group_by(*call, *by, maintain_order=True)
+    shares = by_value.agg(n_bytes=written_bytes.sum(), **more)
     n_bytes = pl.col("n_bytes")
     whole = n_bytes.sum().over(call)
     equal = 1 / pl.len().over(call)
-    share_by_bytes = n_bytes / whole
-    by_bytes = pl.when(whole > 0).then(share_by_bytes).otherwise(equal)
-    most = n_bytes.rank("ordinal", descending=True).over(call) == 1
-    dominant = pl.when(whole > 0).then(most.cast(pl.Float64)).otherwise(equal)
-    shares = shares.with_columns(
+    is_largest = n_bytes.rank("ordinal", descending=True).over(call) == 1
+    writes = pl.when(whole > 0)
+    by_bytes = writes.then(n_bytes / whole).otherwise(equal)
+    dominant = writes.then(is_largest.cast(pl.Float64)).otherwise(equal)
+    bounded = shares.with_columns(
         estimate_frac=by_bytes,
         low_frac=pl.min_horizontal(by_bytes, equal, dominant),
         high_frac=pl.max_horizontal(by_bytes, equal, dominant),
     )
-    return cumulated(shares, call)
+    return cumulated(bounded, call)
 
 
 def _own_nodes(nodes: pl.DataFrame) -> pl.DataFrame:

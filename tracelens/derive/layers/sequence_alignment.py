@@ -43,8 +43,13 @@ def _blocks(
 
     The longest common block comes first, then what lies before and after it.
     """
-    blocks = SequenceMatcher(None, mine, theirs, autojunk=False).get_matching_blocks()
-    return [(block.a + i, block.b + i) for block in blocks for i in range(block.size)]
+    matcher = SequenceMatcher(None, mine, theirs, autojunk=False)
+    pairs: list[tuple[int, int]] = []
+    for block in matcher.get_matching_blocks():
+        ours = range(block.a, block.a + block.size)
+        others = range(block.b, block.b + block.size)
+        pairs += zip(ours, others, strict=True)
+    return pairs
 
 
 def _few_edits(
@@ -81,10 +86,11 @@ def _onward(reach: dict[int, int], diagonal: int, n_edits: int) -> int:
     The diagonal is reached from below by skipping one of mine, or from above by skipping one of
     theirs.
     """
-    down = diagonal == -n_edits or (
-        diagonal != n_edits and reach[diagonal - 1] < reach[diagonal + 1]
-    )
-    return reach[diagonal + 1] if down else reach[diagonal - 1] + 1
+    is_lowest = diagonal == -n_edits
+    is_highest = diagonal == n_edits
+    if is_lowest or (not is_highest and reach[diagonal - 1] < reach[diagonal + 1]):
+        return reach[diagonal + 1]
+    return reach[diagonal - 1] + 1
 
 
 def _walked_back(

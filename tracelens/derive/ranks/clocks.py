@@ -223,9 +223,12 @@ def _shared(bounds: pl.DataFrame, nodes: Mapping[int, int | None]) -> tuple[dict
 
 def _shows_several_clocks(bounds: pl.DataFrame) -> bool:
     """Return whether a collective seems to end before its last start by more than jitter."""
-    gap_ns = pl.col("start_ns").max() - pl.col("end_ns").min()
-    gaps = bounds.group_by(_CALL).agg(gap_ns=gap_ns)
-    return bool((gaps["gap_ns"] > JITTER_NS).any())
+    last_start_ns = pl.col("start_ns").max()
+    first_end_ns = pl.col("end_ns").min()
+    calls = bounds.group_by(_CALL)
+    gaps = calls.agg(gap_ns=last_start_ns - first_end_ns)
+    exceeds_jitter = gaps["gap_ns"] > JITTER_NS
+    return bool(exceeds_jitter.any())
 
 
 def _estimated(

@@ -88,10 +88,11 @@ def assign_sequence(grouped: pl.DataFrame) -> tuple[pl.DataFrame, str | None]:
     of starts on each rank. The remark names the groups that are matched by order.
     """
     by_start = grouped.sort("start_ns", "kernel_id", maintain_order=True)
-    lacks_number = pl.col("sequence").is_null()
-    marked = by_start.with_columns(is_ordered=lacks_number.any().over("group_key"))
-    sequence = pl.when("is_ordered").then(pl.lit(0)).otherwise("sequence")
-    numbered = marked.with_columns(sequence=sequence)
+    sequence = pl.col("sequence")
+    lacks_numbers = sequence.is_null().any().over("group_key")
+    marked = by_start.with_columns(is_ordered=lacks_numbers)
+    number = pl.when("is_ordered").then(pl.lit(0)).otherwise(sequence)
+    numbered = marked.with_columns(sequence=number)
     # A rank may issue several calls with one number.
     place = pl.int_range(pl.len()).over("group_key", "rank", "sequence")
     placed = numbered.with_columns(place=place)
@@ -99,7 +100,8 @@ def assign_sequence(grouped: pl.DataFrame) -> tuple[pl.DataFrame, str | None]:
     distinct = placed.select(key).unique().sort(key)
     index = pl.int_range(pl.len()).over("group_key")
     indices = distinct.with_columns(call=index)
-    calls = placed.join(indices, on=key).sort("rank", "group_key", "call")
+    indexed = placed.join(indices, on=key)
+    calls = indexed.sort("rank", "group_key", "call")
     return calls, _describe_order(calls)
 
 

@@ -68,16 +68,16 @@ def waits_by_step(trace: Trace, steps: pl.DataFrame | None = None) -> pl.DataFra
     duration_ns, replaces the trace's own steps.
     """
     waits = waits_of(trace)
-    calls = match_collectives(trace).calls
-    ranks = calls.select("rank").unique()
+    ranks = match_collectives(trace).calls.select("rank").unique()
     all_steps = trace.frame("steps") if steps is None else steps
     matched_steps = all_steps.join(ranks, on="rank", how="semi")
     columns = ("rank", "step", "wait_ns", "hidden_ns")
     in_all = _waits_in_all(waits, ranks).select(columns)
     in_steps = _waits_in_steps(waits, matched_steps).select(columns)
-    rows = pl.concat([in_all, in_steps])
+    both = pl.concat([in_all, in_steps])
+    in_order = both.sort("rank", "step", nulls_last=False)
     exposed_ns = pl.col("wait_ns") - pl.col("hidden_ns")
-    by_step = rows.with_columns(exposed_ns=exposed_ns).sort("rank", "step", nulls_last=False)
+    by_step = in_order.with_columns(exposed_ns=exposed_ns)
     return by_step.select(pl.col(name).cast(dtype) for name, dtype in WAITS.items())
 
 

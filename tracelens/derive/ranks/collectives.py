@@ -99,18 +99,19 @@ def _match(trace: Trace) -> Matched:
     if not trace.has("kernels") and on_hosts.is_empty():
         return replace(nothing, remarks=of_hosts)
     kernels, undescribed = _communication_kernels(trace)
-    grouped, alone = assign_groups(pl.concat([kernels, on_hosts], how="diagonal_relaxed"))
+    every_call = pl.concat([kernels, on_hosts], how="diagonal_relaxed")
+    grouped, alone = assign_groups(every_call)
     numbered, by_order = assign_sequence(grouped)
     complete, early = drop_partial_prefix(numbered)
     paired, stops = stop_at_mismatch(complete)
-    paired, clocks, contradicted = _without_contradictions(trace, paired)
-    found = filter(None, (alone, early, by_order))
-    remarks = [*filter(None, [contradicted]), *undescribed, *of_hosts, *found]
+    consistent, clocks, contradicted = _without_contradictions(trace, paired)
+    remarks = [contradicted, *undescribed, *of_hosts, alone, early, by_order]
     calls = empty
-    if paired.height:
-        calls = with_uncertainty(_with_starts(on_job_clock(paired, clocks)), clocks)
+    if consistent.height:
+        on_one_clock = on_job_clock(consistent, clocks)
+        calls = with_uncertainty(_with_starts(on_one_clock), clocks)
     typed = calls.select(pl.col(name).cast(dtype) for name, dtype in CALLS.items())
-    return Matched(typed, stops, clocks, remarks)
+    return Matched(typed, stops, clocks, [*filter(None, remarks)])
 
 
 def _without_contradictions(

@@ -160,11 +160,19 @@ def process_computing(trace: Trace) -> pl.DataFrame:
     schema = {"rank": pl.Int32, "start_ns": pl.Int64, "end_ns": pl.Int64}
     parts = [pl.DataFrame(schema=schema)]
     for rank, calls in communicating_spans(trace).items():
-        spans = trace.select("spans", *COLUMNS, *SHAPES, rank=rank)
         process_id = int(calls["process_id"][0])
-        work = process_work(spans, process_id)
-        is_computing = pl.col("work").is_in([ARITHMETIC, COPY])
-        computing = work.filter(is_computing).with_columns(rank=pl.lit(rank, pl.Int32))
-        times = computing.select("rank", "start_ns", "end_ns")
-        parts.append(union(times, by="rank"))
+        parts.append(_computing_of(trace, rank, process_id))
     return pl.concat(parts)
+
+
+def _computing_of(trace: Trace, rank: int, process_id: int) -> pl.DataFrame:
+    spans = trace.select("spans", *COLUMNS, *SHAPES, rank=rank)
+    work = process_work(spans, process_id)
+    is_computing = pl.col("work").is_in([ARITHMETIC, COPY])
+    computing = work.filter(is_computing)
+    times = computing.select(
+        "start_ns",
+        "end_ns",
+        rank=pl.lit(rank, pl.Int32),
+    )
+    return union(times.select("rank", "start_ns", "end_ns"), by="rank")

@@ -38,9 +38,13 @@ class MissingStraggler(Struct, frozen=True):
 def missing_ranks(trace: Trace) -> list[int]:
     """Return the job's ranks that were not given; empty if the job's size is not known."""
     sizes = {*trace.ranks["world_size"].drop_nulls()}
-    if len(sizes) != 1 or max(sizes) > MOST_RANKS:
+    if len(sizes) != 1:
         return []
-    return sorted({*range(sizes.pop())} - {*trace.manifest.ranks})
+    size = sizes.pop()
+    if size > MOST_RANKS:
+        return []
+    given = {*trace.manifest.ranks}
+    return sorted({*range(size)} - given)
 
 
 def describe_missing(trace: Trace) -> str | None:

@@ -86,15 +86,18 @@ def _numbered_sets(
 
 def _groups(trace: Trace) -> list[RankSet]:
     """Return the process groups with matched collectives; groups with the same ranks count once."""
-    calls = match_collectives(trace).calls.filter(pl.col("name") != "send/recv")
+    matched = match_collectives(trace).calls
+    calls = matched.filter(pl.col("name") != "send/recv")
     groups = calls.group_by("group_key").agg(
         pl.col("group").first(),
         pl.col("rank").unique(),
     )
+    in_order = groups.sort("group_key").select("group", "rank")
     sets: dict[tuple[int, ...], RankSet] = {}
-    for label, ranks in groups.sort("group_key").select("group", "rank").iter_rows():
+    for label, ranks in in_order.iter_rows():
         members = tuple(sorted(ranks))
-        sets.setdefault(members, RankSet("group", name_group(label), members))
+        if members not in sets:
+            sets[members] = RankSet("group", name_group(label), members)
     return [*sets.values()]
 
 
@@ -108,13 +111,15 @@ def name_group(description: str | None) -> str:
 
 def join_sets(sets: Sequence[RankSet]) -> RankSet:
     """Join several sets of one kind into one, named "nodes 2 and 5" or "3 tensor groups"."""
+    kind = sets[0].kind
     ranks = tuple(sorted(rank for rank_set in sets for rank in rank_set.ranks))
-    if sets[0].kind == "group":
+    if kind == "group":
         return RankSet("group", f"{len(sets)} {sets[0].name}s", ranks)
     words = [rank_set.name.rsplit(" ", 1) for rank_set in sets]
-    numbers = [number for _, number in words]
-    name = f"{words[0][0]}s {', '.join(numbers[:-1])} and {numbers[-1]}"
-    return RankSet(sets[0].kind, name, ranks)
+    word = words[0][0]
+    *numbers, last = (number for _, number in words)
+    name = f"{word}s {', '.join(numbers)} and {last}"
+    return RankSet(kind, name, ranks)
 
 
 def tied_ranks(trace: Trace, ranks: Collection[int]) -> tuple[str, list[int]] | None:

@@ -152,17 +152,26 @@ def _clock_remarks(matched: Matched) -> Iterator[_Row]:
 
 
 def _row(rank: int, severity: str, code: str, text: str) -> _Row:
-    return {"rank": rank, "severity": severity, "code": code, "count": 1, "text": text}
+    return {
+        "rank": rank,
+        "severity": severity,
+        "code": code,
+        "count": 1,
+        "text": text,
+    }
 
 
 def _described(clocks: pl.DataFrame) -> dict[str, Any]:
     """Return the clocks in the form that the manifest holds."""
-    bases = clocks["basis"].unique()
     if clocks["clock"].n_unique() == 1:
+        bases = clocks["basis"].unique()
         return {"basis": str(bases[0])}
     shown = clocks.drop("rank", "node", "origin_ns").to_dicts()
+    by_rank = {}
+    for rank, row in zip(clocks["rank"], shown, strict=True):
+        by_rank[str(rank)] = row
     return {
         "basis": "estimated",
         "origin_ns": clocks["origin_ns"][0],
-        "ranks": {str(rank): row for rank, row in zip(clocks["rank"], shown, strict=True)},
+        "ranks": by_rank,
     }
