@@ -15,15 +15,17 @@ from tracelens.derive.replay.costs import (
     costs_of,
     slowness,
     slowness_under_nsys,
-    weights_of_scenarios,
-    weights_without,
 )
 from tracelens.derive.replay.moment_graph import (
     COPY,
 )
 from tracelens.derive.replay.predict import predict
 from tracelens.derive.replay.replay import replay_of, replays, steady_step_ns
-from tracelens.derive.replay.unprofiled import unprofiled_steps
+from tracelens.derive.replay.unprofiled import (
+    unprofiled_steps,
+    weights_of_scenarios,
+    weights_without,
+)
 from tracelens.derive.time.program_phases import program_steps
 from tracelens.errors import UsageError
 from tracelens.trace import Trace
@@ -353,8 +355,9 @@ def waiting_for_batches(waits_us: list[int], what: str) -> tl.Trace:
 def test_batches_that_come_in_bursts_widen_the_range(waits_us: list[int], wider_us: int) -> None:
     trace = waiting_for_batches(waits_us, f"enumerate(DataLoader)#{_LOADER}")
     row = unprofiled_step(trace).row(0, named=True)
-    # The rest of the range is 2.4 times the share by which processes differ, 2 %.
-    wider_ns = row["high_ns"] - row["unprofiled_ns"] - 2.4 * 0.02 * row["unprofiled_ns"]
+    # The rest of the range is 2.4 times the 2 % by which processes differ, and half of the tenth by
+    # which a slower host makes batches later.
+    wider_ns = row["high_ns"] - row["unprofiled_ns"] - 2.4 * 0.07 * row["unprofiled_ns"]
     assert wider_ns == pytest.approx(wider_us * 1_000, rel=0.001, abs=10)
     # However few batches were seen, a step takes at least what it does beside its wait.
     if len(waits_us) == 1:
@@ -389,9 +392,9 @@ def test_a_change_that_leaves_the_waits_leaves_their_doubt() -> None:
     """The step after `mm` is faster has the doubt of the waits; the saving has not."""
     trace = waiting_for_batches([0, 60_000, 30_000], f"enumerate(DataLoader)#{_LOADER}")
     (found,) = predict(trace, ["faster aten::mm by 2"])
-    of_host = 2.2 * (0.02 * found.after_ns + 0.1 * (found.before_ns - found.after_ns))
+    of_host = 2.2 * (0.07 * found.after_ns + 0.1 * (found.before_ns - found.after_ns))
     assert found.high_ns - found.after_ns - of_host == pytest.approx(20_000_000, rel=0.005)
-    assert found.most_saving_ns - found.least_saving_ns < 4_000_000
+    assert found.most_saving_ns - found.least_saving_ns < 10_000_000
 
 
 def test_without_waits_their_doubt_is_gone() -> None:
@@ -478,14 +481,49 @@ def test_a_host_may_be_slow_only_while_it_records(
     assert found[3] == pytest.approx(fastest, rel=0.02)
 
 
-def test_a_sleep_is_as_long_on_a_faster_host() -> None:
-    """Launches of 16.92 µs, twice those of the slowest usual host, tell nothing of a sleep."""
-    sleeps = []
+@pytest.mark.parametrize("n_ops", [0, 30])
+def test_a_sleep_or_reading_is_as_long_on_a_faster_host(n_ops: int) -> None:
+    """Launches of 16.92 µs, twice those of the slowest usual host, tell nothing of other work.
+
+    A loader's 30 ops of 1 ms each are work without launches, too.
+    """
+    steps = []
     for sleep_us in (0, 30_000):
         made = StepTrace()
-        made.step(0, 2_000 + sleep_us)
-        for start in range(sleep_us, 2_000 + sleep_us, 200):
-            call = made.call("cudaLaunchKernel", "kernel_launch", start, start + 16.92)
-            made.kernel("relu", start + 20, start + 21, call)
-        sleeps.append(unprofiled_step(made.trace())["unprofiled_ns"].item())
-    assert sleeps[1] - sleeps[0] == pytest.approx(30_000_000, rel=0.01)
+        launching(made, 0, 2_000 + sleep_us, 16.92)
+        for start in range(0, sleep_us and n_ops * 1_000, 1_000):
+            made.span("aten::stack", 2_000 + start, 3_000 + start)
+        steps.append(unprofiled_step(made.trace())["unprofiled_ns"].item())
+    assert steps[1] - steps[0] == pytest.approx(30_000_000, rel=0.015)
+
+
+def launching(made: StepTrace, start: int, length_us: int, launch_us: float) -> None:
+    """Add a step with ten launches in its first 2 ms."""
+    made.step(start, start + length_us)
+    for begin in range(start, start + 2_000, 200):
+        call = made.call("cudaLaunchKernel", "kernel_launch", begin, begin + launch_us)
+        made.kernel("relu", begin + 20, begin + 21, call)
+
+
+@pytest.mark.parametrize(("launch_us", "recorded_us"), [(4.7, 12_000), (9.4, 8_000)])
+def test_a_step_that_a_slow_host_made_long_is_left_out(launch_us: float, recorded_us: int) -> None:
+    """Of steps of 8, 8 and 20 ms the mean counts, unless launches of the last are slower, too."""
+    made = StepTrace()
+    launching(made, 0, 8_000, 4.7)
+    launching(made, 8_000, 8_000, 4.7)
+    launching(made, 16_000, 20_000, launch_us)
+    assert unprofiled_step(made.trace())["recorded_ns"].item() == recorded_us * 1_000
+
+
+def test_copies_of_a_host_that_was_slow_vary_as_others_do() -> None:
+    """A copy of 8 ms takes 1.8 / 3.6 of that on a usual host, and three tenths more on a slower."""
+    made = StepTrace()
+    launching(made, 0, 12_000, 16.92)
+    call = made.call("cudaMemcpyAsync", "memcpy", 3_000, 11_000)
+    made.copy(3_000, 11_000, call)
+    trace = made.trace()
+    replay = replays(trace)[0]
+    usual, slower, *_ = weights_of_scenarios(replay, costs_of(trace, replay)[0])
+    is_copy = replay.table.kinds == COPY
+    assert usual[is_copy].tolist() == [4_000_000]
+    assert slower[is_copy].tolist() == [5_200_000]

@@ -16,15 +16,14 @@ from pathlib import Path
 from measured import CAPTURES, Case, cases
 
 import tracelens as tl
-from tracelens.derive.replay.costs import (
-    TORCH_COSTS,
-    Costs,
+from tracelens.derive.replay.costs import TORCH_COSTS, Costs
+from tracelens.derive.replay.replay import Replay, replays, steady_step_ns
+from tracelens.derive.replay.unprofiled import (
     uncertainty_ns,
+    unprofiled_steps,
     weights_of_scenarios,
     weights_without,
 )
-from tracelens.derive.replay.replay import Replay, replays, steady_step_ns
-from tracelens.derive.replay.unprofiled import unprofiled_steps
 
 _FACTORS = (2.0, 1.5, 1.2, 1.1)
 _MOST = 0.5

@@ -26,11 +26,13 @@ from tracelens.derive.replay.costs import (
     Costs,
     CostsBeside,
     slowness_under_nsys,
-    uncertainty_ns,
-    weights_of_scenarios,
 )
 from tracelens.derive.replay.replay import Replay, replays, steady_step_ns
-from tracelens.derive.replay.unprofiled import unprofiled_steps
+from tracelens.derive.replay.unprofiled import (
+    uncertainty_ns,
+    unprofiled_steps,
+    weights_of_scenarios,
+)
 
 _MOST = 0.5
 _NVTX_NS = 600

@@ -6,10 +6,11 @@ import numpy as np
 import polars as pl
 from msgspec import Struct
 
-from tracelens.derive.replay.costs import costs_of, weights_of_scenarios
+from tracelens.derive.replay.costs import costs_of
 from tracelens.derive.replay.moment_graph import CALL, KERNEL, OP, Flags, Ints, picked
 from tracelens.derive.replay.replay import steady_step_ns
 from tracelens.derive.replay.subject import Change, Spread, Subject, require
+from tracelens.derive.replay.unprofiled import weights_of_scenarios
 from tracelens.errors import UsageError
 
 _KEPT = ("gemm", "conv", "attention")

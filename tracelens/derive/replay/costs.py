@@ -1,4 +1,4 @@
-"""Hold the profiler's costs in host time, and subtract them from a replay."""
+"""Hold the profiler's costs in host time, scaled to the speed of the host that it recorded."""
 
 from __future__ import annotations
 
@@ -11,24 +11,11 @@ import polars as pl
 from msgspec import Struct
 from msgspec.structs import astuple
 
-from tracelens.derive.replay.device import LEAST_LATENCY_NS
-from tracelens.derive.replay.moment_graph import (
-    CALL,
-    COPY,
-    KERNEL,
-    LAUNCH,
-    OP,
-    PYTHON,
-    Ints,
-    picked,
-)
-from tracelens.derive.replay.replay import Replay, keep_workers_pace
+from tracelens.derive.replay.moment_graph import Flags, Ints
+from tracelens.derive.replay.replay import Replay
 from tracelens.trace import Trace
 
 Floats = npt.NDArray[np.float64]
-_LEAST_LEFT = 0.05
-"""At least this share of each interval of host time is the program's own."""
-_HOST = (OP, PYTHON, CALL, LAUNCH)
 
 
 class Costs(Struct, frozen=True):
@@ -162,44 +149,14 @@ _BARE_LAUNCH_NS = _LAUNCH_NS - TORCH_COSTS["plain"].call_ns
 _LONG_LAUNCH_NS, _FEW_LAUNCHES = 50_000, 10
 """Longest launch that does not wait for room in a queue; fewest launches that tell a speed."""
 _LEAST_SLOWNESS, _MOST_SLOWNESS = 0.25, 4.0
-_GRAPH_KERNEL_NS = 156
-"""The device time that recording adds to each kernel of a replayed CUDA graph.
-
-It is fitted on one program of samples/whatif, gpt_decode, and judged on two others.
-"""
 _MOST_NS = 1e9
 """A cost above one second per event is invalid."""
-_SLOWER_HOST = 1.1
 SLOWEST_HOST = 1.8
 """A host with a larger slowness counts as slow only while it records.
 
 Hosts that were measured have two speeds, 1.8 times apart, and change between them within a second.
 Just after torch.profiler was set up, they were up to five times as slow. For captures of 37
 programs on hosts of H200s, the limit 1.8 gave the least errors; it was judged on 24 others.
-"""
-_LONG_PIECE_NS = 1_000_000
-"""The host sleeps, reads or computes in longer pieces, of whose speed launches tell nothing."""
-_COPY_VARIES = 3
-"""Times of copies from and to pageable memory vary this many times as much as other host work.
-
-Recorded copies took up to 1.5 times as long as those of the same program without a profiler, 1.2
-times in the median of six programs of samples/whatif that copy in each step.
-"""
-RUN_SHARE, HOST_SHARE, ADDED_SHARE = 0.02, 0.5, 0.2
-"""Shares that make up the expected error of a step without the profiler.
-
-They are shares of the step itself, of the time that a slower host would add to it, and of the time
-subtracted for the profiler. They are chosen by hand; STEP_WIDTH, in units of their sum, is not.
-"""
-STEP_WIDTH, CHANGE_WIDTH = 2.4, 2.2
-"""The half-width of a range as a multiple of the expected error.
-
-Such ranges held nine in ten true times of samples/whatif and of its changes, and of samples/blind.
-"""
-NSYS_STEP_WIDTH = 3.1
-"""Half-width of a range of a step under nsys, as a multiple of the expected error.
-
-Such ranges held the true time of nine in ten of the captures on which costs were fitted.
 """
 
 
@@ -301,9 +258,30 @@ def _launch_ns(replay: Replay) -> float | None:
 
 def _launches_ns(replay: Replay) -> Ints:
     """Return the time of each launch that does not wait for room in a queue."""
-    calls = replay.excerpt.calls.filter(pl.col("api").str.contains("^cu.*LaunchKernel"))
-    took_ns = (calls["end"] - calls["start"]).to_numpy()
-    return took_ns[took_ns < _LONG_LAUNCH_NS]
+    return _launches(replay)["ns"].to_numpy()
+
+
+def _launches(replay: Replay) -> pl.DataFrame:
+    """Return start and time of each launch that does not wait for room in a queue."""
+    is_launch = pl.col("api").str.contains("^cu.*LaunchKernel")
+    launches = replay.excerpt.calls.filter(is_launch).select(
+        "start", ns=pl.col("end") - pl.col("start")
+    )
+    return launches.filter(pl.col("ns") < _LONG_LAUNCH_NS)
+
+
+def slowed_in(replay: Replay, is_step: Flags) -> float:
+    """Return how many times as long launches take in these steps as in all others.
+
+    `is_step` flags the excerpt's steps. The result is 1 if either have no launch.
+    """
+    launches = _launches(replay)
+    steps = np.searchsorted(replay.excerpt.marks, launches["start"].to_numpy(), "right") - 1
+    inside = (steps >= 0) & (steps < len(is_step))
+    took_ns, chosen = launches["ns"].to_numpy()[inside], is_step[steps[inside]]
+    if chosen.all() or not chosen.any():
+        return 1.0
+    return float(took_ns[chosen].mean() / took_ns[~chosen].mean())
 
 
 def costs_by_kind(stored: object) -> dict[str, Costs]:
@@ -319,101 +297,4 @@ def _are_costs(stored: Any) -> bool:
         isinstance(stored, list)
         and len(stored) == len(astuple(NO_COSTS))
         and all(type(ns) in {int, float} and 0 <= ns < _MOST_NS for ns in stored)
-    )
-
-
-def weights_without(replay: Replay, costs: Costs, host_factor: float = 1) -> Ints:
-    """Return the weights without the profiler's time on the host and in graphs' kernels.
-
-    A part of each interval always remains. The host's time is multiplied by the factor, for a
-    faster or a slower host. Copies from and to pageable memory change more, see `_COPY_VARIES`,
-    because the host moves their bytes. On a host whose speed is known only from the trace, waits
-    for a loader's workers keep the step at the workers' pace.
-    """
-    table = replay.table
-    recorded = table.graph.weights
-    of_pieces = costs.usual_factor if isinstance(costs, CostsOfHost) else 1
-    is_launch = table.kinds == LAUNCH
-    waited = replay.waited
-    own = recorded - waited
-    least = np.where(is_launch, np.minimum(own, LEAST_LATENCY_NS), _LEAST_LEFT * own)
-    bare = np.maximum(own - _profiler_ns(replay, costs), least)
-    is_long = np.isin(table.kinds, (OP, PYTHON)) & (bare > _LONG_PIECE_NS)
-    quicker = np.where(is_long, bare, bare * of_pieces)
-    on_host = waited + np.where(is_launch, bare, quicker * host_factor).astype(np.int64)
-    on_device = recorded
-    if costs != NO_COSTS:
-        of_graph = (table.kinds == KERNEL) & picked(replay.work.is_graph == 1, table.items)
-        on_device = np.where(of_graph, np.maximum(recorded - _GRAPH_KERNEL_NS, 0), recorded)
-    is_pageable = replay.excerpt.work["is_pageable"].fill_null(value=False).to_numpy()
-    is_staged = (table.kinds == COPY) & picked(is_pageable, table.items)
-    host_factor *= of_pieces
-    copy_factor = max(
-        1 + _COPY_VARIES * (host_factor - 1),
-        min(host_factor, 1),
-    )
-    scaled = np.where(is_staged, on_device * copy_factor, on_device).astype(np.int64)
-    without = np.where(np.isin(table.kinds, _HOST), on_host, scaled)
-    is_paced = isinstance(costs, CostsOfHost) and waited.any()
-    return keep_workers_pace(replay, without) if is_paced else without
-
-
-def _profiler_ns(replay: Replay, costs: Costs) -> Floats:
-    """Return how much longer the profiler makes each edge of the host, at these costs."""
-    table = replay.table
-    ops_ns = table.n_ops * costs.op_ns
-    python_ns = table.n_python * costs.python_ns
-    generated_ns = table.n_generated * costs.generated_ns
-    calls_ns = table.n_calls * costs.call_ns
-    beside_ns = _added_by_calls(replay, costs) if isinstance(costs, CostsBeside) else 0
-    own_ns = 0 if costs == NO_COSTS else table.profiler_ns
-    # Begins and ends of spans are counted, each with half of a span's cost.
-    spans_ns: Floats = (ops_ns + python_ns + generated_ns) / 2
-    return spans_ns + calls_ns + beside_ns + own_ns
-
-
-def _added_by_calls(replay: Replay, costs: CostsBeside) -> Floats:
-    """Return what API calls add to each edge: to the call, its launch, and the host beside it."""
-    table = replay.table
-    inside, beside = costs.of_calls(replay.excerpt.calls["kind"])
-    is_call = table.kinds == CALL
-    is_launch = table.kinds == LAUNCH
-    launching = np.append(replay.work.calls, -1)[np.where(is_launch, table.items, -1)]
-    calls = np.where(
-        is_call,
-        table.items,
-        np.where(is_launch, launching, -1),
-    )
-    begun, ended = np.full((2, table.graph.n_moments), -1)
-    begun[table.graph.sources[is_call]] = table.items[is_call]
-    ended[table.targets[is_call]] = table.items[is_call]
-    is_between = np.isin(table.kinds, (OP, PYTHON))
-    around = beside[ended[table.graph.sources]] + beside[begun[table.targets]]
-    return table.n_calls * inside[calls] + np.where(is_between, around / 2, 0)
-
-
-def weights_of_scenarios(replay: Replay, costs: Costs) -> tuple[Ints, Ints, Ints, Ints]:
-    """Return the weights of four scenarios: usual host, slower host, as recorded, and fast host.
-
-    All but the recorded ones are without the profiler. The fast host is as fast as the one on which
-    the costs were measured, because the recorded host may have been slow only while it recorded.
-    """
-    return (
-        weights_without(replay, costs),
-        weights_without(replay, costs, _SLOWER_HOST),
-        replay.table.graph.weights,
-        weights_without(
-            replay,
-            costs,
-            costs.fastest_factor if isinstance(costs, CostsOfHost) else 1,
-        ),
-    )
-
-
-def uncertainty_ns(usual_ns: float, slower_ns: float, recorded_ns: float) -> float:
-    """Return the expected error of a step, from its time in the three scenarios."""
-    return (
-        RUN_SHARE * usual_ns
-        + HOST_SHARE * abs(slower_ns - usual_ns)
-        + ADDED_SHARE * abs(recorded_ns - usual_ns)
     )

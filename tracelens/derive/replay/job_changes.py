@@ -10,7 +10,7 @@ import polars as pl
 from msgspec import Struct
 
 from tracelens.derive.ranks.collective_wait import computing_ns, waits_of
-from tracelens.derive.replay.costs import CHANGE_WIDTH, RUN_SHARE
+from tracelens.derive.replay.unprofiled import CHANGE_WIDTH, RUN_SHARE
 from tracelens.derive.time.culprit_costs import LINK, NETWORK, Culprit, delays_of
 from tracelens.derive.time.culprits import find_culprits
 from tracelens.derive.time.job_replay import Removal, Replay, prepare_replay

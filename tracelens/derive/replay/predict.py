@@ -11,15 +11,7 @@ from msgspec import Struct
 from msgspec.structs import asdict, replace
 
 from tracelens.derive.replay.changes import Doubt, doubt_of, spread_of
-from tracelens.derive.replay.costs import (
-    CHANGE_WIDTH,
-    NO_COSTS,
-    Costs,
-    costs_of,
-    uncertainty_ns,
-    weights_of_scenarios,
-    weights_without,
-)
+from tracelens.derive.replay.costs import NO_COSTS, Costs, costs_of
 from tracelens.derive.replay.job_changes import is_of_job, predict_job
 from tracelens.derive.replay.moment_graph import (
     COLLECTIVE,
@@ -40,9 +32,13 @@ from tracelens.derive.replay.replay import (
 )
 from tracelens.derive.replay.subject import Change, Spread, Subject
 from tracelens.derive.replay.unprofiled import (
+    CHANGE_WIDTH,
     LARGEST_ERROR,
     UnprofiledStep,
+    uncertainty_ns,
     unprofiled_steps,
+    weights_of_scenarios,
+    weights_without,
 )
 from tracelens.derive.time.time_parts import WORTH_IT
 from tracelens.errors import MissingTableError, UsageError

@@ -401,13 +401,14 @@ def steady_step_ns(replay: Replay, weights: Ints | None = None) -> float:
     return float(second[-1] - first[-1]) / len(first)
 
 
-def keep_workers_pace(replay: Replay, weights: Ints) -> Ints:
+def keep_workers_pace(replay: Replay, weights: Ints, slower: float = 1) -> Ints:
     """Extend the waits for workers by the time that the host saves, to at most twice their time.
 
     Workers that are waited for decide how long a step takes: a faster host only waits longer. But a
-    host that hardly waited would soon be the slower one.
+    host that hardly waited would soon be the slower one. `slower` is the factor by which the
+    workers themselves are slower than when they were recorded.
     """
-    saved_ns = steady_step_ns(replay) - steady_step_ns(replay, weights)
+    saved_ns = slower * steady_step_ns(replay) - steady_step_ns(replay, weights)
     waited_in_step = replay.waited.sum() / (len(replay.marks) - 1)
     share = float(np.clip(saved_ns / waited_in_step, -1, 1))
     return weights + (replay.waited * share).astype(np.int64)

@@ -9,28 +9,42 @@ from statistics import mean, median
 import numpy as np
 import polars as pl
 from msgspec import Struct
+from msgspec.structs import replace
 
 from tracelens.derive.replay.costs import (
-    NSYS_STEP_WIDTH,
-    RUN_SHARE,
+    NO_COSTS,
     SLOWEST_HOST,
-    STEP_WIDTH,
+    Costs,
+    CostsBeside,
     CostsOfHost,
+    Floats,
     costs_of,
     is_of,
-    uncertainty_ns,
-    weights_of_scenarios,
-    weights_without,
+    slowed_in,
+)
+from tracelens.derive.replay.device import LEAST_LATENCY_NS
+from tracelens.derive.replay.host import covered_ns
+from tracelens.derive.replay.moment_graph import (
+    CALL,
+    COPY,
+    KERNEL,
+    LAUNCH,
+    OP,
+    PYTHON,
+    Flags,
+    Ints,
+    picked,
 )
 from tracelens.derive.replay.replay import (
     Replay,
     device_step_ns,
+    keep_workers_pace,
     replay_error_frac,
     replays,
     steady_step_ns,
 )
 from tracelens.derive.time.program_phases import program_steps
-from tracelens.derive.time.step_kinds import are_of_several_kinds
+from tracelens.derive.time.step_kinds import LONG, are_of_several_kinds, long_steps
 from tracelens.derive.time.time_parts import RankTime
 from tracelens.trace import Trace
 
@@ -45,6 +59,42 @@ _STUDENT = (6.31, 2.92, 2.35, 2.13, 2.02, 1.94, 1.89, 1.86, 1.83, 1.81, 1.8, 1.7
 """Student's t by degrees of freedom from 1: nine in ten values lie within ±t.
 
 The last value is used for all further degrees, whose t is a little smaller.
+"""
+_LEAST_LEFT = 0.05
+"""At least this share of each interval of host time is the program's own."""
+_HOST = (OP, PYTHON, CALL, LAUNCH)
+_GRAPH_KERNEL_NS = 156
+"""The device time that recording adds to each kernel of a replayed CUDA graph.
+
+It is fitted on one program of samples/whatif, gpt_decode, and judged on two others.
+"""
+_SLOWER_HOST = 1.1
+_LONG_PAUSE_NS = 1_000_000
+"""In longer pauses between API calls the host sleeps, reads or computes.
+
+Launches tell nothing of the speed of that.
+"""
+_COPY_VARIES = 3
+"""Times of copies from and to pageable memory vary this many times as much as other host work.
+
+Recorded copies took up to 1.5 times as long as those of the same program without a profiler, 1.2
+times in the median of six programs of samples/whatif that copy in each step.
+"""
+RUN_SHARE, HOST_SHARE, ADDED_SHARE = 0.02, 0.5, 0.2
+"""Shares that make up the expected error of a step without the profiler.
+
+They are shares of the step itself, of the time that a slower host would add to it, and of the time
+subtracted for the profiler. They are chosen by hand; STEP_WIDTH, in units of their sum, is not.
+"""
+STEP_WIDTH, CHANGE_WIDTH = 2.4, 2.2
+"""The half-width of a range as a multiple of the expected error.
+
+Such ranges held nine in ten true times of samples/whatif and of its changes, and of samples/blind.
+"""
+NSYS_STEP_WIDTH = 3.1
+"""Half-width of a range of a step under nsys, as a multiple of the expected error.
+
+Such ranges held the true time of nine in ten of the captures on which costs were fitted.
 """
 
 
@@ -87,32 +137,30 @@ def unprofiled_steps(trace: Trace) -> dict[int, UnprofiledStep]:
 
 def _of_all(trace: Trace) -> dict[int, UnprofiledStep]:
     steps = program_steps(trace)
-    by_rank = steps.group_by("rank").agg("duration_ns")
-    times = {rank: _usual_ns(lengths) for rank, lengths in by_rank.iter_rows()}
+    by_rank = {rank: steps.filter(pl.col("rank") == rank) for rank in steps["rank"].unique()}
     return {
-        rank: _of_rank(
-            trace,
-            replay,
-            steps.filter(pl.col("rank") == rank),
-            times[rank],
-        )
+        rank: _of_rank(trace, replay, by_rank[rank])
         for rank, replay in replays(trace).items()
-        if rank in times and replay.excerpt.is_marked
+        if rank in by_rank and replay.excerpt.is_marked
     }
 
 
-def _usual_ns(lengths: Sequence[int]) -> int:
-    """Return the median of steps that are alike, the mean of steps of several kinds."""
-    return round(mean(lengths) if are_of_several_kinds(lengths) else median(lengths))
+def _usual_ns(replay: Replay, lengths: Sequence[int]) -> int:
+    """Return the median of steps that are alike, the mean of steps of several kinds.
+
+    Steps are alike if the long ones are long because the host was slow: their launches took longer
+    in the same way.
+    """
+    if not are_of_several_kinds(lengths):
+        return round(median(lengths))
+    replayed = replay.excerpt.steps["duration"].to_list()
+    is_long = np.isin(np.arange(len(replayed)), long_steps(replayed))
+    return round(median(lengths) if slowed_in(replay, is_long) > LONG else mean(lengths))
 
 
-def _of_rank(
-    trace: Trace,
-    replay: Replay,
-    steps: pl.DataFrame,
-    recorded_ns: int,
-) -> UnprofiledStep:
+def _of_rank(trace: Trace, replay: Replay, steps: pl.DataFrame) -> UnprofiledStep:
     rank = replay.excerpt.rank
+    recorded_ns = _usual_ns(replay, steps["duration_ns"].to_list())
     error = replay_error_frac(replay)
     measured = measured_range(trace, rank)
     if measured is not None:
@@ -144,7 +192,7 @@ def _of_rank(
     high = round(usual + margin + may_miss)
     slowness = costs.slowness if isinstance(costs, CostsOfHost) else 1.0
     if isinstance(costs, CostsOfHost) and slowness > SLOWEST_HOST:
-        always_slow = weights_without(replay, costs, 1 / costs.usual_factor)
+        always_slow = weights_without(replay, replace(costs, slowness=1))
         high = max(high, round(steady_step_ns(replay, always_slow) * scale))
     return UnprofiledStep(
         rank, recorded_ns, usual, low, high, error, evidence, may_miss, slowness, warm_ns
@@ -233,3 +281,116 @@ def has_known_costs(trace: Trace, rank: int) -> bool:
     The costs of other profilers were not measured.
     """
     return is_of(trace, rank, "torch") or is_of(trace, rank, "nsys")
+
+
+def weights_without(replay: Replay, costs: Costs, host_factor: float = 1) -> Ints:
+    """Return the weights without the profiler's time on the host and in graphs' kernels.
+
+    A part of each interval always remains. The host's time is multiplied by the factor, for a
+    faster or a slower host. On a host whose speed is known only from the trace, waits for a
+    loader's workers keep the step at the workers' pace, who are as slow as a slower host.
+    """
+    table = replay.table
+    recorded = table.graph.weights
+    of_pieces = costs.usual_factor if isinstance(costs, CostsOfHost) else 1
+    is_launch = table.kinds == LAUNCH
+    waited = replay.waited
+    own = recorded - waited
+    least = np.where(is_launch, np.minimum(own, LEAST_LATENCY_NS), _LEAST_LEFT * own)
+    bare = np.maximum(own - _profiler_ns(replay, costs), least)
+    quicker = np.where(_is_far_from_launches(replay), bare, bare * of_pieces)
+    on_host = waited + np.where(is_launch, bare, quicker * host_factor).astype(np.int64)
+    on_device = recorded
+    if costs != NO_COSTS:
+        of_graph = (table.kinds == KERNEL) & picked(replay.work.is_graph == 1, table.items)
+        on_device = np.where(of_graph, np.maximum(recorded - _GRAPH_KERNEL_NS, 0), recorded)
+    is_pageable = replay.excerpt.work["is_pageable"].fill_null(value=False).to_numpy()
+    is_staged = (table.kinds == COPY) & picked(is_pageable, table.items)
+    # The host moves the bytes of these copies.
+    copy_factor = of_pieces * max(1 + _COPY_VARIES * (host_factor - 1), min(host_factor, 1))
+    scaled = np.where(is_staged, on_device * copy_factor, on_device).astype(np.int64)
+    without = np.where(np.isin(table.kinds, _HOST), on_host, scaled)
+    is_paced = isinstance(costs, CostsOfHost) and waited.any()
+    return keep_workers_pace(replay, without, max(host_factor, 1)) if is_paced else without
+
+
+def _is_far_from_launches(replay: Replay) -> Flags:
+    """Flag the host's own time in which it makes no API call for longer than `_LONG_PAUSE_NS`.
+
+    Waits for a loader's workers do not count.
+    """
+    table = replay.table
+    calls = replay.excerpt.calls.sort("start")
+    starts, ends = calls["start"].to_numpy(), calls["end"].cum_max().to_numpy()
+    begins = np.append(0, ends)[
+        np.searchsorted(starts, table.recorded[table.graph.sources], "right")
+    ]
+    last = replay.excerpt.marks[-1]
+    stops = np.append(starts, last)[np.searchsorted(starts, table.recorded[table.targets], "left")]
+    pauses = stops - begins
+    if len(replay.worker_waits[0]):
+        pauses -= covered_ns(stops, *replay.worker_waits) - covered_ns(begins, *replay.worker_waits)
+    is_own = np.isin(table.kinds, (OP, PYTHON))
+    is_far: Flags = is_own & (pauses > _LONG_PAUSE_NS)
+    return is_far
+
+
+def _profiler_ns(replay: Replay, costs: Costs) -> Floats:
+    """Return how much longer the profiler makes each edge of the host, at these costs."""
+    table = replay.table
+    ops_ns = table.n_ops * costs.op_ns
+    python_ns = table.n_python * costs.python_ns
+    generated_ns = table.n_generated * costs.generated_ns
+    calls_ns = table.n_calls * costs.call_ns
+    beside_ns = _added_by_calls(replay, costs) if isinstance(costs, CostsBeside) else 0
+    own_ns = 0 if costs == NO_COSTS else table.profiler_ns
+    # Begins and ends of spans are counted, each with half of a span's cost.
+    spans_ns: Floats = (ops_ns + python_ns + generated_ns) / 2
+    return spans_ns + calls_ns + beside_ns + own_ns
+
+
+def _added_by_calls(replay: Replay, costs: CostsBeside) -> Floats:
+    """Return what API calls add to each edge: to the call, its launch, and the host beside it."""
+    table = replay.table
+    inside, beside = costs.of_calls(replay.excerpt.calls["kind"])
+    is_call = table.kinds == CALL
+    is_launch = table.kinds == LAUNCH
+    launching = np.append(replay.work.calls, -1)[np.where(is_launch, table.items, -1)]
+    calls = np.where(
+        is_call,
+        table.items,
+        np.where(is_launch, launching, -1),
+    )
+    begun, ended = np.full((2, table.graph.n_moments), -1)
+    begun[table.graph.sources[is_call]] = table.items[is_call]
+    ended[table.targets[is_call]] = table.items[is_call]
+    is_between = np.isin(table.kinds, (OP, PYTHON))
+    around = beside[ended[table.graph.sources]] + beside[begun[table.targets]]
+    return table.n_calls * inside[calls] + np.where(is_between, around / 2, 0)
+
+
+def weights_of_scenarios(replay: Replay, costs: Costs) -> tuple[Ints, Ints, Ints, Ints]:
+    """Return the weights of four scenarios: usual host, slower host, as recorded, and fast host.
+
+    All but the recorded ones are without the profiler. The fast host is as fast as the one on which
+    the costs were measured, because the recorded host may have been slow only while it recorded.
+    """
+    return (
+        weights_without(replay, costs),
+        weights_without(replay, costs, _SLOWER_HOST),
+        replay.table.graph.weights,
+        weights_without(
+            replay,
+            costs,
+            costs.fastest_factor if isinstance(costs, CostsOfHost) else 1,
+        ),
+    )
+
+
+def uncertainty_ns(usual_ns: float, slower_ns: float, recorded_ns: float) -> float:
+    """Return the expected error of a step, from its time in the three scenarios."""
+    return (
+        RUN_SHARE * usual_ns
+        + HOST_SHARE * abs(slower_ns - usual_ns)
+        + ADDED_SHARE * abs(recorded_ns - usual_ns)
+    )
