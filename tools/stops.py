@@ -61,7 +61,7 @@ class Walk:
 
 
 def follow(command: Callable[[], object]) -> Walk:
-    """Run a command in this thread and note where it goes, with nothing remembered of others."""
+    """Run a command in this thread with empty caches, and note which functions it calls."""
     for cached in (per_unique._matches, per_unique._on_frames, per_unique._of_few):
         cached.cache_clear()
     called: set[CodeType] = set()

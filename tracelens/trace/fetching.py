@@ -21,10 +21,10 @@ REQUESTS = 16
 
 
 def listed(url: str) -> tuple[list[Listed], list[Listed]]:
-    """Return the objects that a URL denotes, and the files that are read along with them.
+    """Return the objects at a URL, and the files that are read along with them.
 
-    If the URL is that of an object, this is the only one; else it denotes all objects directly
-    below it. Raises SourceError if there are none.
+    The URL is that of one object, or of a folder; a folder's objects are those directly in it.
+    Raises SourceError if there are none.
     """
     above, _, name = url.rpartition("/")
     if above.count("/") > 1:

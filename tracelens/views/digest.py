@@ -63,7 +63,8 @@ def title(report: Report) -> str:
 def _shortened(section: Section, processes: list[int]) -> tuple[Section, int | None]:
     """Shorten a section of many ranks: one sentence per verdict that ranks share, and few rows.
 
-    Evidence names the parts and their shares itself, unless nothing limits the ranks.
+    The verdict's words are added only if nothing is known to limit the ranks, because evidence
+    names the limit otherwise.
     """
     if section.analysis.name != "verdict":
         return section, _MOST_ROWS.get(section.analysis.name)

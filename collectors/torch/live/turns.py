@@ -58,11 +58,11 @@ class Turns:
         return loop
 
     def step(self, caller: FrameType | None) -> Step | None:
-        """Return what a step is, as soon as it is known at a module's call.
+        """Return the step at a module's call; None while it is not known what a step is.
 
-        It is known when the outermost loop has turned alike twice, unless a loop around it may
-        turn yet. If nothing is regular within two short turns, the call of the module that is
-        called most often is a step.
+        A turn of the outermost loop is a step, once two turns made the same calls and no loop
+        around it can follow. If nothing is regular within two short turns, the call of the module
+        that is called most often is a step.
         """
         module, n_calls = self._calls[-1], len(self._calls)
         outermost: Loop | None = None

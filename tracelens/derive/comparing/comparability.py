@@ -57,7 +57,7 @@ def same_steps(base: Trace, other: Trace) -> bool:
 
 
 def shares(base: Trace, other: Trace) -> dict[str, float]:
-    """Return the shares that both runs have in common: of kernel time, and of layers, else of ops.
+    """Return the shares that both runs have: of kernel time and layers, or of ops without kernels.
 
     A share is left out if one run did not record its kind. For kernels and ops, the share is that
     of the run with less in common, because all programs have some kernels in common. For layers, it

@@ -51,10 +51,10 @@ def kernel_origins(trace: Trace, base: Trace | None = None) -> pl.DataFrame:
 
 
 def _with_captured(origins: pl.DataFrame, side: Trace, nodes: pl.DataFrame) -> pl.DataFrame:
-    """Return the origins of kernels; replayed kernels have those captured in the trace `side`.
+    """Return the origins, with those of replayed kernels taken from the graphs' capture, `side`.
 
-    `nodes` has a replayed kernel and the launch that its graph captured: rank, kernel_id, base_rank
-    and base_span.
+    `nodes` has one row per replayed kernel: rank and kernel_id, and the launch in the capture,
+    base_rank and base_span.
     """
     launches = nodes.select(
         "kernel_id",
