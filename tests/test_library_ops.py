@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 
 from tests.op_inputs import BYTE, FP4, FP8, NONE, H, Inputs, L, moved, tensor, value
+from tracelens.derive.kernels.bound_call import _LISTS, _TENSORS
+from tracelens.derive.kernels.op_families import signatures
 from tracelens.derive.kernels.op_work import work_of
 
 
@@ -302,3 +304,27 @@ def test_attention_to_a_cache_tells_what_a_key_costs(name: str, inputs: Inputs) 
 )
 def test_ops_of_servers(name: str, inputs: Inputs, expected: Any) -> None:
     assert moved(name, inputs) == expected
+
+
+@pytest.mark.parametrize(
+    ("sizes", "number"),
+    [((), 2), ((), [1, 2]), ((4, 0), 2), ((0, 0, 0), 2)],
+)
+def test_odd_sizes_leave_work_unknown_or_count_it(sizes: tuple[int, ...], number: Any) -> None:
+    """A call may have inputs that its op would refuse, and empty ones; no formula fails at them."""
+    an_op_of = {
+        (family, signature): name
+        for name, (family, known) in signatures().items()
+        for signature in known
+    }
+    for (_, signature), name in an_op_of.items():
+        inputs: Inputs = []
+        for role in signature.partition(">")[0].removesuffix("*"):
+            if role in _TENSORS:
+                inputs.append(tensor(*sizes))
+            elif role in _LISTS:
+                inputs.append(([list(sizes)] * 2, "TensorList", None))
+            else:
+                inputs.append(value(number))
+        work = moved(name, inputs, of="float")
+        assert work is None or min(work) >= 0, (name, signature)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from math import prod
 
 from tracelens.derive.kernels.bound_call import Bound, Family, no_outputs, result_like
-from tracelens.derive.kernels.recorded_call import UnknownWorkError
+from tracelens.derive.kernels.recorded_call import Tensor, UnknownWorkError
 
 
 def _pairs_of_listed(bound: Bound) -> int:
@@ -23,8 +23,9 @@ def _listed_read(bound: Bound) -> int:
     """Return the bytes of queries, lists, and one row of the cache for each chosen key."""
     queries, *lists = (bound.nth(n) for n in range(3))
     n_chosen = sum(chosen.n_elements for chosen in lists)
-    rows = n_chosen * queries.shape[-1] * bound.first("K").width
-    return queries.n_bytes + sum(chosen.n_bytes for chosen in lists) + rows
+    list_bytes = sum(chosen.n_bytes for chosen in lists)
+    key_bytes = queries.size(-1) * bound.first("K").width
+    return queries.n_bytes + list_bytes + n_chosen * key_bytes
 
 
 def _split_keys(bound: Bound) -> tuple[int, int]:
@@ -33,14 +34,28 @@ def _split_keys(bound: Bound) -> tuple[int, int]:
     In latent attention, queries are (tokens, heads, width), and their rotated part is a separate
     input. A row of the cache is as wide as both together.
     """
-    queries, rotated, rows = bound.nth(0).shape, bound.nth(1).shape, bound.first("K")
-    if len(queries) < 3 or rows.shape[-1] != queries[-1] + rotated[-1]:
+    queries = bound.nth(0).shape
+    rows = bound.first("K")
+    if len(queries) < 3:
         raise UnknownWorkError
-    return 2 * queries[-2] * (2 * queries[-1] + rotated[-1]), rows.shape[-1] * rows.width
+    *_, n_heads, width = queries
+    more = bound.nth(1).size(-1)
+    row_length = rows.size(-1)
+    if row_length != width + more:
+        raise UnknownWorkError
+    pair_flops = 2 * n_heads * (2 * width + more)
+    return pair_flops, row_length * rows.width
+
+
+def _n_tokens(bound: Bound) -> int:
+    """Return the number of queries, each of which has all heads: (tokens, heads, width)."""
+    queries = bound.nth(0)
+    return prod(queries.shape[:-2])
 
 
 def _own_split(bound: Bound) -> int:
-    return prod(bound.nth(0).shape[:-2]) * _split_keys(bound)[0]
+    pair_flops, _ = _split_keys(bound)
+    return _n_tokens(bound) * pair_flops
 
 
 def _queries_read(bound: Bound) -> int:
@@ -48,7 +63,8 @@ def _queries_read(bound: Bound) -> int:
 
 
 def _own_scores(bound: Bound) -> int:
-    return prod(bound.nth(0).shape[:-2]) * _scores(bound)[0]
+    pair_flops, _ = _scores(bound)
+    return _n_tokens(bound) * pair_flops
 
 
 def _scores(bound: Bound) -> tuple[int, int]:
@@ -56,10 +72,13 @@ def _scores(bound: Bound) -> tuple[int, int]:
 
     Queries are (tokens, heads, width). All heads share a key, a row of the cache (K).
     """
-    queries, rows = bound.nth(0).shape, bound.first("K")
+    queries = bound.nth(0).shape
+    rows = bound.first("K")
     if len(queries) < 3:
         raise UnknownWorkError
-    return 2 * queries[-2] * queries[-1], rows.shape[-1] * rows.width
+    *_, n_heads, width = queries
+    key_bytes = rows.size(-1) * rows.width
+    return 2 * n_heads * width, key_bytes
 
 
 def _kept(bound: Bound) -> int:
@@ -68,12 +87,15 @@ def _kept(bound: Bound) -> int:
     caches = bound.all("K")
     width = caches[0].width if caches else max(tensor.width for tensor in pairs)
     read_bytes = sum(tensor.n_bytes for tensor in bound.all("tw"))
-    return read_bytes + width * sum(tensor.n_elements for tensor in pairs)
+    n_copied = sum(tensor.n_elements for tensor in pairs)
+    return read_bytes + width * n_copied
 
 
 def _taken(bound: Bound) -> int:
     """Return the bytes of the part of a cache that is copied into the result."""
-    return sum(tensor.n_elements for tensor in bound.all("o")) * bound.first("K").width
+    n_copied = sum(tensor.n_elements for tensor in bound.all("o"))
+    cache = bound.first("K")
+    return n_copied * cache.width
 
 
 def _of_tables(bound: Bound) -> tuple[int, int]:
@@ -82,23 +104,40 @@ def _of_tables(bound: Bound) -> tuple[int, int]:
     The inputs are all tables one after another, where the columns of each begin in the result,
     indices, and where bags begin.
     """
-    begins, total, indices = bound.nth(1).shape, bound.value("2"), bound.nth(2)
-    if type(total) is not int or len(begins) != 1 or begins[0] < 2:
+    tables = bound.nth(0)
+    indices = bound.nth(2)
+    total = bound.value("2")
+    if type(total) is not int:
         raise UnknownWorkError
-    mean_width = total // (begins[0] - 1)
-    return mean_width, indices.n_elements * mean_width * bound.nth(0).width
+    mean_width = total // _n_tables(bound.nth(1))
+    row_bytes = mean_width * tables.width
+    return mean_width, indices.n_elements * row_bytes
+
+
+def _n_tables(begins: Tensor) -> int:
+    """Return the number of tables, from where the columns of each begin, and the last one ends."""
+    if len(begins.shape) != 1 or begins.n_elements < 2:
+        raise UnknownWorkError
+    return begins.n_elements - 1
 
 
 def _tables_read(bound: Bound) -> int:
-    return _of_tables(bound)[1] + sum(bound.nth(n).n_bytes for n in (2, 3))
+    _, rows_bytes = _of_tables(bound)
+    indices = bound.nth(2)
+    bags = bound.nth(3)
+    return rows_bytes + indices.n_bytes + bags.n_bytes
 
 
 def _tables_summed(bound: Bound) -> int:
-    return bound.nth(2).n_elements * _of_tables(bound)[0]
+    mean_width, _ = _of_tables(bound)
+    indices = bound.nth(2)
+    return indices.n_elements * mean_width
 
 
 def _bags_of_tables(bound: Bound) -> list[int]:
-    return [bound.nth(3).n_elements * _of_tables(bound)[0]]
+    mean_width, _ = _of_tables(bound)
+    bags = bound.nth(3)
+    return [bags.n_elements * mean_width]
 
 
 def _tables_changed(bound: Bound) -> int:
@@ -108,11 +147,12 @@ def _tables_changed(bound: Bound) -> int:
     columns of each begin, and indices.
     """
     gradient, tables, begins, indices = (bound.nth(n) for n in range(4))
-    if len(gradient.shape) != 2 or len(begins.shape) != 1 or begins.shape[0] < 2:
+    if len(gradient.shape) != 2:
         raise UnknownWorkError
-    mean_width = gradient.shape[1] // (begins.shape[0] - 1)
-    rows = indices.n_elements * mean_width * tables.width
-    return gradient.n_bytes + indices.n_bytes + 2 * rows
+    mean_width = gradient.size(1) // _n_tables(begins)
+    row_bytes = mean_width * tables.width
+    rows_bytes = indices.n_elements * row_bytes
+    return gradient.n_bytes + indices.n_bytes + 2 * rows_bytes
 
 
 CACHES: Mapping[str, Family] = {

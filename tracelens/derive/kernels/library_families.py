@@ -1,20 +1,38 @@
 """Define families of products with packed weights, and of experts."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from math import prod
 
-from tracelens.derive.kernels.bound_call import Bound, Family, no_outputs, result_like
+from tracelens.derive.kernels.bound_call import Bound, Family, Outputs, no_outputs, result_like
 from tracelens.derive.kernels.recorded_call import Tensor, UnknownWorkError, are_sizes
+
+
+def _results_of(operations: Callable[[Bound], int], n: int = 0) -> Outputs:
+    """Return the formula of a product's results, from its operations.
+
+    Each result takes two operations per element of the summed dimension, which is the last one of
+    the nth input.
+    """
+
+    def results(bound: Bound) -> list[int]:
+        n_operations = operations(bound)
+        n_summed = max(bound.nth(n).size(-1), 1)
+        return [n_operations // (2 * n_summed)]
+
+    return results
 
 
 def _by_scales(bound: Bound) -> int:
     """Return the operations of a product with packed weights; the scales have its columns."""
-    return 2 * bound.nth(0).n_elements * bound.first("S").shape[-1]
+    x = bound.nth(0)
+    columns = bound.first("S").shape[-1]
+    return 2 * x.n_elements * columns
 
 
 def _result_by_scales(bound: Bound) -> list[int]:
-    summed = max(bound.first("t").shape[-1], 1)
-    return [_by_scales(bound) // 2 // summed]
+    n_summed = max(bound.first("t").shape[-1], 1)
+    n_operations = _by_scales(bound)
+    return [n_operations // (2 * n_summed)]
 
 
 def _linear(bound: Bound) -> int:
@@ -22,15 +40,13 @@ def _linear(bound: Bound) -> int:
 
     The summed dimension is last in both; any dimensions may precede.
     """
-    first, second = bound.nth(0), bound.nth(1)
-    summed = first.shape[-1] if first.shape else 0
-    if summed < 1 or second.shape[-1:] != [summed]:
+    first = bound.nth(0)
+    second = bound.nth(1)
+    n_summed = first.size(-1)
+    if n_summed < 1 or second.size(-1) != n_summed:
         raise UnknownWorkError
-    return 2 * first.n_elements * (second.n_elements // summed)
-
-
-def _linear_result(bound: Bound) -> list[int]:
-    return [_linear(bound) // 2 // bound.nth(0).shape[-1]]
+    n_columns = second.n_elements // n_summed
+    return 2 * first.n_elements * n_columns
 
 
 def _by_rows(bound: Bound) -> int:
@@ -38,79 +54,75 @@ def _by_rows(bound: Bound) -> int:
     columns = bound.value("2")
     if type(columns) is not int:
         raise UnknownWorkError
-    return 2 * bound.nth(1).n_elements * columns
-
-
-def _result_by_rows(bound: Bound) -> list[int]:
-    return [_by_rows(bound) // 2 // max(bound.nth(1).shape[-1], 1)]
+    x = bound.nth(1)
+    return 2 * x.n_elements * columns
 
 
 def _by_nibbles(bound: Bound) -> int:
     """Return the operations of a product with weights of four bits: two in each byte."""
-    x, packed = bound.nth(0), bound.nth(1)
-    summed = x.shape[-1] if x.shape else 0
-    return 2 * (x.n_elements // max(summed, 1)) * packed.n_elements * 2 * packed.width
-
-
-def _result_by_nibbles(bound: Bound) -> list[int]:
-    return [_by_nibbles(bound) // 2 // max(bound.nth(0).shape[-1:] or [1])]
+    x = bound.nth(0)
+    packed = bound.nth(1)
+    n_rows = x.n_elements // max(x.size(-1), 1)
+    n_weights = 2 * packed.n_elements * packed.width
+    return 2 * n_rows * n_weights
 
 
 def _by_packed_rows(bound: Bound) -> int:
     """Return the operations of a product whose packed weights have a row per result's column."""
+    x = bound.nth(0)
     weights = bound.nth(1).shape
     if len(weights) != 2:
         raise UnknownWorkError
-    return 2 * bound.nth(0).n_elements * weights[0]
-
-
-def _result_by_packed_rows(bound: Bound) -> list[int]:
-    return [_by_packed_rows(bound) // 2 // max(bound.nth(0).shape[-1:] or [1])]
+    columns = weights[0]
+    return 2 * x.n_elements * columns
 
 
 def _of_streams(bound: Bound) -> int:
     """Return the operations of a product over all dimensions of its input except the first."""
-    x, weights = bound.nth(0), bound.nth(1).shape
-    if len(weights) != 2 or prod(x.shape[1:]) != weights[1]:
+    x = bound.nth(0)
+    weights = bound.nth(1).shape
+    if len(weights) != 2:
         raise UnknownWorkError
-    return 2 * x.n_elements * weights[0]
+    columns, n_summed = weights
+    if prod(x.shape[1:]) != n_summed:
+        raise UnknownWorkError
+    return 2 * x.n_elements * columns
 
 
 def _experts_by_rows(bound: Bound) -> int:
     """Return the operations of experts with packed weights; arguments give columns and experts."""
-    columns, n_chosen = bound.value("2"), bound.value("q")
+    columns = bound.value("2")
+    n_chosen = bound.value("q")
     if type(columns) is not int or type(n_chosen) is not int:
         raise UnknownWorkError
-    return 2 * bound.nth(0).n_elements * columns * n_chosen
+    x = bound.nth(0)
+    return 2 * x.n_elements * columns * n_chosen
 
 
 def _experts_by_rows_read(bound: Bound) -> int:
-    return _read_with_experts(
-        bound,
-        bound.nth(0).shape[0] * (bound.value("q") or 1),
-    )
-
-
-def _experts_by_rows_result(bound: Bound) -> list[int]:
-    return [_experts_by_rows(bound) // 2 // max(bound.nth(0).shape[-1], 1)]
+    n_tokens = bound.nth(0).size(0)
+    n_chosen = bound.value("q") or 1
+    return _read_with_experts(bound, n_tokens * n_chosen)
 
 
 def _stacks(bound: Bound) -> int:
     """Return the operations of one product per matrix of two stacks, one perhaps transposed."""
-    left, right = bound.nth(0).shape, bound.nth(1).shape
-    if not len(left) == len(right) == 3 or left[0] != right[0] or left[-1] not in right[1:]:
+    left = bound.nth(0).shape
+    right = bound.nth(1).shape
+    if not len(left) == len(right) == 3:
         raise UnknownWorkError
-    return 2 * prod(left) * (prod(right[1:]) // left[-1])
-
-
-def _stacks_result(bound: Bound) -> list[int]:
-    return [_stacks(bound) // 2 // bound.nth(0).shape[-1]]
+    n_summed = left[-1]
+    if left[0] != right[0] or n_summed < 1 or n_summed not in right[1:]:
+        raise UnknownWorkError
+    columns = prod(right[1:]) // n_summed
+    return 2 * prod(left) * columns
 
 
 def _triangular(bound: Bound) -> int:
     """Return the operations of solving triangular systems: half of those of a product."""
-    triangle, sides = bound.nth(0), bound.nth(1)
-    return sides.n_elements * triangle.shape[-1] if triangle.shape else 0
+    triangle = bound.nth(0)
+    sides = bound.nth(1)
+    return sides.n_elements * triangle.size(-1)
 
 
 def _of_expected_rows(bound: Bound) -> int:
@@ -118,7 +130,9 @@ def _of_expected_rows(bound: Bound) -> int:
 
     The inputs are (groups, most rows, length) and (groups, columns, length).
     """
-    x, weights, n_rows = bound.nth(0).shape, bound.nth(1).shape, bound.value("1")
+    x = bound.nth(0).shape
+    weights = bound.nth(1).shape
+    n_rows = bound.value("1")
     if not len(x) == len(weights) == 3 or type(n_rows) is not int:
         raise UnknownWorkError
     return 2 * n_rows * prod(weights)
@@ -126,10 +140,18 @@ def _of_expected_rows(bound: Bound) -> int:
 
 def _expected_rows_read(bound: Bound) -> int:
     """Return the bytes of all weights, and of the rows that are read and written."""
-    x, weights = bound.nth(0), bound.nth(1)
-    n_rows = weights.shape[0] * (bound.value("1") or 0)
-    of_result = sum(tensor.width for tensor in bound.all("o")) * weights.shape[1]
-    return weights.n_bytes + n_rows * (x.shape[-1] * x.width + of_result)
+    x = bound.nth(0)
+    weights = bound.nth(1)
+    n_groups = weights.size(0)
+    columns = weights.size(1)
+    n_rows_each = bound.value("1")
+    if type(n_rows_each) is not int:
+        raise UnknownWorkError
+    result_width = sum(tensor.width for tensor in bound.all("o"))
+    input_row_bytes = x.size(-1) * x.width
+    result_row_bytes = columns * result_width
+    row_bytes = input_row_bytes + result_row_bytes
+    return weights.n_bytes + n_groups * n_rows_each * row_bytes
 
 
 def _by_groups(bound: Bound) -> int:
@@ -138,17 +160,20 @@ def _by_groups(bound: Bound) -> int:
     Each row of the input meets one of the three-dimensional weights. With a second input of as many
     rows instead, each group of rows is summed to a gradient of weights.
     """
-    x, other = bound.nth(0).shape, bound.nth(1).shape
+    x = bound.nth(0).shape
+    other = bound.nth(1).shape
     if len(x) == len(other) == 2 and x[0] == other[0]:
         return 2 * prod(x) * other[1]
     return _rows_of_experts(bound)
 
 
 def _result_by_groups(bound: Bound) -> list[int]:
-    x, other = bound.nth(0).shape, bound.nth(1).shape
+    other = bound.nth(1).shape
     if len(other) == 2:
-        return [bound.nth(2).n_elements * x[1] * other[1]]
-    return [_rows_of_experts(bound) // 2 // max(x[1], 1)]
+        n_groups = bound.nth(2).n_elements
+        length = bound.nth(0).size(-1)
+        return [n_groups * length * other[1]]
+    return [*_results_of_experts(bound)]
 
 
 def _weights_of_groups(bound: Bound) -> list[Tensor]:
@@ -162,57 +187,71 @@ def _linear_groups(bound: Bound) -> int:
     weights = _weights_of_groups(bound)
     if not weights:
         raise UnknownWorkError
-    return 2 * bound.nth(0).n_elements * weights[0].shape[0]
-
-
-def _linear_groups_result(bound: Bound) -> list[int]:
-    return [_linear_groups(bound) // 2 // max(bound.nth(0).shape[-1], 1)]
+    x = bound.nth(0)
+    columns = weights[0].shape[0]
+    return 2 * x.n_elements * columns
 
 
 def _linear_groups_read(bound: Bound) -> int:
-    return bound.nth(0).n_bytes + sum(weight.n_bytes for weight in _weights_of_groups(bound))
+    weights = _weights_of_groups(bound)
+    weight_bytes = sum(weight.n_bytes for weight in weights)
+    return bound.nth(0).n_bytes + weight_bytes
 
 
 def _of_adapter(bound: Bound) -> int:
     """Return the number of weights of one adapter; its list has (adapters, columns, length)."""
-    shapes = bound.call.shapes[bound.arguments.index("L")]
-    if not isinstance(shapes, list) or not all(are_sizes(s) and len(s) >= 3 for s in shapes):
+    place = bound.arguments.index("L")
+    shapes = bound.call.shapes[place]
+    if not isinstance(shapes, list):
         raise UnknownWorkError
-    return sum(prod(shape[-2:]) for shape in shapes)
+    n_weights = 0
+    for shape in shapes:
+        if not are_sizes(shape) or len(shape) < 3:
+            raise UnknownWorkError
+        n_weights += prod(shape[-2:])
+    return n_weights
 
 
 def _adapted(bound: Bound) -> int:
     """Return the operations of one of LoRA's products, for all slices of the layer."""
-    return 2 * prod(bound.nth(0).shape[-2:-1]) * _of_adapter(bound)
+    x = bound.nth(0)
+    n_tokens = prod(x.shape[-2:-1])
+    return 2 * n_tokens * _of_adapter(bound)
 
 
 def _adapted_read(bound: Bound) -> int:
-    return bound.nth(0).n_bytes + _of_adapter(bound) * bound.nth(0).width
+    x = bound.nth(0)
+    weight_bytes = _of_adapter(bound) * x.width
+    return x.n_bytes + weight_bytes
 
 
 def _two_linear(bound: Bound) -> int:
     """Return the operations of two successive linear layers: input and both weights."""
     x, *weights = (bound.nth(n) for n in range(3))
-    summed = x.shape[-1] if x.shape else 0
-    if summed < 1 or any(len(weight.shape) != 2 for weight in weights):
+    n_summed = x.size(-1)
+    are_matrices = all(len(weight.shape) == 2 for weight in weights)
+    if n_summed < 1 or not are_matrices:
         raise UnknownWorkError
-    return 2 * (x.n_elements // summed) * sum(weight.n_elements for weight in weights)
+    n_rows = x.n_elements // n_summed
+    n_weights = sum(weight.n_elements for weight in weights)
+    return 2 * n_rows * n_weights
 
 
 def _rows_of_experts(bound: Bound) -> int:
     """Return the operations of experts' products: each row of the input goes to one expert."""
-    x, weights = bound.nth(0).shape, bound.nth(1).shape
+    x = bound.nth(0).shape
+    weights = bound.nth(1).shape
     if len(x) != 2 or len(weights) != 3:
         raise UnknownWorkError
-    n_in_each = (
-        max(
-            x[-1] // max(weights[-1], 1),
-            1,
-        )
-        if x[-1] not in weights[1:]
-        else 1
-    )
-    return 2 * x[0] * prod(weights[1:]) * n_in_each
+    n_rows, length = x
+    weights_of_expert = prod(weights[1:])
+    if length in weights[1:]:
+        return 2 * n_rows * weights_of_expert
+    n_in_each = length // max(weights[-1], 1)
+    return 2 * n_rows * weights_of_expert * max(n_in_each, 1)
+
+
+_results_of_experts = _results_of(_rows_of_experts)
 
 
 def _pairs_of_experts(bound: Bound) -> int:
@@ -222,32 +261,37 @@ def _pairs_of_experts(bound: Bound) -> int:
 
 def _rows_of_experts_read(bound: Bound) -> int:
     """Return the bytes of the input, and of as many experts as there are rows."""
-    return _read_with_experts(bound, bound.nth(0).shape[0])
+    return _read_with_experts(bound, bound.nth(0).size(0))
 
 
 def _read_with_experts(bound: Bound, n_rows: int) -> int:
-    x, weights = bound.nth(0), bound.nth(1)
+    x = bound.nth(0)
+    weights = bound.nth(1)
     n_experts = max(weights.shape[0], 1) if weights.shape else 1
-    return x.n_bytes + weights.n_bytes // n_experts * min(n_experts, n_rows)
+    expert_bytes = weights.n_bytes // n_experts
+    n_read = min(n_experts, n_rows)
+    return x.n_bytes + expert_bytes * n_read
 
 
 def _experts_of_sizes(bound: Bound) -> int:
     """Return the operations of experts with packed weights, from sizes and experts per token."""
     numbers = [bound.value(role) for role in "123q"]
-    if not all(type(number) is int and number >= 0 for number in numbers):
-        raise UnknownWorkError
+    for number in numbers:
+        if type(number) is not int or number < 0:
+            raise UnknownWorkError
     return int(2 * prod(numbers))
 
 
 def _experts_of_sizes_result(bound: Bound) -> list[int]:
-    return [_experts_of_sizes(bound) // 2 // max(bound.value("3"), 1)]
+    n_operations = _experts_of_sizes(bound)
+    n_summed = max(bound.value("3"), 1)
+    return [n_operations // (2 * n_summed)]
 
 
 def _experts_of_sizes_read(bound: Bound) -> int:
-    return _read_with_experts(
-        bound,
-        bound.value("1") * bound.value("q"),
-    )
+    n_tokens = bound.value("1")
+    n_chosen = bound.value("q")
+    return _read_with_experts(bound, n_tokens * n_chosen)
 
 
 def _unpacked(bound: Bound) -> list[int]:
@@ -257,15 +301,17 @@ def _unpacked(bound: Bound) -> list[int]:
 
 LIBRARY_FAMILIES: Mapping[str, Family] = {
     "product_by_scales": Family(_result_by_scales, flops=_by_scales),
-    "product_by_rows": Family(_result_by_rows, flops=_by_rows),
-    "product_by_nibbles": Family(_result_by_nibbles, flops=_by_nibbles),
-    "product_by_packed_rows": Family(_result_by_packed_rows, flops=_by_packed_rows),
+    "product_by_rows": Family(_results_of(_by_rows, 1), flops=_by_rows),
+    "product_by_nibbles": Family(_results_of(_by_nibbles), flops=_by_nibbles),
+    "product_by_packed_rows": Family(_results_of(_by_packed_rows), flops=_by_packed_rows),
     "product_of_streams": Family(no_outputs, flops=_of_streams),
     "product_by_groups": Family(_result_by_groups, flops=_by_groups),
     "experts_by_rows": Family(
-        _experts_by_rows_result, reads=_experts_by_rows_read, flops=_experts_by_rows
+        _results_of(_experts_by_rows),
+        reads=_experts_by_rows_read,
+        flops=_experts_by_rows,
     ),
-    "product_of_stacks": Family(_stacks_result, flops=_stacks),
+    "product_of_stacks": Family(_results_of(_stacks), flops=_stacks),
     "triangular": Family(result_like(1), flops=_triangular),
     "product_of_expected_rows": Family(
         no_outputs,
@@ -273,8 +319,12 @@ LIBRARY_FAMILIES: Mapping[str, Family] = {
         flops=_of_expected_rows,
         assumed="groups are assumed to have as many rows as expected_m tells",
     ),
-    "linear": Family(_linear_result, flops=_linear),
-    "linear_groups": Family(_linear_groups_result, reads=_linear_groups_read, flops=_linear_groups),
+    "linear": Family(_results_of(_linear), flops=_linear),
+    "linear_groups": Family(
+        _results_of(_linear_groups),
+        reads=_linear_groups_read,
+        flops=_linear_groups,
+    ),
     "adapted": Family(
         no_outputs,
         reads=_adapted_read,
@@ -284,10 +334,15 @@ LIBRARY_FAMILIES: Mapping[str, Family] = {
     "two_linear": Family(result_like(0), flops=_two_linear),
     "rows_of_experts": Family(no_outputs, reads=_rows_of_experts_read, flops=_rows_of_experts),
     "pairs_of_experts": Family(
-        no_outputs, reads=_rows_of_experts_read, flops=_pairs_of_experts, dtype="float4"
+        no_outputs,
+        reads=_rows_of_experts_read,
+        flops=_pairs_of_experts,
+        dtype="float4",
     ),
     "experts_of_sizes": Family(
-        _experts_of_sizes_result, reads=_experts_of_sizes_read, flops=_experts_of_sizes
+        _experts_of_sizes_result,
+        reads=_experts_of_sizes_read,
+        flops=_experts_of_sizes,
     ),
     "unpacked": Family(_unpacked, 1),
 }

@@ -194,11 +194,10 @@ def _pooled(bound: Bound) -> list[int]:
     if are_sizes(sizes) and sizes:
         pooled = sizes
     elif isinstance(factors, list) and factors and all(type(f) in (int, float) for f in factors):
-        scaled = zip(
-            shape[-len(factors) :],
-            factors,
-            strict=True,
-        )
+        if len(factors) > len(shape):
+            raise UnknownWorkError
+        last_sizes = shape[-len(factors) :]
+        scaled = zip(last_sizes, factors, strict=True)
         pooled = [int(size * factor) for size, factor in scaled]
     else:
         pooled = _windows(bound, shape)
@@ -215,6 +214,8 @@ def _windows(bound: Bound, shape: Sequence[int]) -> list[int]:
     strides = bound.sizes("s", n) or window
     paddings = bound.sizes("p", n) or [0] * n
     dilations = bound.sizes("a", n) or [1] * n
+    if not all(strides):
+        raise UnknownWorkError
     is_ceil_mode = bound.value("c") is True
     n_windows = []
     for size, length, stride, padding, dilation in zip(

@@ -91,7 +91,7 @@ def _parts_of_experts(bound: Bound) -> tuple[Tensor, Tensor, Tensor, Tensor]:
 def _experts_read(bound: Bound) -> int:
     """Return the bytes of tokens, choices and experts, if as many as possible are chosen."""
     tokens, first, second, chosen = _parts_of_experts(bound)
-    n_experts = max(first.shape[0], 1)
+    n_experts = max(first.size(0), 1)
     n_read = min(n_experts, chosen.n_elements)
     weights = (first.n_bytes + second.n_bytes) // n_experts * n_read
     return tokens.n_bytes + weights + 2 * chosen.n_bytes
@@ -193,8 +193,10 @@ def _attention_in_any_layout(bound: Bound) -> int:
 
 def _pairs_of_lengths(bound: Bound) -> tuple[int, int]:
     """Return the FLOPs of one query with one key, if keys and values are among the inputs."""
-    queries, values = bound.nth(0).shape, bound.nth(2).shape
-    return 2 * queries[-2] * (queries[-1] + values[-1]), 0
+    queries = bound.nth(0)
+    values = bound.nth(2)
+    widths = queries.size(-1) + values.size(-1)
+    return 2 * queries.size(-2) * widths, 0
 
 
 def _cached_keys(bound: Bound) -> tuple[int, int]:
@@ -219,8 +221,11 @@ def _compressed_keys(bound: Bound) -> tuple[int, int]:
     queries, row, rotated = (bound.nth(n) for n in range(3))
     if len(queries.shape) < 3:
         raise UnknownWorkError
-    width, more = row.shape[-1], rotated.shape[-1]
-    return 2 * queries.shape[-2] * (2 * width + more), (width + more) * row.width
+    width = row.size(-1)
+    more = rotated.size(-1)
+    pair_flops = 2 * queries.size(-2) * (2 * width + more)
+    key_bytes = (width + more) * row.width
+    return pair_flops, key_bytes
 
 
 _ROTATED = 64
@@ -250,8 +255,10 @@ def _own_shared(bound: Bound) -> int:
 
 
 def _values_of_shared(bound: Bound) -> list[int]:
-    queries = bound.nth(0).shape
-    return [prod(queries[:-1]) * (queries[-1] - _ROTATED)]
+    queries = bound.nth(0)
+    n_queries = prod(queries.shape[:-1])
+    width = queries.size(-1) - _ROTATED
+    return [n_queries * width]
 
 
 def _own_pairs(bound: Bound) -> int:
@@ -282,10 +289,10 @@ def _chosen_experts_of_pairs(bound: Bound) -> int:
 
 def _packed(tokens: Sequence[int], weights: Sequence[int]) -> int:
     """Return how many numbers one element of the weights holds: two if they have four bits."""
-    return max(
-        tokens[-1] // max(weights[-1], 1),
-        1,
-    )
+    if not tokens or not weights:
+        raise UnknownWorkError
+    per_element = tokens[-1] // max(weights[-1], 1)
+    return max(per_element, 1)
 
 
 def _one_product_of_experts(bound: Bound) -> int:
@@ -300,19 +307,22 @@ def _rows_of_experts(bound: Bound) -> int:
     The result or the input may have both as its first sizes. Otherwise an argument gives the
     experts per token.
     """
-    x, result = bound.nth(0).shape, bound.all("o")[0].shape
-    given = next(
-        (shape for shape in (result, x) if len(shape) == 3),
-        None,
-    )
-    return prod(given[:2]) if given is not None else x[0] * _n_chosen(bound)
+    x = bound.nth(0)
+    result = bound.all("o")[0]
+    for shape in (result.shape, x.shape):
+        if len(shape) == 3:
+            return prod(shape[:2])
+    return x.size(0) * _n_chosen(bound)
 
 
 def _one_product_of_experts_read(bound: Bound) -> int:
     """Return the bytes of the input and of the experts, if as many as possible are chosen."""
-    x, weights = bound.nth(0), bound.nth(1)
-    n_experts = max(weights.shape[0], 1)
-    return x.n_bytes + weights.n_bytes // n_experts * min(n_experts, _rows_of_experts(bound))
+    x = bound.nth(0)
+    weights = bound.nth(1)
+    n_experts = max(weights.size(0), 1)
+    expert_bytes = weights.n_bytes // n_experts
+    n_read = min(n_experts, _rows_of_experts(bound))
+    return x.n_bytes + expert_bytes * n_read
 
 
 def _unseen_experts(bound: Bound) -> int:
@@ -334,7 +344,7 @@ def _unseen_experts_read(bound: Bound) -> int:
     n_chosen, width = bound.call.experts
     n_read = min(
         scores.shape[-1],
-        tokens.shape[0] * n_chosen,
+        tokens.size(0) * n_chosen,
     )
     return tokens.n_bytes + scores.n_bytes + int(n_read * 3 * tokens.shape[1] ** 2 * width)
 
@@ -355,8 +365,8 @@ def _n_chosen(bound: Bound) -> int:
 def _chosen_experts_read(bound: Bound) -> int:
     """Return the bytes of the tokens and of the experts, if as many as possible are chosen."""
     tokens, first, second = bound.nth(0), *bound.all("t")[-2:]
-    n_experts = max(first.shape[0], 1)
-    n_read = min(n_experts, tokens.shape[0] * _n_chosen(bound))
+    n_experts = max(first.size(0), 1)
+    n_read = min(n_experts, tokens.size(0) * _n_chosen(bound))
     return tokens.n_bytes + (first.n_bytes + second.n_bytes) // n_experts * n_read
 
 

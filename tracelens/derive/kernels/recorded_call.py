@@ -37,6 +37,16 @@ class Tensor(Struct, frozen=True):
         """Return the bytes that the tensor's elements take in memory."""
         return self.n_stored * self.width
 
+    def size(self, place: int) -> int:
+        """Return the size at this place; a negative one counts from the last.
+
+        Raises UnknownWorkError if the tensor has no such dimension.
+        """
+        try:
+            return self.shape[place]
+        except IndexError:
+            raise UnknownWorkError from None
+
 
 class RecordedCall(Struct, frozen=True):
     """The recorded inputs of one call, by position.

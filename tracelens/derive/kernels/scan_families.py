@@ -79,13 +79,21 @@ def _split_scan(bound: Bound, *, causal: bool = False) -> int:
     Its inputs are one projection (batch, length, all channels), and the convolution's weights,
     whose rows are the channels of x, b and c. D (S) has one number per head.
     """
-    (batch, length, _), (n_channels, reach) = bound.nth(0).shape, bound.nth(1).shape
-    n_inner, (chunk, n_groups) = _n_inner(bound), (bound.value(role) for role in "qg")
+    projection = bound.nth(0).shape
+    weights = bound.nth(1).shape
+    if len(projection) != 3 or len(weights) != 2:
+        raise UnknownWorkError
+    batch, length, _ = projection
+    n_channels, reach = weights
+    n_inner = _n_inner(bound)
+    chunk = bound.value("q")
+    n_groups = bound.value("g")
     if type(chunk) is not int or type(n_groups) is not int or n_groups < 1:
         raise UnknownWorkError
     n_states = (n_channels - n_inner) // 2 // n_groups
+    convolution = 2 * n_channels * reach
     scan = _of_a_token(chunk, n_groups, n_states, n_inner, causal)
-    return batch * length * (2 * n_channels * reach + scan)
+    return batch * length * (convolution + scan)
 
 
 def _needed_split_scan(bound: Bound) -> int:
