@@ -51,7 +51,8 @@ def _write(
     of_what: str = "",
 ) -> str:
     """Write the stacks; return how many, with the time `of_what` or the number of stops."""
-    n_stacks = total = 0
+    n_stacks = 0
+    total = 0
     for rank in selection.ranks:
         stacks = stacks_of(selection, rank)
         sums_of_parts = [_summed(part) for part in stacks.parts()]

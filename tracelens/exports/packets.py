@@ -32,7 +32,8 @@ _FLOW_BEGINS, _FLOW_ENDS = b"\xf9\x02", b"\x81\x03"
 _VALUE = b"\xe1\x02"
 """Tag of a TrackEvent's double_counter_value."""
 _FLOWS_OF_A_RANK = 1 << 32
-_END_OF_SLICE, _COUNTER = b"\x48\x02", b"\x48\x04"
+_END_OF_SLICE = b"\x48\x02"
+_COUNTER = b"\x48\x04"
 _OF_EACH = ("step", "correlation")
 """Arguments whose values differ from slice to slice."""
 _NOT_SHARED = {"start_ns", "end_ns", "first_flow", "n_flows", "ends_flow", *_OF_EACH}

@@ -87,11 +87,13 @@ def _extents(selection: Selection, rank: int) -> pl.DataFrame:
 def _groups(threads: pl.DataFrame) -> Iterator[pl.DataFrame]:
     """Yield the threads in groups: of one, or of several with few events together."""
     n_events = threads.select(pl.sum_horizontal(*_NAMES)).to_series()
-    first = total = 0
+    first = 0
+    total = 0
     for row, n in enumerate(n_events):
         if row > first and total + n > ROWS_AT_ONCE:
             yield threads[first:row]
-            first, total = row, 0
+            first = row
+            total = 0
         total += n
     if threads.height:
         yield threads[first:]

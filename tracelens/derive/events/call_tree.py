@@ -293,7 +293,8 @@ def _in_c(what: int, parent: pl.Series, values: pl.Series) -> pl.Series | None:
         marks = memory(as_bytes, pl.UInt8())
         results = bytearray(8 * len(parent))
     parts = parent.get_chunks()
-    firsts = [0, *accumulate(len(part) for part in parts)]
+    n_rows = [len(part) for part in parts]
+    firsts = [0, *accumulate(n_rows)]
     order = range(len(parts))
     is_done = all(
         LIBRARY.among(
