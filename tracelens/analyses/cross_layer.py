@@ -16,8 +16,9 @@ from tracelens.derive.events.call_tree import above
 from tracelens.derive.events.span_trees import with_trees
 from tracelens.derive.kernels.inductor_names import VIEW_OP
 from tracelens.derive.kernels.kernel_classes import op_primitives
-from tracelens.derive.layers.attribution import in_launch_order
-from tracelens.derive.layers.provenance import recorded_calls, shares_of, split_duration
+from tracelens.derive.layers.graph_replay import in_launch_order
+from tracelens.derive.layers.provenance import recorded_calls, shares_of
+from tracelens.derive.layers.time_shares import split_duration
 from tracelens.derive.time.op_times import op_times
 from tracelens.errors import MissingTableError
 from tracelens.schemas.device import FAMILIES

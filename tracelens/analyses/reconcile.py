@@ -10,8 +10,8 @@ from tracelens.derive.columns.time_text import duration
 from tracelens.derive.events.call_tree import nearest_row
 from tracelens.derive.events.span_trees import with_trees
 from tracelens.derive.kernels.grids import SHAPE
-from tracelens.derive.layers.attribution import in_launch_order, kernel_layers
-from tracelens.derive.layers.graph_replay import UNATTRIBUTED, bare_name, tools
+from tracelens.derive.layers.attribution import kernel_layers
+from tracelens.derive.layers.graph_replay import UNATTRIBUTED, bare_name, in_launch_order, tools
 from tracelens.derive.layers.rank_pairs import pairs_ranks, says_ranks
 from tracelens.derive.layers.sequence_alignment import align
 from tracelens.errors import MissingTableError

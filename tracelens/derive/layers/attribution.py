@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from tracelens.derive.columns.lookup import numbered, rows_of
+from tracelens.derive.columns.lookup import numbered
 from tracelens.derive.columns.ratios import over
 from tracelens.derive.events.launch_sites import accumulation_and_roots, only_in_wrapper
 from tracelens.derive.events.span_trees import with_trees
@@ -14,6 +14,7 @@ from tracelens.derive.layers.graph_replay import (
     BASE_EVIDENCE,
     UNATTRIBUTED,
     has_replays,
+    in_launch_order,
     pairs_by_name,
     place_replays,
 )
@@ -283,26 +284,6 @@ def _with_inner_path(parts: pl.DataFrame, trace: Trace) -> pl.DataFrame:
     return marked.with_columns(path=path)
 
 
-def in_launch_order(trace: Trace, columns: Sequence[str] = ()) -> pl.DataFrame:
-    """Return every kernel of each rank in the order of launches.
-
-    Kernels of a replayed graph come in the order of its nodes. With `columns`, the frame has these
-    and the rank, strings as Categorical; else it has all columns, and launch_ns.
-    """
-    order = ("rank", "launch_ns", "graph_node_id", "start_ns")
-    calls = trace.select("api_calls", "rank", "api_call_id", "start_ns")
-    if columns:
-        wanted = dict.fromkeys(("rank", "api_call_id", *order[2:], *columns))
-        kernels = trace.select("kernels", *wanted)
-    else:
-        kernels = trace.kernels
-    own_calls = kernels.select("rank", "api_call_id")
-    launched_by = rows_of(calls["rank"], calls["api_call_id"], own_calls)
-    launch_ns = calls["start_ns"].gather(launched_by)
-    ordered = kernels.with_columns(launch_ns=launch_ns).sort(order)
-    return ordered.select("rank", *columns) if columns else ordered
-
-
 _OWN_ROWS = ("communication kernel", "autograd node", "optimizer marker", "data loader")
 
 
@@ -370,15 +351,15 @@ def kernel_layers(trace: Trace, base: Trace | None = None) -> pl.DataFrame:
     A fused kernel's layers are joined by a comma. `base` is as in `attribute_kernels`.
     """
     if not trace.has("kernels"):
-        return trace.select("kernels", "rank", "kernel_id").with_columns(layer=pl.lit(""))
+        kernels = trace.select("kernels", "rank", "kernel_id")
+        return kernels.with_columns(layer=pl.lit(""))
     replays = _replays(trace, base)
     if not trace.has("provenance") and not replays:
         return _layers_by_kind(trace)
-    return (
-        _placed_parts(trace, replays)
-        .group_by("rank", "kernel_id")
-        .agg(pl.col("layer").unique().sort().str.join(", "))
-    )
+    parts = _placed_parts(trace, replays)
+    by_kernel = parts.group_by("rank", "kernel_id")
+    layers = pl.col("layer").unique().sort()
+    return by_kernel.agg(layers.str.join(", "))
 
 
 def _layers_by_kind(trace: Trace) -> pl.DataFrame:

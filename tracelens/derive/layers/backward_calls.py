@@ -96,8 +96,9 @@ def _not_moved(recorded: pl.Series) -> pl.Series:
     """
     texts = recorded.struct.unnest().cast(pl.String)
     sizes = {row: _not_moved_by(row) for row in texts.unique().iter_rows()}
+    size_of_row = [sizes[row] for row in texts.iter_rows()]
     return pl.Series(
-        [sizes[row] for row in texts.iter_rows()],
+        size_of_row,
         dtype=pl.Float64,
     )
 

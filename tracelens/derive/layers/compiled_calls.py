@@ -6,8 +6,8 @@ the tensors that each call reads and writes. So kernels that a graph replays hav
 
 import polars as pl
 
-from tracelens.derive.layers.attribution import in_launch_order
 from tracelens.derive.layers.call_work import INPUTS, WORK, works_of
+from tracelens.derive.layers.graph_replay import in_launch_order
 from tracelens.derive.layers.provenance import recorded_calls
 from tracelens.trace import Trace
 
@@ -38,19 +38,34 @@ def with_compiled(called: pl.DataFrame, trace: Trace) -> pl.DataFrame:
     if placed.is_empty():
         return called
     kernel = ["rank", "kernel_id"]
-    run_of_call = ["rank", "run", "call_order"]
-    runs = placed.select(*kernel, "run", *_CALL)
-    explained = runs.join(_works(trace.provenance), on=_CALL)
-    modelled = called.filter(pl.col("op").is_not_null())
-    counted = explained.join(modelled, on=kernel, how="semi").select(run_of_call)
-    uncounted = explained.join(counted, on=run_of_call, how="anti")
-    number = -1 - pl.col("call_order")
-    new_calls = uncounted.with_columns(call=number)
-    is_open = pl.col("op").is_null() & ~pl.col("is_communication")
+    new_calls = _uncounted(placed, called, trace.provenance)
+    is_outside_ops = pl.col("op").is_null()
+    is_open = is_outside_ops & ~pl.col("is_communication")
     open_kernels = called.filter(is_open).drop(*WORK.names(), "call", "run")
     compiled = open_kernels.join(new_calls, on=kernel, maintain_order="left")
     rest = called.join(compiled, on=kernel, how="anti", maintain_order="left")
     return pl.concat([rest, compiled.select(called.columns)])
+
+
+def _uncounted(
+    placed: pl.DataFrame,
+    called: pl.DataFrame,
+    provenance: pl.DataFrame,
+) -> pl.DataFrame:
+    """Return the kernels of recorded calls without a kernel that a modelled op has, with the work.
+
+    Their calls have negative numbers.
+    """
+    kernel = ["rank", "kernel_id"]
+    run_of_call = ["rank", "run", "call_order"]
+    runs = placed.select(*kernel, "run", *_CALL)
+    explained = runs.join(_works(provenance), on=_CALL)
+    modelled = called.filter(pl.col("op").is_not_null())
+    with_modelled = explained.join(modelled, on=kernel, how="semi")
+    counted = with_modelled.select(run_of_call)
+    uncounted = explained.join(counted, on=run_of_call, how="anti")
+    number = -1 - pl.col("call_order")
+    return uncounted.with_columns(call=number)
 
 
 def _works(provenance: pl.DataFrame) -> pl.DataFrame:

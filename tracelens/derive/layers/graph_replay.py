@@ -7,11 +7,14 @@ sequences of names are aligned, and a replayed kernel takes the layer of its par
 sequences are aligned only once.
 """
 
+from collections.abc import Sequence
+
 import polars as pl
 
+from tracelens.derive.columns.lookup import rows_of
 from tracelens.derive.columns.per_unique import each_once
-from tracelens.derive.layers.provenance import cumulated, split_duration
 from tracelens.derive.layers.sequence_alignment import align
+from tracelens.derive.layers.time_shares import cumulated, split_duration
 from tracelens.trace import Trace
 
 BASE_EVIDENCE = "base capture"
@@ -127,10 +130,11 @@ def pairs_by_name(trace: Trace, base: Trace) -> pl.DataFrame:
             continue
         run = runs[base_rank]
         codes = tuple(unit["code"])
-        if (base_rank, codes) not in aligned:
-            aligned[base_rank, codes] = align(codes, tuple(run["code"]))
-        place = pl.Series(aligned[base_rank, codes], dtype=pl.Int64)
-        pairs = unit.select(
+        key = (base_rank, codes)
+        if key not in aligned:
+            aligned[key] = align(codes, tuple(run["code"]))
+        place = pl.Series(aligned[key], dtype=pl.Int64)
+        with_partners = unit.select(
             "rank",
             "kernel_id",
             "link",
@@ -138,10 +142,11 @@ def pairs_by_name(trace: Trace, base: Trace) -> pl.DataFrame:
             base_rank=pl.lit(base_rank, pl.Int32),
             base_id=run["kernel_id"].gather(place),
             base_grid=run["grid"].gather(place),
-        ).filter(is_graph)
+        )
+        pairs = with_partners.filter(is_graph)
         if _are_alike(pairs):
-            partners = pairs.drop("link", "grid", "base_grid").drop_nulls("base_id")
-            pair_frames.append(partners)
+            partners = pairs.drop_nulls("base_id")
+            pair_frames.append(partners.select(PAIRS.names()))
     return pl.concat(pair_frames)
 
 
@@ -237,3 +242,24 @@ def _run(kernels: pl.DataFrame) -> pl.DataFrame:
     most_common_first = counts.sort("len", descending=True, maintain_order=True)
     example = most_common_first["step"][0]
     return kernels.filter(step == example)
+
+
+def in_launch_order(trace: Trace, columns: Sequence[str] = ()) -> pl.DataFrame:
+    """Return every kernel of each rank in the order of launches.
+
+    Kernels of a replayed graph come in the order of its nodes. With `columns`, the frame has these
+    and the rank, strings as Categorical; else it has all columns, and launch_ns.
+    """
+    order = ("rank", "launch_ns", "graph_node_id", "start_ns")
+    if columns:
+        wanted = dict.fromkeys(("rank", "api_call_id", *order[2:], *columns))
+        kernels = trace.select("kernels", *wanted)
+    else:
+        kernels = trace.kernels
+    calls = trace.select("api_calls", "rank", "api_call_id", "start_ns")
+    own_calls = kernels.select("rank", "api_call_id")
+    launched_by = rows_of(calls["rank"], calls["api_call_id"], own_calls)
+    launch_ns = calls["start_ns"].gather(launched_by)
+    with_launch = kernels.with_columns(launch_ns=launch_ns)
+    ordered = with_launch.sort(order)
+    return ordered.select("rank", *columns) if columns else ordered

@@ -115,10 +115,11 @@ def are_numbered(layers: pl.DataFrame) -> bool:
     Such a path is ResNet_0.Conv2d_3; other paths have names of attributes.
     """
     named = layers.drop_nulls("class_name")
-    last = pl.col("layer").str.extract(r"([^.]+?)_\d+$")
-    return bool(named.height) and bool(
-        named.select((last == pl.col("class_name")).fill_null(False).all()).item()
-    )
+    if named.is_empty():
+        return False
+    last_name = named["layer"].cast(pl.String).str.extract(r"([^.]+?)_\d+$")
+    is_class = last_name == named["class_name"].cast(pl.String)
+    return bool(is_class.fill_null(False).all())
 
 
 class Way(NamedTuple):

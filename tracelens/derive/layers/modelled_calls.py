@@ -109,10 +109,11 @@ def _modelled(
 ) -> Modelled:
     """Compute what `modelled` returns."""
     trace.require("roofline", "kernels")
-    kernels = trace.select("kernels", *_KERNEL, where=only)
-    is_tf32, is_fp8 = matching(kernels["name"], _IS_TF32, _IS_FP8)
-    kernels = kernels.with_columns(is_tf32.alias("is_tf32"), is_fp8.alias("is_fp8"))
-    called = with_calls(trace, kernels, only).with_columns(run=pl.lit(None, pl.Int64))
+    recorded = trace.select("kernels", *_KERNEL, where=only)
+    is_tf32, is_fp8 = matching(recorded["name"], _IS_TF32, _IS_FP8)
+    kernels = recorded.with_columns(is_tf32=is_tf32, is_fp8=is_fp8)
+    outside_graphs = pl.lit(None, pl.Int64)
+    called = with_calls(trace, kernels, only).with_columns(run=outside_graphs)
     if has_replays(trace):
         called = _with_replays(called, trace, base)
     called = with_compiled(called, trace)
@@ -124,10 +125,10 @@ def _modelled(
             " record_shapes=True (tracelens collect torch does, unless with --no-shapes)"
         )
     known = called.filter(is_known)
-    calls = _with_contexts(_summed_by_call(known), trace).with_columns(precision=_precision())
+    calls = _with_contexts(_summed_by_call(known), trace)
     rest = _explained(called.filter(~is_known), trace)
     return Modelled(
-        calls,
+        calls.with_columns(precision=_precision()),
         rest.select("rank", "device_id", "step", "duration_ns", "why"),
         known.select("kernel_id", *CALL),
     )
@@ -263,7 +264,9 @@ def _explained(rest: pl.DataFrame, trace: Trace) -> pl.DataFrame:
 
 
 def _has_shapes(trace: Trace) -> bool:
-    return bool(trace.scan("spans").select(pl.col("input_shapes").count()).collect().item())
+    n_shapes = pl.col("input_shapes").count()
+    spans = trace.scan("spans").select(n_shapes)
+    return bool(spans.collect().item())
 
 
 def _with_replays(called: pl.DataFrame, trace: Trace, base: Trace | None) -> pl.DataFrame:

@@ -72,23 +72,21 @@ def _sample(program: JudgedProgram) -> pl.Expr | None:
 
     If no step is marked, it holds for all rows; None if these are too many.
     """
-    kernels = program.trace.select("kernels", "rank", "step", "duration_ns")
-    kernels = kernels.filter(program.is_judged)
+    recorded = program.trace.select("kernels", "rank", "step", "duration_ns")
+    kernels = recorded.filter(program.is_judged)
+    rank = pl.col("rank")
     step = pl.col("step")
-    steps = (
-        kernels.lazy()
-        .drop_nulls("step")
-        .group_by("rank", "step")
-        .agg(pl.col("duration_ns").sum())
-        .sort("rank", "duration_ns", "step")
-        .group_by("rank", maintain_order=True)
-        .agg(step.gather(pl.len() // 2).first())
-        .collect()
-    )
+    in_steps = kernels.lazy().drop_nulls("step")
+    times = in_steps.group_by("rank", "step").agg(pl.col("duration_ns").sum())
+    by_time = times.sort("rank", "duration_ns", "step")
+    middle = pl.len() // 2
+    medians = by_time.group_by("rank", maintain_order=True).agg(step.gather(middle).first())
+    steps = medians.collect()
     if not steps.height:
         return program.is_judged if kernels.height <= _MOST_KERNELS else None
-    pairs = (pl.col("rank") * pl.lit(1 << 32)) + step
-    return pairs.is_in(steps.select(pairs).to_series().implode()).fill_null(value=False)
+    rank_and_step = rank * pl.lit(1 << 32) + step
+    chosen = steps.select(rank_and_step).to_series()
+    return rank_and_step.is_in(chosen.implode()).fill_null(value=False)
 
 
 def _in_float32(program: JudgedProgram, calls: pl.DataFrame, scale: float) -> Iterator[Rule]:
@@ -98,33 +96,32 @@ def _in_float32(program: JudgedProgram, calls: pl.DataFrame, scale: float) -> It
     another kernel for its other calls.
     """
     precision = pl.col("precision")
-    may_use = calls.filter(precision == "tf32")["op"].unique().implode()
+    op = pl.col("op")
+    may_use = calls.filter(precision == "tf32")["op"].unique()
     products = calls.filter(
         precision == "fp32",
         pl.col("flops") > 0,
-        ~pl.col("op").is_in(may_use),
+        ~op.is_in(may_use.implode()),
     )
     if not products.height:
         return
+    peaks = ["peak_flops_per_s", "peak_bytes_per_s"]
     limits = device_peaks(program.trace, None).filter(precision == "tf32")
-    fast = products.drop("peak_flops_per_s", "peak_bytes_per_s", "roof").join(
-        limits.select(*DEVICE_KEY, "peak_flops_per_s", "peak_bytes_per_s").drop_nulls(),
-        on=DEVICE_KEY,
-    )
-    saved = pl.col("duration_ns") - roof_ns()
-    by_op = (
-        fast.with_columns(saved=saved.clip(lower_bound=0))
-        .group_by("op")
-        .agg(pl.col("saved").sum())
-        .sort("saved", "op", descending=[True, False])
-    )
-    places = [(op, round(ns * scale)) for op, ns in by_op.drop_nulls().iter_rows() if ns > 0]
+    known_limits = limits.select(*DEVICE_KEY, *peaks).drop_nulls()
+    without_peaks = products.drop(*peaks, "roof")
+    fast = without_peaks.join(known_limits, on=DEVICE_KEY)
+    saved_ns = (pl.col("duration_ns") - roof_ns()).clip(lower_bound=0)
+    by_op = fast.group_by("op").agg(saved=saved_ns.sum()).drop_nulls()
+    places = []
+    for name, ns in by_op.sort("saved", "op", descending=[True, False]).iter_rows():
+        if ns > 0:
+            places.append((name, round(ns * scale)))
     words = (
         "Let tensor cores compute products in float32: TF32"
         ' (torch.set_float32_matmul_precision("high")) or autocast'
     )
-    saved_ns = sum(ns for _, ns in places)
-    yield Rule(saved_ns, words, "compute", "roofline", places=places)
+    all_saved_ns = sum(ns for _, ns in places)
+    yield Rule(all_saved_ns, words, "compute", "roofline", places=places)
 
 
 def _chains(
@@ -140,15 +137,19 @@ def _chains(
     chains = _chains_of_movers(calls, kernels)
     sums = chains.group_by("op").agg(pl.col("saved", "n").sum())
     by_op = sums.sort("saved", "op", descending=[True, False])
-    places = [(op, round(ns * scale)) for op, ns in by_op.select("op", "saved").iter_rows()]
-    n_calls = round(int(by_op["n"].sum()) * scale / max(program.n_steps, 1))
+    places = []
+    for op, ns in by_op.select("op", "saved").iter_rows():
+        places.append((op, round(ns * scale)))
+    n_kernels = int(by_op["n"].sum())
+    n_calls = round(n_kernels * scale / max(program.n_steps, 1))
     every = " a step" if program.n_steps else ""
     words = (
         f"Fuse chains of elementwise ops and copies (torch.compile): {n_calls:,} calls{every} read"
         " and write memory one after the other"
     )
+    saved_ns = sum(ns for _, ns in places)
     yield Rule(
-        sum(ns for _, ns in places),
+        saved_ns,
         words,
         "compute",
         "roofline",

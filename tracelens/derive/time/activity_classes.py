@@ -55,49 +55,44 @@ def interval_classes(
     `causing`, None for other intervals.
     """
     spans = axis.spans
-    calls = axis.calls
-    marked = (
-        each_once(spans["name"], _by_name)
-        if spans.height
-        else pl.Series("name", [], pl.Categorical)
-    )
-    is_op = spans["kind"] == "op"
+    no_marks = pl.Series("name", [], pl.Categorical)
+    marked = each_once(spans["name"], _by_name) if spans.height else no_marks
     times = spans.select("start_ns", "end_ns")
-    python = _python_of_nodes(axis)
-    computing = _computing(spans, calls) if axis.calls_are_known else times.clear()
-    overhead = {
-        "profiler": axis.overhead.filter(~pl.col("loads")),
-        "loading": axis.overhead.filter("loads"),
-    }
-    named = {
-        name: union(
-            pl.concat([times.filter(marked == name), more.select(times.columns)]).sort("start_ns")
-        )
-        for name, more in overhead.items()
-    }
-    issuing = _issuing(axis)
-    intervals = named | {
+
+    def named(name: str, overhead: pl.DataFrame) -> pl.DataFrame:
+        of_name = times.filter(marked == name)
+        both = pl.concat([of_name, overhead.select(times.columns)])
+        return union(both.sort("start_ns"))
+
+    loads_code = pl.col("loads")
+    computing = _computing(spans, axis.calls) if axis.calls_are_known else times.clear()
+    is_op = spans["kind"] == "op"
+    is_overhead = spans["kind"] == "overhead"
+    intervals = {
+        "profiler": named("profiler", axis.overhead.filter(~loads_code)),
+        "loading": named("loading", axis.overhead.filter(loads_code)),
         "call": causing,
         "waiting": _waiting(spans, causing),
         "input": union(_input(axis, marked)),
         "communication": find_communication(axis, all_spans),
         "computing": union(computing),
-        "python": python,
-        "launch": issuing,
-        "host": union(times.filter(~is_op & (spans["kind"] != "overhead"))),
+        "python": _python_of_nodes(axis),
+        "launch": _issuing(axis),
+        "host": union(times.filter(~is_op & ~is_overhead)),
     }
-    causes = {"computing": "host", "python": "host", "profiler": "host"}
-    return [
-        (
-            frame
-            if "cause" in frame.columns
-            else frame.with_columns(
-                cause=pl.lit(causes.get(name, name)),
-                row=pl.lit(None, pl.Int64),
-            )
-        )
-        for name, frame in intervals.items()
-    ]
+    return [_with_cause(name, frame) for name, frame in intervals.items()]
+
+
+def _with_cause(name: str, intervals: pl.DataFrame) -> pl.DataFrame:
+    """Add the cause of a class, unless its intervals have one each."""
+    if "cause" in intervals.columns:
+        return intervals
+    of_host = ("computing", "python", "profiler")
+    cause = "host" if name in of_host else name
+    return intervals.with_columns(
+        cause=pl.lit(cause),
+        row=pl.lit(None, pl.Int64),
+    )
 
 
 def _python_of_nodes(axis: ThreadAxis) -> pl.DataFrame:
@@ -195,31 +190,25 @@ def causing_calls(calls: pl.DataFrame, blocked: pl.DataFrame) -> pl.DataFrame:
     if blocked.height:
         with_cause = _with_causes_of_others(with_cause, blocked)
     takes_time = pl.col("end_ns") > pl.col("start_ns")
-    waiting = with_cause.drop_nulls("cause").filter(takes_time)
-    ids = pl.col("row", "span_id").cast(pl.Int64)
-    return _outer(
-        waiting.with_columns(
-            ids,
-            pl.col("cause").cast(pl.String),
-        )
+    causing = with_cause.drop_nulls("cause").filter(takes_time)
+    typed = causing.with_columns(
+        pl.col("row", "span_id").cast(pl.Int64),
+        pl.col("cause").cast(pl.String),
     )
+    return _outer(typed)
 
 
 def _with_causes_of_others(calls: pl.DataFrame, blocked: pl.DataFrame) -> pl.DataFrame:
     """Give blocked launches the name and the cause of the other thread's call that blocks them."""
     by_others = blocked.select("row", "by", by_cause=pl.lit("allocation"))
     with_others = calls.join(by_others, on="row", how="left", maintain_order="left")
-    api = pl.coalesce(
-        "by",
-        pl.col("api").cast(pl.String),
+    own_api = pl.col("api").cast(pl.String)
+    own_cause = pl.col("cause").cast(pl.String)
+    named = with_others.with_columns(
+        api=pl.coalesce("by", own_api).cast(pl.Categorical),
+        cause=pl.coalesce("by_cause", own_cause),
     )
-    return with_others.with_columns(
-        api=api.cast(pl.Categorical),
-        cause=pl.coalesce(
-            "by_cause",
-            pl.col("cause").cast(pl.String),
-        ),
-    ).drop("by", "by_cause")
+    return named.drop("by", "by_cause")
 
 
 def _by_function(calls: pl.DataFrame) -> pl.DataFrame:
@@ -244,22 +233,24 @@ def _waiting(spans: pl.DataFrame, causing: pl.DataFrame) -> pl.DataFrame:
     """
     is_wait = pl.col("cause") == "sync"
     waits = causing.filter(is_wait).with_columns(span="span_id")
-    row = pl.col("row")
     waiting_spans = waits["span"].drop_nulls().unique()
+    row = pl.col("row")
     is_op = pl.col("kind") == "op"
-    text = pl.col("name").cast(pl.String)
-    ops = spans.filter(row.is_in(waiting_spans.implode())).filter(
-        is_op & text.str.contains(_OPERATOR)
-    )
-    ops = ops.select(
-        row.cast(pl.Int64).alias("span"),
+    is_operator = pl.col("name").cast(pl.String).str.contains(_OPERATOR)
+    around_waits = spans.filter(row.is_in(waiting_spans.implode()))
+    ops = around_waits.filter(is_op & is_operator).select(
+        span=row.cast(pl.Int64),
         op_start="start_ns",
         op_end="end_ns",
     )
     waiting_ops = waits.join(ops, on="span", how="inner", maintain_order="left")
-    return _outer(
-        waiting_ops.select(start_ns="op_start", end_ns="op_end", row="row", cause="cause")
+    times = waiting_ops.select(
+        start_ns="op_start",
+        end_ns="op_end",
+        row="row",
+        cause="cause",
     )
+    return _outer(times)
 
 
 def _outer(intervals: pl.DataFrame) -> pl.DataFrame:

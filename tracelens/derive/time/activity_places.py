@@ -52,13 +52,16 @@ def with_places(
         paths = find_paths(spans, _overlapping(axis.spans, on_path))
         api = causing.select("api", "span_id", at="row")
         calls = on_path.filter(is_call).join(api, on="at", how="left", maintain_order="left")
-        path_of_call = paths.texts(spans, paths.places(calls["span_id"]))
-        named_calls = calls.with_columns(what=_called(path_of_call, calls["api"]))
-        stretches = _name_stretches(on_path.filter(~is_call), axis, spans, paths)
-        parts += [named_calls, stretches]
+        places_of_calls = paths.places(calls["span_id"])
+        path_of_call = paths.texts(spans, places_of_calls)
+        parts.append(calls.with_columns(what=_called(path_of_call, calls["api"])))
+        stretches = on_path.filter(~is_call)
+        parts.append(_name_stretches(stretches, axis, spans, paths))
     columns = ("start_ns", "end_ns", "cause", "at", "what", "span_id")
-    named = pl.concat([part.select(columns) for part in parts]).sort("start_ns")
-    threads = axis.threads[axis.thread_of(named["start_ns"])]
+    every = pl.concat([part.select(columns) for part in parts])
+    named = every.sort("start_ns")
+    thread = axis.thread_of(named["start_ns"])
+    threads = axis.threads[thread]
     return named.select(
         threads["process_id"],
         threads["thread_id"],
@@ -83,8 +86,9 @@ def _name_stretches(
     bare = pieces.filter(is_bare)
     if bare.is_empty():
         return pieces
-    middle = bare.select((pl.col("start_ns") + pl.col("end_ns")) // 2).to_series()
-    described = bare.with_columns(what=name_by_neighbours(spans, axis, middle))
+    middle = (bare["start_ns"] + bare["end_ns"]) // 2
+    names = name_by_neighbours(spans, axis, middle)
+    described = bare.with_columns(what=names)
     return pl.concat([pieces.filter(~is_bare), described])
 
 
@@ -104,9 +108,8 @@ def _number(name: str) -> int:
 def _called(path: pl.Series, api: pl.Series) -> pl.Series:
     """Return each call's path, followed by its API function."""
     parts = pl.DataFrame({"path": path, "api": api.cast(pl.String)})
-    return parts.select(
-        pl.concat_str("path", "api", separator=" > ", ignore_nulls=True)
-    ).to_series()
+    text = pl.concat_str("path", "api", separator=" > ", ignore_nulls=True)
+    return parts.select(text).to_series()
 
 
 def _overlapping(spans: pl.DataFrame, segments: pl.DataFrame) -> pl.Series:
@@ -114,12 +117,13 @@ def _overlapping(spans: pl.DataFrame, segments: pl.DataFrame) -> pl.Series:
 
     Segments are disjoint and sorted by start.
     """
-    n_begun = segments["end_ns"].search_sorted(spans["start_ns"], side="right")
-    first = n_begun.cast(pl.Int64)
-    first = first.set(first >= segments.height, None)
-    begins = segments["start_ns"].gather(first)
-    ends_before = (begins < spans["end_ns"]).fill_null(value=False)
-    return spans["row"].filter(ends_before).sort()
+    n_ended = segments["end_ns"].search_sorted(spans["start_ns"], side="right")
+    next_segment = n_ended.cast(pl.Int64)
+    is_after_all = next_segment >= segments.height
+    existing = next_segment.set(is_after_all, None)
+    begins = segments["start_ns"].gather(existing)
+    overlaps = (begins < spans["end_ns"]).fill_null(value=False)
+    return spans["row"].filter(overlaps).sort()
 
 
 def _cut(
@@ -137,25 +141,23 @@ def _cut(
     whole = numbered.with_columns(whole_ns=_LENGTH)
     pieces = cut_rows(whole, owners)
     place_of_piece = owners["place"].gather(pieces["at"])
-    pieces = pieces.with_columns(place=place_of_piece).drop("at")
-    texts = paths.frame.select("place").drop_nulls().unique()
-    text_of_place = paths.texts(spans, texts["place"])
-    texts = texts.with_columns(what=text_of_place)
-    pieces = _without_small(pieces, texts, paths)
-    is_new = pl.any_horizontal(
-        pl.col(name).ne_missing(pl.col(name).shift(1)) for name in ("stretch", "what")
-    )
-    starts_anew = is_new.fill_null(value=True)
-    number = pieces.select(starts_anew.cum_sum()).to_series()
-    return (
-        pieces.with_columns(number.alias("number"))
-        .group_by("number", maintain_order=True)
-        .agg(
-            pl.col("start_ns", "cause", "what").first(),
-            pl.col("end_ns").last(),
-            span_id=pl.col("place").get(_LENGTH.arg_max()),
-            at=pl.lit(None, pl.Int64),
-        )
+    placed = pieces.drop("at").with_columns(place=place_of_piece)
+    places = paths.frame.select("place").drop_nulls().unique()
+    text_of_place = paths.texts(spans, places["place"])
+    texts = places.with_columns(what=text_of_place)
+    merged = _without_small(placed, texts, paths)
+    stretch = pl.col("stretch")
+    what = pl.col("what")
+    is_new_stretch = stretch.ne_missing(stretch.shift(1))
+    is_new_place = what.ne_missing(what.shift(1))
+    number = (is_new_stretch | is_new_place).cum_sum()
+    by_number = merged.with_columns(number=number).group_by("number", maintain_order=True)
+    longest = _LENGTH.arg_max()
+    return by_number.agg(
+        pl.col("start_ns", "cause", "what").first(),
+        pl.col("end_ns").last(),
+        span_id=pl.col("place").get(longest),
+        at=pl.lit(None, pl.Int64),
     )
 
 

@@ -154,9 +154,11 @@ def _has_large_scores(trace: Trace) -> bool:
     is_softmax = pl.col("name") == "aten::_softmax"
     softmaxes = trace.select("spans", "input_shapes", where=is_softmax)
     shapes = softmaxes["input_shapes"].unique().cast(pl.String)
-    matrices = shapes.str.extract(r"^\[\[(?:\d+, ?)+(\d+, ?\d+)\]").drop_nulls()
+    last_two = shapes.str.extract(r"^\[\[(?:\d+, ?)+(\d+, ?\d+)\]")
+    matrices = last_two.drop_nulls().str.split(",")
     size = pl.element().str.strip_chars().cast(pl.Int64)
-    n_scores = matrices.str.split(",").list.eval(size).list.agg(pl.element().product())
+    sizes = matrices.list.eval(size)
+    n_scores = sizes.list.agg(pl.element().product())
     return bool((n_scores >= _LARGE_SCORES).any())
 
 

@@ -55,41 +55,54 @@ def upload_rules(program: JudgedProgram) -> Iterator[Rule]:
     Only the time in which no kernel runs beside a copy counts.
     """
     columns = ("memcpy_id", "api_call_id", "stream_id", "direction", "source_memory")
-    is_upload = (pl.col("direction") == "h2d") & (pl.col("duration_ns") > 0)
     copies = program.trace.select("memcpys", *_PLACE, *_TIMES, *columns)
-    uploads = copies.filter(is_upload & program.is_judged)
+    to_device = pl.col("direction") == "h2d"
+    has_length = pl.col("duration_ns") > 0
+    uploads = copies.filter(to_device & has_length & program.is_judged)
     if uploads["duration_ns"].sum() < WORTH_IT * program.total_ns:
         return
     exposed = _with_exposed(program.trace, uploads)
     is_pageable = pl.col("source_memory") == "pageable"
-    pageable, others = (
-        int(exposed.filter(kind)["exposed_ns"].sum()) for kind in (is_pageable, ~is_pageable)
-    )
-    pin = "Pin the host memory of copies to the device, and copy with non_blocking=True"
-    places = _places(program.trace, exposed.filter(is_pageable))
-    yield Rule(pageable, pin, "copy", "copy_cost", places=places, expression="pinned")
-    beside = min(others, program.hideable_ns["copy"])
-    overlap = (
-        "Copy to the device earlier, a step ahead: copies have a stream of their own, but nothing"
-        " computes beside them"
-        if _have_own_stream(program.trace, exposed.filter(~is_pageable))
-        else "Copy input beside computing: on a stream of its own, a step ahead"
-    )
-    places = _places(program.trace, exposed.filter(~is_pageable))
-    yield Rule(beside, overlap, "copy", "copy_cost", places=places)
-    if others > 2 * beside:
-        less = "Copy less to the device: as a narrower type, or keep there what is used again"
-        yield Rule(others - beside, less, "copy", "copy_cost")
+    yield _pinning(program, exposed.filter(is_pageable))
+    yield from _overlapping(program, exposed.filter(~is_pageable))
     cast = "Cast before copying: what is copied is cast to a narrower type on the device"
     yield Rule(_needless_ns(program.trace, exposed), cast, "copy", "copy_cost")
+
+
+def _pinning(program: JudgedProgram, exposed: pl.DataFrame) -> Rule:
+    """Advise pinned memory for copies from pageable memory."""
+    ns = int(exposed["exposed_ns"].sum())
+    text = "Pin the host memory of copies to the device, and copy with non_blocking=True"
+    places = _places(program.trace, exposed)
+    return Rule(ns, text, "copy", "copy_cost", places=places, expression="pinned")
+
+
+def _overlapping(program: JudgedProgram, exposed: pl.DataFrame) -> Iterator[Rule]:
+    """Advise to copy beside computing, and to copy less if computing cannot hide most of it."""
+    ns = int(exposed["exposed_ns"].sum())
+    beside_ns = min(ns, program.hideable_ns["copy"])
+    text = "Copy input beside computing: on a stream of its own, a step ahead"
+    if _have_own_stream(program.trace, exposed):
+        text = (
+            "Copy to the device earlier, a step ahead: copies have a stream of their own, but"
+            " nothing computes beside them"
+        )
+    places = _places(program.trace, exposed)
+    yield Rule(beside_ns, text, "copy", "copy_cost", places=places)
+    if ns > 2 * beside_ns:
+        less = "Copy less to the device: as a narrower type, or keep there what is used again"
+        yield Rule(ns - beside_ns, less, "copy", "copy_cost")
 
 
 def _needless_ns(trace: Trace, exposed: pl.DataFrame) -> int:
     """Return how much shorter copies would be if the cast after them came before them."""
     casts = casts_after_copies(trace).join(exposed, on=["rank", "memcpy_id"])
-    narrowing = casts.filter(pl.col("read_bytes") > pl.col("written_bytes"))
-    needless_share = 1 - pl.col("written_bytes") / pl.col("read_bytes")
-    return int(narrowing.select((pl.col("exposed_ns") * needless_share).sum()).item() or 0)
+    written_bytes = pl.col("written_bytes")
+    read_bytes = pl.col("read_bytes")
+    narrowing = casts.filter(read_bytes > written_bytes)
+    needless_share = 1 - written_bytes / read_bytes
+    needless_ns = pl.col("exposed_ns") * needless_share
+    return int(narrowing.select(needless_ns.sum()).item() or 0)
 
 
 def download_rules(program: JudgedProgram) -> Iterator[Rule]:
@@ -161,14 +174,17 @@ def _places(trace: Trace, exposed: pl.DataFrame) -> list[tuple[str, int]]:
     """Return where copies are issued, below Python code or in a region, with their exposed time."""
     placed = exposed.join(launch_places(trace), on=["rank", "api_call_id"])
     sums = placed.group_by("what").agg(pl.col("exposed_ns").sum())
-    ordered = sums.cast({"what": pl.String}).sort("exposed_ns", "what", descending=[True, False])
+    texts = sums.cast({"what": pl.String})
+    ordered = texts.sort("exposed_ns", "what", descending=[True, False])
     return ordered.rows()
 
 
 def _with_exposed(trace: Trace, copies: pl.DataFrame) -> pl.DataFrame:
     """Add exposed_ns to copies: their time when no kernel runs on their device."""
-    kernels = trace.select("kernels", "rank", "device_id", *_TIMES)
-    exposed_ns = pl.col("duration_ns") - covered_ns(copies, kernels, ["rank", "device_id"])
+    device = ["rank", "device_id"]
+    kernels = trace.select("kernels", *device, *_TIMES)
+    hidden_ns = covered_ns(copies, kernels, device)
+    exposed_ns = pl.col("duration_ns") - hidden_ns
     return copies.with_columns(exposed_ns=exposed_ns)
 
 

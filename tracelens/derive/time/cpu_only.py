@@ -119,14 +119,13 @@ def longest_communication(trace: Trace) -> dict[int, str]:
     is_of_ranks = pl.col("rank").is_in(process_ranks(trace))
     spans = trace.select("spans", *columns).filter(is_of_ranks)
     (communicates,) = matching(spans["name"], COMMUNICATION)
-    by_name = spans.filter(communicates).group_by("rank", "name")
-    total_ns = pl.col("duration_ns").sum()
-    sums = by_name.agg(total_ns)
-    ordered = sums.sort("duration_ns", "name", descending=[True, False])
+    communication = spans.filter(communicates)
+    by_name = communication.group_by("rank", "name")
+    times = by_name.agg(pl.col("duration_ns").sum())
+    ordered = times.sort("duration_ns", "name", descending=[True, False])
     longest = ordered.unique("rank", keep="first", maintain_order=True)
-    ranks = longest["rank"].to_list()
-    names = longest["name"].cast(pl.String).to_list()
-    return dict(zip(ranks, names, strict=True))
+    names = longest.select("rank", pl.col("name").cast(pl.String))
+    return dict(names.iter_rows())
 
 
 def _ops(trace: Trace) -> dict[int, pl.DataFrame]:
@@ -187,9 +186,10 @@ def busiest_places(trace: Trace, work: int) -> dict[int, list[tuple[str, int]]]:
     places_by_rank = {}
     for rank, tiles in trace.derived(_tiles_by_rank).items():
         tiles_of_work = tiles.filter(work=work, phase=PROGRAM)
-        times = tiles_of_work.group_by(name=name).agg(ns=_LENGTH.sum())
-        places = times.drop_nulls("name").sort("ns", "name", descending=[True, False])
-        places_by_rank[rank] = [(str(place), int(ns)) for place, ns in places.iter_rows()]
+        by_name = tiles_of_work.group_by(name=name)
+        times = by_name.agg(ns=_LENGTH.sum()).drop_nulls("name")
+        longest_first = times.sort("ns", "name", descending=[True, False])
+        places_by_rank[rank] = longest_first.rows()
     return places_by_rank
 
 
@@ -218,11 +218,14 @@ def _optimizer_steps(trace: Trace, rank: int) -> pl.DataFrame:
     """Return the annotations of the optimizer's steps, without steps inside other steps."""
     is_annotation = pl.col("kind") == "annotation"
     columns = ("name", "start_ns", "duration_ns")
-    marks = trace.select("spans", *columns, where=is_annotation, rank=rank)
-    (is_step,) = matching(marks["name"], OPTIMIZER_STEP)
-    steps = marks.filter(is_step).sort("start_ns").with_columns(end_ns=END)
-    ends_before = pl.col("end_ns").cum_max().shift(1, fill_value=0)
-    return steps.filter(pl.col("start_ns") >= ends_before)
+    annotations = trace.select("spans", *columns, where=is_annotation, rank=rank)
+    (is_step,) = matching(annotations["name"], OPTIMIZER_STEP)
+    in_order = annotations.filter(is_step).sort("start_ns")
+    steps = in_order.with_columns(end_ns=END)
+    latest_end = pl.col("end_ns").cum_max()
+    ends_before = latest_end.shift(1, fill_value=0)
+    is_outermost = pl.col("start_ns") >= ends_before
+    return steps.filter(is_outermost)
 
 
 def _tiles_by_rank(trace: Trace) -> dict[int, pl.DataFrame]:

@@ -85,33 +85,25 @@ def removals_of(culprit: Culprit, excess_frac: float = 0.0) -> list[Removal]:
     If ranks are late in turn, there is one delay for each rank, in the steps in which it is late.
     """
     of_device = culprit.cause in DEVICE_PARTS
-    if culprit.rotates:
-        return [
-            Removal(
-                frozenset([rank.rank]),
-                rank.steps,
-                excess_frac,
-                of_device,
-            )
-            for rank in culprit.late
-        ]
-    return [
-        Removal(
-            frozenset(culprit.members.ranks),
-            culprit.steps,
-            excess_frac,
-            of_device,
-        )
-    ]
+    if not culprit.rotates:
+        ranks = frozenset(culprit.members.ranks)
+        return [Removal(ranks, culprit.steps, excess_frac, of_device)]
+    removals = []
+    for late_rank in culprit.late:
+        ranks = frozenset([late_rank.rank])
+        removals.append(Removal(ranks, late_rank.steps, excess_frac, of_device))
+    return removals
 
 
 def delays_of(culprit: Culprit, delays: pl.DataFrame) -> list[Removal]:
     """Return the culprit's delays, each as a removal with its share of the ranks' own time."""
     rows = delays.filter(_late_rows(culprit))
-    excess = rows[COMMUNICATION if culprit.part == "communication" else OWN].sum()
+    column = COMMUNICATION if culprit.part == "communication" else OWN
+    excess_ns = float(rows[column].sum())
     own_times = rows["step_ns"] - rows["waiting_ns"]
-    share = float(excess) / max(float(own_times.sum()), 1)
-    return removals_of(culprit, min(max(share, 0.0), 1.0))
+    own_ns = max(float(own_times.sum()), 1)
+    share = min(max(excess_ns / own_ns, 0.0), 1.0)
+    return removals_of(culprit, share)
 
 
 def with_part(culprit: Culprit, delays: pl.DataFrame) -> Culprit:
@@ -205,14 +197,17 @@ def _gain(
     of: Collection[int],
 ) -> float:
     """Return what the job gains by a removal in addition to the others."""
-    return replay.duration_ns(others, of=of) - replay.duration_ns([*others, *removal], of=of)
+    before_ns = replay.duration_ns(others, of=of)
+    after_ns = replay.duration_ns([*others, *removal], of=of)
+    return before_ns - after_ns
 
 
 def _late_rows(culprit: Culprit) -> pl.Expr:
     """Return a condition for the culprit's rows: its ranks in the steps in which it is late."""
     is_late = pl.lit(value=False)
     for removal in removals_of(culprit):
-        is_of = pl.col("rank").is_in([*removal.ranks])
-        steps = True if removal.steps is None else pl.col("step").is_in([*removal.steps])
-        is_late |= is_of & steps
+        is_removed = pl.col("rank").is_in([*removal.ranks])
+        if removal.steps is not None:
+            is_removed &= pl.col("step").is_in([*removal.steps])
+        is_late |= is_removed
     return is_late.fill_null(value=False)

@@ -123,22 +123,25 @@ def _group_late_ranks(
 def _rotating(late: list[LateRank], n_steps: int) -> list[LateRank]:
     """Return the ranks that are late in turn; an empty list if they are not."""
     by_step: dict[int, set[int]] = {}
+    most_steps = 0
     for late_rank in late:
-        for step in late_rank.steps or ():
+        steps = late_rank.steps or ()
+        most_steps = max(most_steps, len(steps))
+        for step in steps:
             by_step.setdefault(step, set()).add(late_rank.rank)
     sets = [by_step[step] for step in sorted(by_step)]
-    most = max(
-        (len(late_rank.steps or ()) for late_rank in late),
-        default=0,
-    )
-    if len(late) < 2 or len(sets) < 3:
+    n_late_steps = len(sets)
+    if len(late) < 2 or n_late_steps < 3:
         return []
-    if any(before & after and before != after for before, after in combinations(sets, 2)):
-        return []
-    is_dense = len(sets) >= _ROTATES * n_steps and most <= _MOST_OF_ONE * len(sets)
-    is_scattered = len(late) >= _MANY and most <= 2 and len(sets) >= _MANY
+    for before, after in combinations(sets, 2):
+        if before != after and before & after:
+            return []
+    takes_turns = most_steps <= _MOST_OF_ONE * n_late_steps
+    is_dense = n_late_steps >= _ROTATES * n_steps and takes_turns
+    is_scattered = len(late) >= _MANY and most_steps <= 2 and n_late_steps >= _MANY
     n_changes = sum(before != after for before, after in pairwise(sets))
-    return late if (is_dense or is_scattered) and 2 * n_changes >= len(sets) - 1 else []
+    changes_often = 2 * n_changes >= n_late_steps - 1
+    return late if (is_dense or is_scattered) and changes_often else []
 
 
 def _pools(late: Iterable[LateRank]) -> list[list[LateRank]]:

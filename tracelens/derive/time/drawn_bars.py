@@ -29,12 +29,13 @@ _AXES = ("grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z")
 
 def without_deepest(bars: pl.DataFrame, most: int) -> pl.DataFrame:
     """Leave out the deepest levels if the levels of all lanes are more than can be drawn."""
-    rows = bars.select("lane", "level").unique(maintain_order=True)
-    if rows.height <= most // _BARS_OF_LEVEL:
+    most_levels = most // _BARS_OF_LEVEL
+    levels = bars.select("lane", "level").unique(maintain_order=True)
+    if levels.height <= most_levels:
         return bars
-    drawn = rows.sort("level", maintain_order=True).head(most // _BARS_OF_LEVEL)
+    shallowest_first = levels.sort("level", maintain_order=True)
     return bars.join(
-        drawn,
+        shallowest_first.head(most_levels),
         on=["lane", "level"],
         how="semi",
         maintain_order="left",
@@ -52,23 +53,9 @@ def merge_short(bars: pl.DataFrame, length: int, most: int) -> tuple[pl.DataFram
     merged_ns = None
     while kept.height > most:
         is_short = pl.col("duration_ns") < width
-        start_ns = pl.col("start_ns")
-        key = ["lane", "level", (start_ns // width).alias("stretch")]
-        short = (
-            bars.filter(is_short)
-            .group_by(key, maintain_order=True)
-            .agg(
-                start_ns.min(),
-                duration_ns=END.max() - start_ns.min(),
-                **{
-                    name: pl.col(name).sort_by("duration_ns").last()
-                    for name in ("name", "kind", "api_call_id", "rank", "source", "event_id")
-                },
-                n=pl.len().cast(pl.Int64),
-            )
-            .select(BAR)
-        )
-        kept = pl.concat([bars.filter(~is_short), short])
+        long = bars.filter(~is_short)
+        merged = _merged(bars.filter(is_short), width)
+        kept = pl.concat([long, merged])
         merged_ns = width
         width = width * 2
     distinct_lanes = bars.select("lane").unique(maintain_order=True)
@@ -78,18 +65,36 @@ def merge_short(bars: pl.DataFrame, length: int, most: int) -> tuple[pl.DataFram
     return drawn.cast(_AS_TEXT), merged_ns
 
 
+def _merged(bars: pl.DataFrame, width: int) -> pl.DataFrame:
+    """Merge the bars of a lane and level that begin in the same interval of this width.
+
+    A merged bar looks like the longest of its bars.
+    """
+    start_ns = pl.col("start_ns")
+    stretch = (start_ns // width).alias("stretch")
+    by_stretch = bars.group_by("lane", "level", stretch, maintain_order=True)
+    shown = pl.col("name", "kind", "api_call_id", "rank", "source", "event_id")
+    merged = by_stretch.agg(
+        start_ns.min(),
+        shown.sort_by("duration_ns").last(),
+        duration_ns=END.max() - start_ns.min(),
+        n=pl.len().cast(pl.Int64),
+    )
+    return merged.select(BAR)
+
+
 def with_details(trace: Trace, bars: pl.DataFrame) -> pl.DataFrame:
     """Add the columns of DETAILS to the bars of a timeline; None if nothing is recorded.
 
     `bars` have rank, source and event_id. The rows stay in their order.
     """
     numbered = bars.with_row_index("at")
-    parts = [
-        _of_rank(trace, part, rank[0])
-        for rank, part in numbered.partition_by("rank", as_dict=True).items()
-    ]
-    empty = numbered.clear().with_columns(_nothing())
-    return pl.concat([empty, *parts]).sort("at").drop("at")
+    parts = [numbered.clear().with_columns(_nothing())]
+    by_rank = numbered.partition_by("rank", as_dict=True)
+    for (rank,), bars_of_rank in by_rank.items():
+        parts.append(_of_rank(trace, bars_of_rank, rank))
+    in_order = pl.concat(parts).sort("at")
+    return in_order.drop("at")
 
 
 def _nothing() -> list[pl.Expr]:

@@ -63,19 +63,25 @@ def _of_axis(axis: ThreadAxis, spans: pl.DataFrame, blocked: pl.DataFrame) -> pl
     """
     causing = causing_calls(axis.calls, blocked)
     classes = interval_classes(axis, spans, causing)
-    layered = overlay([part.select("start_ns", "end_ns", "cause", "row") for part in classes])
-    class_number = pl.col("layer").alias("class")
-    segments = _joined(layered.select("start_ns", "end_ns", class_number, "cause", at="row"))
-    if not segments.height:
-        return segments
-    segments = _without_gaps(segments, axis)
-    pause = axis.of_threads("pause_ns", segments["start_ns"])
-    is_short = pl.col("end_ns") - pl.col("start_ns") < pause
-    is_launch = (pl.col("class") == CLASSES.index("host")) & is_short
-    segments = segments.with_columns(
-        pl.when(is_launch).then(CLASSES.index("launch")).otherwise("class").alias("class")
+    layers = [part.select("start_ns", "end_ns", "cause", "row") for part in classes]
+    layered = overlay(layers).select(
+        "start_ns",
+        "end_ns",
+        pl.col("layer").alias("class"),
+        "cause",
+        at="row",
     )
-    return with_places(_joined(segments), axis, spans, causing)
+    joined = _joined(layered)
+    if not joined.height:
+        return joined
+    segments = _without_gaps(joined, axis)
+    pause_ns = axis.of_threads("pause_ns", segments["start_ns"])
+    length = pl.col("end_ns") - pl.col("start_ns")
+    is_host = pl.col("class") == CLASSES.index("host")
+    is_launching = is_host & (length < pause_ns)
+    launching = pl.when(is_launching).then(CLASSES.index("launch"))
+    with_launching = segments.with_columns(launching.otherwise("class").alias("class"))
+    return with_places(_joined(with_launching), axis, spans, causing)
 
 
 def _without_gaps(segments: pl.DataFrame, axis: ThreadAxis) -> pl.DataFrame:

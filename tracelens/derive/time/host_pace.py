@@ -51,12 +51,13 @@ def _blocked_times(model: TimeModel) -> pl.DataFrame:
 
     Columns: rank, start_ns and end_ns.
     """
-    calls = model.trace.select("api_calls", "rank", "kind", "start_ns", "duration_ns")
+    columns = ("rank", "start_ns", "duration_ns")
+    calls = model.trace.select("api_calls", "kind", *columns)
     is_launch = pl.col("kind").is_in(_QUEUED)
     is_blocked = pl.col("duration_ns") >= _BLOCKED_NS
     into_full_queue = calls.filter(is_launch & is_blocked)
-    waits = model.host.filter(pl.col("cause").is_in(_BLOCKED))
-    columns = ("rank", "start_ns", "duration_ns")
+    is_wait = pl.col("cause").is_in(_BLOCKED)
+    waits = model.host.filter(is_wait)
     both = pl.concat([into_full_queue.select(columns), waits.select(columns)])
     times = both.select("rank", "start_ns", end_ns=_END)
     in_order = times.sort("rank", "start_ns")

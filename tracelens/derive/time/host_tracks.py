@@ -69,23 +69,27 @@ class Axis(Struct, frozen=True):
         times = [frame[edge] for frame in frames for edge in ("start_ns", "end_ns")]
         return cls(pl.concat(times).unique().sort())
 
+    def _positions(self, moments: pl.Series) -> pl.Series:
+        return self.times.search_sorted(moments).cast(pl.Int64)
+
     def laid_out(self, frame: pl.DataFrame, track: str) -> pl.DataFrame:
         """Return the intervals with numbers instead of times, sorted.
 
         Intervals of one track are disjoint.
         """
-        track_number = pl.col(track).cast(pl.Int64)
-        first = track_number * len(self.times)
-        return frame.with_columns(
-            (first + self.times.search_sorted(frame[edge]).cast(pl.Int64)).alias(edge)
-            for edge in ("start_ns", "end_ns")
-        ).sort("start_ns")
+        first = pl.col(track).cast(pl.Int64) * len(self.times)
+        moved = frame.with_columns(
+            start_ns=first + self._positions(frame["start_ns"]),
+            end_ns=first + self._positions(frame["end_ns"]),
+        )
+        return moved.sort("start_ns")
 
     def read_back(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Return the intervals with their times again instead of numbers."""
+        n_times = len(self.times)
         return frame.with_columns(
-            self.times.gather(frame[edge] % len(self.times)).alias(edge)
-            for edge in ("start_ns", "end_ns")
+            start_ns=self.times.gather(frame["start_ns"] % n_times),
+            end_ns=self.times.gather(frame["end_ns"] % n_times),
         )
 
 
@@ -103,44 +107,42 @@ def tracks_by_rank(
     """
     process, _ = numbered(active_threads, ["rank", "process_id"])
     n_threads = pl.len().over(process)
-    active_threads = active_threads.select(
+    with_processes = active_threads.select(
         "thread_number",
         *_THREAD,
         process=process.cast(pl.Int64),
         n=n_threads,
     )
-    own_segments = segments.select("thread_number", *SEGMENTS).sort("thread_number", "start_ns")
-    work = own_segments.filter(IS_WORK)
-    is_shared = pl.col("n") > 1
-    shared = first_of_threads(
-        work.join(active_threads.filter(is_shared), on="thread_number").sort(
-            "thread_number", "start_ns"
-        )
-    )
+    columns = segments.select("thread_number", *SEGMENTS)
+    own_segments = columns.sort("thread_number", "start_ns")
+    shared_threads = with_processes.filter(pl.col("n") > 1)
+    work = own_segments.filter(IS_WORK).join(shared_threads, on="thread_number")
+    shared = first_of_threads(work.sort("thread_number", "start_ns"))
     both = pl.concat(
         [
             own_segments.select(SEGMENTS.keys()),
             shared.select(SEGMENTS.keys()),
         ]
     )
-    bounds = _bounds(own_segments["thread_number"], active_threads.height, 0)
-    shared_bounds = _bounds(shared["process"], active_threads.height, own_segments.height)
+    n_active = with_processes.height
+    bounds = _bounds(own_segments["thread_number"], n_active, 0)
+    shared_bounds = _bounds(shared["process"], n_active, own_segments.height)
     of_threads: dict[int, dict[Thread, tuple[int, int]]] = {rank: {} for rank in threads}
     of_processes: dict[int, dict[int | None, tuple[int, int]]] = {rank: {} for rank in threads}
-    for thread_number, rank, process_id, thread_id, number, n in active_threads.iter_rows():
+    for thread_number, rank, process_id, thread_id, number, n in with_processes.iter_rows():
         of_threads[rank][process_id, thread_id] = bounds[thread_number]
         if n > 1:
             of_processes[rank][process_id] = shared_bounds[number]
-    return {
-        rank: _of_rank(
+    tracks = {}
+    for rank, threads_of_rank in threads.items():
+        tracks[rank] = _of_rank(
             both,
             of_threads[rank],
             of_processes[rank],
             mains[rank],
-            of_rank,
+            threads_of_rank,
         )
-        for rank, of_rank in threads.items()
-    }
+    return tracks
 
 
 def first_of_threads(segments: pl.DataFrame) -> pl.DataFrame:
@@ -192,14 +194,17 @@ def _of_rank(
     with several threads.
     """
     track_numbers = {thread: number for number, thread in enumerate(thread_bounds)}
-    numbers = {process: len(thread_bounds) + position for position, process in enumerate(processes)}
+    first_shared = len(thread_bounds)
+    shared_tracks = {process: first_shared + place for place, process in enumerate(processes)}
     of_threads = []
     for process, thread in threads:
+        main = track_numbers[mains[process]] if process in mains else -1
+        if process not in shared_tracks:
+            of_threads.append((main, -1, -1))
+            continue
         nobody = track_numbers.get((process, None), -1)
         own_track = track_numbers.get((process, thread), nobody)
-        main = track_numbers[mains[process]] if process in mains else -1
-        several = own_track, numbers.get(process, -1), main
-        of_threads.append(several if process in numbers else (main, -1, -1))
+        of_threads.append((own_track, shared_tracks[process], main))
     return Tracks(
         segments,
         [*thread_bounds.values(), *processes.values()],

@@ -155,26 +155,34 @@ def by_columns(
 
 def _by_columns(number: int, device: DeviceWork, causes: pl.Series | None) -> DeviceTimes:
     work = in_time_order(device)
-    n_work = work.height
-    pieces = pl.concat(cut_gaps(work, device))
-    is_launch = pl.col("cause") == LAUNCH
-    is_of_work = pl.col("gap") < n_work
-    launches = pieces.filter(is_launch & is_of_work)
-    launches = launches.group_by("gap").agg(ns=LENGTH.sum())
-    no_time = pl.repeat(0, n_work, dtype=pl.Int64, eager=True)
-    launching = no_time.scatter(launches["gap"], launches["ns"])
-    pieces = with_true_causes(pieces, causes)
-    ends = work["end_ns"].max()
-    assert isinstance(ends, int)
+    as_recorded = pl.concat(cut_gaps(work, device))
+    launching = _launching_before(as_recorded, work.height)
+    pieces = with_true_causes(as_recorded, causes)
     counted = pieces.filter(is_counted(device))
-    frames = (
-        _busy(work, device.windows).with_row_index("window"),
-        pieces.group_by("window", "within", "cause").agg(idle_ns=LENGTH.sum()),
-        _summed_places(counted, len(device.host.places)),
-    )
+    by_cause = pieces.group_by("window", "within", "cause")
+    idle = by_cause.agg(idle_ns=LENGTH.sum())
+    places = _summed_places(counted, len(device.host.places))
+    busy = _busy(work, device.windows).with_row_index("window")
+    end = work["end_ns"].max()
+    assert isinstance(end, int)
     of_device = pl.lit(number, pl.Int64).alias("device")
-    busy, idle, places = (frame.with_columns(of_device) for frame in frames)
-    return DeviceTimes(busy, idle, places, launching, [ends])
+    return DeviceTimes(
+        busy.with_columns(of_device),
+        idle.with_columns(of_device),
+        places.with_columns(of_device),
+        launching,
+        [end],
+    )
+
+
+def _launching_before(pieces: pl.DataFrame, n_work: int) -> pl.Series:
+    """Return how long the host was launching in the gap before each piece of work."""
+    is_launch = pl.col("cause") == LAUNCH
+    is_before_work = pl.col("gap") < n_work
+    launches = pieces.filter(is_launch & is_before_work)
+    sums = launches.group_by("gap").agg(ns=LENGTH.sum())
+    no_time = pl.repeat(0, n_work, dtype=pl.Int64, eager=True)
+    return no_time.scatter(sums["gap"], sums["ns"])
 
 
 def _summed_places(pieces: pl.DataFrame, n_places: int) -> pl.DataFrame:
@@ -182,18 +190,17 @@ def _summed_places(pieces: pl.DataFrame, n_places: int) -> pl.DataFrame:
 
     Pieces with the same gap, cause and place count as one.
     """
-    gaps = pieces.group_by("gap", "cause", place_of_piece(n_places), maintain_order=True)
+    place = place_of_piece(n_places)
+    by_gap = pieces.group_by("gap", "cause", place, maintain_order=True)
     ns = pl.col("ns")
     start_ns = pl.col("start_ns")
-    return (
-        gaps.agg(start_ns.first(), ns=LENGTH.sum())
-        .group_by("cause", "place", maintain_order=True)
-        .agg(
-            ns.sum().alias("idle_ns"),
-            pl.len().cast(pl.Int64).alias("n_gaps"),
-            ns.max().alias("longest_ns"),
-            start_ns.get(ns.arg_max()).alias("example_ns"),
-        )
+    gaps = by_gap.agg(start_ns.first(), ns=LENGTH.sum())
+    by_place = gaps.group_by("cause", "place", maintain_order=True)
+    return by_place.agg(
+        idle_ns=ns.sum(),
+        n_gaps=pl.len().cast(pl.Int64),
+        longest_ns=ns.max(),
+        example_ns=start_ns.get(ns.arg_max()),
     )
 
 

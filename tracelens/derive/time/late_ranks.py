@@ -239,8 +239,9 @@ def _with_host_excess(
     """
     idle_ns = pl.sum_horizontal(f"{cause}_excess_ns" for cause in IDLE_PARTS)
     idle_explains = idle_ns > EXPLAINS * pl.col(OWN)
+    is_limited = late_steps.select((idle_explains | _IS_OF_HOST).any()).item()
     has_device = not {*delays["rank"]} <= {*model.processes}
-    if not has_device or not late_steps.select((idle_explains | _IS_OF_HOST).any()).item():
+    if not has_device or not is_limited:
         return late_steps.with_columns(pl.lit(0.0).alias(_BY_SPEED))
     hosts = _host_causes(model, delays)
     limited = _with_slowdown(late_steps, hosts)
@@ -274,12 +275,14 @@ def _limited_to_host(late_steps: pl.DataFrame, hosts: pl.DataFrame, cause: str) 
     Extra time is the time above the median rank's host; a slow host is allowed its slowdown.
     """
     column = f"{cause}_excess_ns"
-    usual_at_this_speed_ns = pl.col("usual_ns") * (1 + pl.col("slowdown"))
+    of_hosts = _beside_usual(late_steps, hosts, cause)
+    slower = 1 + pl.col("slowdown")
+    usual_at_this_speed_ns = pl.col("usual_ns") * slower
     extra_ns = pl.col("spent_ns") - usual_at_this_speed_ns
     delay_ns = pl.when(_IS_OF_HOST).then(OWN).otherwise(column)
     limited_ns = pl.min_horizontal(delay_ns, extra_ns)
-    of_hosts = _beside_usual(late_steps, hosts, cause)
-    return of_hosts.with_columns(limited_ns.alias(column)).drop("spent_ns", "usual_ns")
+    limited = of_hosts.with_columns(limited_ns.alias(column))
+    return limited.drop("spent_ns", "usual_ns")
 
 
 def _host_causes(model: TimeModel, delays: pl.DataFrame) -> pl.DataFrame:
@@ -289,9 +292,8 @@ def _host_causes(model: TimeModel, delays: pl.DataFrame) -> pl.DataFrame:
     """
     spent = host_causes(model)
     if not delays["step"].count():
-        no_step = pl.lit(None, pl.Int64).alias("step")
         by_cause = spent.group_by("rank", "cause").agg(pl.col("spent_ns").sum())
-        spent = by_cause.with_columns(no_step)
+        spent = by_cause.with_columns(step=pl.lit(None, pl.Int64))
     key = ["rank", "step", "cause"]
     causes = spent.select("cause").unique()
     every_cause = delays.select("rank", "step").join(causes, how="cross")
@@ -302,7 +304,8 @@ def _host_causes(model: TimeModel, delays: pl.DataFrame) -> pl.DataFrame:
         nulls_equal=True,
     )
     spent_ns = pl.col("spent_ns").fill_null(0)
-    usual_ns = spent_ns.quantile(0.5, "lower").over("step", "cause")
+    lower_median = spent_ns.quantile(0.5, "lower")
+    usual_ns = lower_median.over("step", "cause")
     return hosts.with_columns(spent_ns, usual_ns=usual_ns)
 
 

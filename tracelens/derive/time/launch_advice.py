@@ -98,34 +98,33 @@ def op_of_changing_sizes(trace: Trace) -> str | None:
 
 
 def _op_of_changing_sizes(trace: Trace) -> str | None:
-    is_launch = pl.col("kind").is_in(LAUNCHES) & pl.col("step").is_not_null()
-    calls = trace.select("api_calls", "rank", "step", "span_id", where=is_launch)
+    is_launch = pl.col("kind").is_in(LAUNCHES)
+    is_in_step = pl.col("step").is_not_null()
+    calls = trace.select("api_calls", "rank", "step", "span_id", where=is_launch & is_in_step)
     spans = trace.uncached().select("spans", "rank", "span_id", "name", "input_shapes")
-    rows = rows_of(
-        spans["rank"],
-        spans["span_id"],
-        calls.select("rank", "span_id"),
-    )
-    of_span = spans.select(pl.col("name", "input_shapes").gather(rows))
-    launches = calls.lazy().select("rank", "step").with_columns(of_span).drop_nulls("input_shapes")
+    own_spans = calls.select("rank", "span_id")
+    rows = rows_of(spans["rank"], spans["span_id"], own_spans)
+    ops = spans.select(pl.col("name", "input_shapes").gather(rows))
+    launches = calls.lazy().select("rank", "step").with_columns(ops)
+    by_op = launches.drop_nulls("input_shapes").group_by("rank", "step", "name")
     # The codes of equal strings are equal, so sizes are compared by code.
-    code = pl.col("input_shapes").to_physical()
-    by_op = launches.group_by("rank", "step", "name")
-    sizes = by_op.agg(
+    codes = pl.col("input_shapes").to_physical().sort()
+    sizes_of_steps = by_op.agg(
         n=pl.len(),
-        sizes=code.sort().cast(pl.String).str.join(";"),
-    ).collect()
-    changing = (
-        sizes.group_by(["rank", "name", "n"])
-        .agg(
-            most_frequent=pl.col("sizes").unique_counts().max(),
-            n_steps=pl.len(),
-            launches=pl.col("n").sum(),
-        )
-        .filter(2 * pl.col("most_frequent") < pl.col("n_steps"))
-        .sort("launches", "name", descending=[True, False])
+        sizes=codes.cast(pl.String).str.join(";"),
     )
-    return None if changing.is_empty() else str(changing["name"][0])
+    steps_alike = sizes_of_steps.collect().group_by("rank", "name", "n")
+    ops_of_steps = steps_alike.agg(
+        most_frequent=pl.col("sizes").unique_counts().max(),
+        n_steps=pl.len(),
+        launches=pl.col("n").sum(),
+    )
+    changes = 2 * pl.col("most_frequent") < pl.col("n_steps")
+    changing = ops_of_steps.filter(changes)
+    if changing.is_empty():
+        return None
+    most_first = changing.sort("launches", "name", descending=[True, False])
+    return str(most_first["name"][0])
 
 
 _OF_CHANGING_SIZES = (

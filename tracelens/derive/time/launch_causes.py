@@ -33,26 +33,28 @@ def causes_of_launching(
     """
     gaps = _launching_gaps(devices, launching)
     ns = pl.col("ns")
-    long_gaps = gaps.filter(ns >= LOADING_NS)
+    is_long = ns >= LOADING_NS
+    long_gaps = gaps.filter(is_long)
     busy = _in_busy_ops(trace, devices, long_gaps)
     launches = _kernel_launches(trace, devices, long_gaps)
     first_launches = launches.unique(["rank", "name"], keep="first", maintain_order=True)
     named_gaps = gaps.join(launches, on=["rank", "call"])
-    repeat_launches = named_gaps.join(first_launches, on=["rank", "call"], how="anti")
-    longest_ns = ns.max()
-    by_name = repeat_launches.group_by("device", "name")
-    longest_repeat = by_name.agg(repeat_ns=longest_ns)
+    repeat_gaps = named_gaps.join(first_launches, on=["rank", "call"], how="anti")
+    by_name = repeat_gaps.group_by("device", "name")
+    longest_repeat = by_name.agg(repeat_ns=ns.max())
     first_gaps = named_gaps.join(first_launches, on=["rank", "call"], how="semi")
     compared = first_gaps.join(longest_repeat, on=["device", "name"], how="left")
-    much_longer = ns >= _MUCH_LONGER * pl.col("repeat_ns").fill_null(0)
-    loads = compared.filter((ns >= LOADING_NS) & much_longer)
+    repeat_ns = pl.col("repeat_ns").fill_null(0)
+    is_much_longer = ns >= _MUCH_LONGER * repeat_ns
+    loads = compared.filter(is_long & is_much_longer)
     causes = pl.repeat(
         LAUNCH,
         len(launching),
         dtype=pl.UInt8,
         eager=True,
     )
-    return causes.scatter(busy, HOST).scatter(loads["gap"], _LOADING)
+    with_busy = causes.scatter(busy, HOST)
+    return with_busy.scatter(loads["gap"], _LOADING)
 
 
 def _in_busy_ops(
@@ -68,23 +70,37 @@ def _in_busy_ops(
     first = 0
     for (rank, _), device in devices.items():
         work = in_time_order(device)
-        end = pl.col("end_ns").cum_max().shift(1, fill_value=device.from_ns)
-        gaps = work.select(
-            pl.col("gap") + first,
-            start_ns=end,
-            until="start_ns",
-        )
-        gaps = gaps.join(
-            long_gaps.filter(pl.col("rank") == rank),
-            on="gap",
-        )
-        thread = device.host.calls["thread"].gather(gaps["call"])
-        ids = pl.DataFrame(device.host.threads, schema=_IDS, orient="row")
-        parts.append(pl.concat([gaps, ids[thread]], how="horizontal"))
+        of_rank = long_gaps.filter(pl.col("rank") == rank)
+        parts.append(_on_threads(work, device, of_rank, first))
         first += work.height
-    spans = pl.concat(parts).with_columns(duration_ns=pl.col("until") - pl.col("start_ns"))
-    is_busy = 2 * covered_ns(spans, busy, ["rank", *_IDS]) >= spans["ns"]
+    duration_ns = pl.col("until") - pl.col("start_ns")
+    spans = pl.concat(parts).with_columns(duration_ns=duration_ns)
+    in_ops_ns = covered_ns(spans, busy, ["rank", *_IDS])
+    is_busy = 2 * in_ops_ns >= spans["ns"]
     return spans.filter(is_busy)["gap"]
+
+
+def _on_threads(
+    work: pl.DataFrame,
+    device: DeviceWork,
+    long_gaps: pl.DataFrame,
+    first: int,
+) -> pl.DataFrame:
+    """Return a device's long gaps with their times, and the ids of the launching thread.
+
+    `first` is the number of the device's first gap.
+    """
+    end = pl.col("end_ns").cum_max().shift(1, fill_value=device.from_ns)
+    every_gap = work.select(
+        pl.col("gap") + first,
+        start_ns=end,
+        until="start_ns",
+    )
+    gaps = every_gap.join(long_gaps, on="gap")
+    host = device.host
+    thread = host.calls["thread"].gather(gaps["call"])
+    ids = pl.DataFrame(host.threads, schema=_IDS, orient="row")
+    return pl.concat([gaps, ids[thread]], how="horizontal")
 
 
 def _launching_gaps(devices: Mapping[Device, DeviceWork], launching: pl.Series) -> pl.DataFrame:
@@ -92,25 +108,25 @@ def _launching_gaps(devices: Mapping[Device, DeviceWork], launching: pl.Series) 
 
     `call` is the call that launched the work.
     """
-    sizes = [
-        (rank, number, device.host.calls.height, len(device.calls))
-        for number, ((rank, _), device) in enumerate(devices.items())
-    ]
     schema = {"rank": pl.Int32, "device": pl.Int64, "n_calls": pl.Int64, "n_work": pl.Int64}
-    work = pl.DataFrame(sizes, schema=schema, orient="row")
-    work_numbers = pl.int_ranges("n_work")
-    work = work.with_columns(work=work_numbers).explode("work")
+    sizes = []
+    for number, ((rank, _), device) in enumerate(devices.items()):
+        n_calls = device.host.calls.height
+        sizes.append((rank, number, n_calls, len(device.calls)))
+    of_devices = pl.DataFrame(sizes, schema=schema, orient="row")
+    numbered = of_devices.with_columns(work=pl.int_ranges("n_work"))
+    work = numbered.explode("work")
+    calls_of_work = pl.concat([device.calls for device in devices.values()])
     gaps = work.select(
         "rank",
         "device",
         "n_calls",
         gap=pl.int_range(pl.len()),
         ns=launching,
+        call=calls_of_work,
     )
-    calls_of_work = pl.concat([device.calls for device in devices.values()])
-    gaps = gaps.with_columns(call=calls_of_work)
-    n_known = pl.col("n_calls") - 1
-    has_call = pl.col("call").is_between(0, n_known)
+    last_call = pl.col("n_calls") - 1
+    has_call = pl.col("call").is_between(0, last_call)
     return gaps.filter((pl.col("ns") > 0) & has_call)
 
 
@@ -120,23 +136,23 @@ def _kernel_launches(
     suspects: pl.DataFrame,
 ) -> pl.DataFrame:
     """List all launches of kernels that a suspected call launches: rank, name, call; by start."""
-    kernels = trace.select("kernels", "rank", "name", "start_ns", "api_call_id")
+    recorded = trace.select("kernels", "rank", "name", "start_ns", "api_call_id")
     ranks = suspects["rank"].unique()
     is_of_ranks = pl.col("rank").is_in(ranks.implode())
-    kernels = kernels.filter(is_of_ranks).sort("rank", "start_ns")
+    of_ranks = recorded.filter(is_of_ranks).sort("rank", "start_ns")
     # A graph's first launch is long for another reason; its kernels were loaded before.
     is_graph = pl.col("kind") == "graph_launch"
     graphs = trace.select("api_calls", "rank", "api_call_id", where=is_graph)
-    kernels = kernels.join(
+    kernels = of_ranks.join(
         graphs,
         on=["rank", "api_call_id"],
         how="anti",
         maintain_order="left",
     )
     hosts = {rank: device.host for (rank, _), device in devices.items()}
-    call = call_rows(hosts, kernels.select("rank", "api_call_id"))
+    ids = kernels.select("rank", "api_call_id")
     name_code = pl.col("name").to_physical()
-    launches = kernels.select("rank", name_code, call=call)
+    launches = kernels.select("rank", name_code, call=call_rows(hosts, ids))
     suspected_names = launches.join(suspects, on=["rank", "call"], how="semi")
     return launches.join(
         suspected_names,

@@ -158,7 +158,9 @@ class _Rank(Struct, frozen=True, dict=True):
         It is None if no such work begins before the last record.
         """
         moment = self.edges.later_start() if self.work else None
-        return moment if moment is not None and self.end - moment >= LATE_NS else None
+        if moment is None or self.end - moment < LATE_NS:
+            return None
+        return moment
 
     @cached_property
     def begin(self) -> int:
@@ -325,10 +327,12 @@ def _phases_of_steps(known: _Rank) -> list[str]:
 
 def _is_tail(step: Mapping[str, Any], in_program: pl.DataFrame) -> bool:
     """Return whether a step is much shorter than the program's others, and launches much less."""
-    others = in_program.filter(pl.col("step").ne_missing(step["step"]))
+    is_other = pl.col("step").ne_missing(step["step"])
+    others = in_program.filter(is_other)
     if others.is_empty():
         return False
-    usual_ns, usual_launches = others.select(pl.col("duration_ns", "launched").median()).row(0)
+    medians = others.select(pl.col("duration_ns", "launched").median())
+    usual_ns, usual_launches = medians.row(0)
     is_short = step["duration_ns"] < _TAIL * usual_ns
     launches_little = usual_launches == 0 or step["launched"] < _TAIL * usual_launches
     return bool(is_short and launches_little)
@@ -344,7 +348,8 @@ def _launched(known: _Rank) -> pl.Series:
     if launches is None or not launches["step"].count():
         return steps["n_kernels"].alias("launched")
     # Neighbours are mostly of one step, and runs of equal steps are found faster than groups.
-    runs = launches["step"].drop_nulls().rle().struct.unnest()
+    step_of_launch = launches["step"].drop_nulls()
+    runs = step_of_launch.rle().struct.unnest()
     n_launched = pl.col("len").sum().cast(pl.Int64)
     counts = runs.group_by(step="value").agg(launched=n_launched)
     with_counts = steps.join(counts, on="step", how="left", maintain_order="left")
@@ -355,8 +360,10 @@ def _is_start_up(known: _Rank, place: int) -> bool:
     """Return whether start-up explains why a step differs from those after it."""
     lengths = known.steps["duration_ns"]
     others = lengths.slice(place + 1).median()
+    if not isinstance(others, float) or not known.work:
+        return False
     length = int(lengths[place])
-    if not isinstance(others, float) or length < _MUCH_LONGER * others or not known.work:
+    if length < _MUCH_LONGER * others:
         return False
     start = int(known.steps["start_ns"][place])
     gaps = known.gaps(start, start + length)

@@ -33,16 +33,10 @@ def _runs(ranges: Ranges, key: Sequence[str]) -> tuple[pl.DataFrame, pl.Series, 
     # One number stands for a group and a segment; segments begin at -1.
     n_segments = len(ranges.edges) + 1
     group, groups = numbered(ranges.launched.select(key), key)
-    first_of_group = group.cast(pl.Int64) * n_segments
-    place = first_of_group + pl.col("segment") + 1
+    first_place_of_group = group.cast(pl.Int64) * n_segments
+    place = first_place_of_group + pl.col("segment") + 1
     work = ranges.launched.with_columns(place=place).sort("place")
-    number = pl.int_range(pl.len(), dtype=pl.Int64)
-    group_numbers = groups.with_columns(number=number)
-    keys = ranges.tree.select(key)
-    of_ranges = keys.join(group_numbers, on=key, how="left", maintain_order="left")
-    no_group = groups.height
-    group_of_range = of_ranges["number"].fill_null(no_group)
-    first_place = group_of_range * n_segments + 1
+    first_place = _group_of_ranges(ranges, groups, key) * n_segments + 1
 
     def first_row(moments: pl.Series) -> pl.Series:
         segment = ranges.edges.search_sorted(moments).cast(pl.Int64)
@@ -52,6 +46,15 @@ def _runs(ranges: Ranges, key: Sequence[str]) -> tuple[pl.DataFrame, pl.Series, 
     starts = ranges.tree["start_ns"]
     ends = ranges.tree.select(END).to_series()
     return work, first_row(starts), first_row(ends)
+
+
+def _group_of_ranges(ranges: Ranges, groups: pl.DataFrame, key: Sequence[str]) -> pl.Series:
+    """Return the number of each range's group; the number of groups if it launched no work."""
+    number = pl.int_range(pl.len(), dtype=pl.Int64)
+    group_numbers = groups.with_columns(number=number)
+    keys = ranges.tree.select(key)
+    of_ranges = keys.join(group_numbers, on=key, how="left", maintain_order="left")
+    return of_ranges["number"].fill_null(groups.height)
 
 
 def _run_sums(

@@ -18,17 +18,14 @@ def rank_steps(model: TimeModel) -> pl.DataFrame:
     A rank without steps has one row, with step None. If a rank has several devices, the one that
     computes most counts.
     """
-    steps = model.by("rank", "device_id", "step")
-    busiest = (
-        steps.group_by("rank", "device_id")
-        .agg(pl.col("compute_ns").sum())
-        .sort("compute_ns", "device_id")
-    )
-    last_of_rank = busiest.group_by("rank", maintain_order=True).last()
-    device = last_of_rank.select("rank", "device_id")
+    device = ["rank", "device_id"]
+    steps = model.by(*device, "step")
+    computing = steps.group_by(device).agg(pl.col("compute_ns").sum())
+    least_first = computing.sort("compute_ns", "device_id")
+    busiest = least_first.group_by("rank", maintain_order=True).last()
     of_device = steps.join(
-        device,
-        on=["rank", "device_id"],
+        busiest.select(device),
+        on=device,
         how="semi",
         nulls_equal=True,
     )
@@ -48,14 +45,13 @@ def rank_averages(model: TimeModel) -> pl.DataFrame:
         pl.exclude("step").mean(),
         n=pl.len(),
     )
-    windows = model.phases.filter(pl.col("phase") == PROGRAM)
-    delays = waits_in(model.trace, windows).rename(
-        {"awaited_rank": "rank", "exposed_ns": "delays_ns"}
-    )
-    delay_ns = pl.col("delays_ns").fill_null(0)
-    delays_ns = delay_ns / pl.col("n")
+    in_program = model.phases.filter(pl.col("phase") == PROGRAM)
+    waits = waits_in(model.trace, in_program)
+    delays = waits.rename({"awaited_rank": "rank", "exposed_ns": "delays_ns"})
     with_delays = means.join(delays, on="rank", how="left")
-    return with_delays.with_columns(delays_ns).drop("n").sort("rank")
+    all_delays_ns = pl.col("delays_ns").fill_null(0)
+    per_step = with_delays.with_columns(delays_ns=all_delays_ns / pl.col("n"))
+    return per_step.drop("n").sort("rank")
 
 
 def ranks_to_draw(model: TimeModel) -> list[int]:
@@ -69,12 +65,13 @@ def ranks_to_draw(model: TimeModel) -> list[int]:
         "awaited_rank",
         descending=[True, False, False],
     )
-    total_ns = pl.col("exposed_ns").sum()
-    first_awaited = pl.col("awaited_rank").first()
-    losses = pairs.group_by("rank").agg(total_ns, first_awaited)
-    losses = losses.sort("exposed_ns", "rank", descending=[True, False])
-    if losses.is_empty():
+    by_rank = pairs.group_by("rank").agg(
+        pl.col("exposed_ns").sum(),
+        pl.col("awaited_rank").first(),
+    )
+    if by_rank.is_empty():
         return []
+    losses = by_rank.sort("exposed_ns", "rank", descending=[True, False])
     worst = losses["rank"][0]
     awaited = losses["awaited_rank"][0]
     median = losses["rank"][losses.height // 2]

@@ -27,8 +27,9 @@ def _is_mostly_receiving(trace: Trace) -> bool:
     if (calls["name"] == "send/recv").any():
         return False
     times = pl.concat([_of_devices(trace), _of_hosts(trace)])
-    receives = times.filter(pl.col("name").str.contains(_RECEIVES))
-    return 2 * int(receives["ns"].sum()) > int(times["ns"].sum())
+    is_receive = pl.col("name").str.contains(_RECEIVES)
+    receiving_ns = int(times.filter(is_receive)["ns"].sum())
+    return 2 * receiving_ns > int(times["ns"].sum())
 
 
 def _of_devices(trace: Trace) -> pl.DataFrame:
@@ -36,24 +37,23 @@ def _of_devices(trace: Trace) -> pl.DataFrame:
 
     Time beside other kernels and known waiting for other ranks do not count.
     """
-    kernels = trace.select(
-        "kernels", *_DEVICE, "kernel_id", "step", "is_communication", "start_ns", "duration_ns"
-    )
+    columns = ("kernel_id", "step", "is_communication", "start_ns", "duration_ns")
+    kernels = trace.select("kernels", *_DEVICE, *columns)
     communicates = pl.col("is_communication").fill_null(value=False)
     talks = kernels.filter(communicates & in_program(trace))
     if talks.is_empty():
         return pl.DataFrame(schema={"name": pl.String, "ns": pl.Int64})
     works = kernels.filter(~communicates)
-    exposed_ns = pl.col("duration_ns") - covered_ns(talks, works, _DEVICE)
-    names = trace.collectives.select(
-        "rank",
-        "kernel_id",
-        pl.col("name").cast(pl.String),
-    )
-    least = match_collectives(trace).calls.select("rank", "kernel_id", "least_ns").drop_nulls()
-    described = talks.with_columns(ns=exposed_ns.cast(pl.Int64))
-    for more in (names, least):
-        described = described.join(more, on=["rank", "kernel_id"], how="left")
+    hidden_ns = covered_ns(talks, works, _DEVICE)
+    exposed_ns = pl.col("duration_ns") - hidden_ns
+    timed = talks.with_columns(ns=exposed_ns.cast(pl.Int64))
+    kernel = ["rank", "kernel_id"]
+    name = pl.col("name").cast(pl.String)
+    names = trace.collectives.select(*kernel, name)
+    calls = match_collectives(trace).calls
+    least = calls.select(*kernel, "least_ns").drop_nulls()
+    named = timed.join(names, on=kernel, how="left")
+    described = named.join(least, on=kernel, how="left")
     return described.select(
         pl.col("name").fill_null(""),
         ns=pl.min_horizontal("ns", "least_ns"),
@@ -62,15 +62,10 @@ def _of_devices(trace: Trace) -> pl.DataFrame:
 
 def _of_hosts(trace: Trace) -> pl.DataFrame:
     """Return name and ns of each span in which a rank without kernels communicates."""
-    spans = [
-        of_rank.select(
-            pl.lit(rank, pl.Int32).alias("rank"),
-            "step",
-            "name",
-            "duration_ns",
-        )
-        for rank, of_rank in communicating_spans(trace).items()
-    ]
+    spans = []
+    for rank, of_rank in communicating_spans(trace).items():
+        with_rank = of_rank.with_columns(rank=pl.lit(rank, pl.Int32))
+        spans.append(with_rank.select("rank", "step", "name", "duration_ns"))
     if not spans:
         return pl.DataFrame(schema={"name": pl.String, "ns": pl.Int64})
     judged = pl.concat(spans).filter(in_program(trace))

@@ -49,6 +49,10 @@ class HostPieces(Struct, frozen=True):
     inputs: pl.DataFrame
     profiler: pl.DataFrame
 
+    def start_ups(self, pieces: pl.DataFrame) -> pl.DataFrame:
+        """Return the union of start-up calls, these pieces, and the profiler's own work."""
+        return union(pl.concat([self.calls, pieces, self.profiler]))
+
 
 class Gaps(Struct, frozen=True):
     """The long gaps between a rank's device work in an interval, sorted by start.
@@ -80,6 +84,9 @@ class Gaps(Struct, frozen=True):
         own work does not count.
         """
         begin, end = stretch
+        end_ns = pl.col("end_ns")
+        start_ns = pl.col("start_ns")
+        length = end_ns - start_ns
         in_window = pl.col("start_ns", "end_ns").clip(begin, end)
         edges = pl.concat(
             [
@@ -88,26 +95,20 @@ class Gaps(Struct, frozen=True):
                 pl.DataFrame({"start_ns": [end], "end_ns": [end]}),
             ]
         )
-        end_ns = pl.col("end_ns")
-        start_ns = pl.col("start_ns")
-        length = end_ns - start_ns
-        busy_so_far = length.cum_sum()
-        gaps = edges.select(
+        every_gap = edges.select(
             start_ns="end_ns",
             end_ns=start_ns.shift(-1),
-            busy_ns=busy_so_far,
-        ).filter((length >= LONG_NS) | (start_ns == begin) & (length > 0))
-        firsts = _before_first_use(gaps, kernels)
-        narrow, wide = (
-            covered_by(
-                union(pl.concat([host.calls, pieces, host.profiler])),
-                gaps,
-            )
-            for pieces in (host.loads, host.launches)
+            busy_ns=length.cum_sum(),
         )
+        is_first = (start_ns == begin) & (length > 0)
+        gaps = every_gap.filter((length >= LONG_NS) | is_first)
         profiler_ns = covered_by(host.profiler, gaps)
+        loading_ns = covered_by(host.start_ups(host.loads), gaps)
+        launching_ns = covered_by(host.start_ups(host.launches), gaps)
+        is_before_first_use = _before_first_use(gaps, kernels)
+        start_up = launching_ns.zip_with(is_before_first_use, loading_ns)
         frame = gaps.with_columns(
-            load_ns=narrow.zip_with(~firsts, wide) - profiler_ns,
+            load_ns=start_up - profiler_ns,
             input_ns=covered_by(host.inputs, gaps),
         )
         first_input = host.inputs.filter(end_ns > begin)["start_ns"].min()
@@ -158,15 +159,13 @@ def trials_ns(kernels: pl.DataFrame, step: int, later: pl.Series) -> int:
     """
     of_later = kernels.filter(pl.col("step").is_in(later.implode()))
     of_step = kernels.filter(pl.col("step") == step)
-    usual = of_step.join(
-        of_later.select("name").unique(),
-        on="name",
-        how="semi",
-    )
+    names = of_later.select("name").unique()
+    usual = of_step.join(names, on="name", how="semi")
     n_usual = of_later.group_by("step").len()["len"].median()
     if not isinstance(n_usual, float) or usual.height < _ALL * n_usual:
         return 0
-    return int(of_step["duration_ns"].sum()) - int(usual["duration_ns"].sum())
+    usual_ns = int(usual["duration_ns"].sum())
+    return int(of_step["duration_ns"].sum()) - usual_ns
 
 
 def start_up_end(gaps: Gaps, first: int, awaited_from: int | None = None) -> int:

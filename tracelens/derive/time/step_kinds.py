@@ -67,13 +67,16 @@ def describe_steps(late: Collection[int] | None, steps: Iterable[int]) -> str:
 
 def find_period(late: list[int], steps: list[int]) -> int | None:
     """Return the number of steps after which lateness repeats; None if it is not periodic."""
+    n_steps = len(steps)
     places = {step: place for place, step in enumerate(steps)}
     chosen = [places[step] for step in late if step in places]
     gaps = {after - before for before, after in pairwise(chosen)}
     if len(gaps) != 1:
         return None
     (period,) = gaps
+    if period <= 1 or n_steps < 2 * period:
+        return None
     begins = chosen[0] < period
-    ends = chosen[-1] + period >= len(steps)
-    is_seen = len(chosen) * period > len(steps) - period and len(steps) >= 2 * period
-    return period if period > 1 and begins and ends and is_seen else None
+    ends = chosen[-1] + period >= n_steps
+    is_seen = len(chosen) * period > n_steps - period
+    return period if begins and ends and is_seen else None

@@ -55,10 +55,10 @@ def process_ranks(trace: Trace) -> list[int]:
     Their process's time is judged instead of a device's.
     """
     has_op_time = pl.col("op_ns").is_not_null()
-    every_activity = activities_of(trace)
-    known = every_activity.filter(has_op_time)["rank"].unique().sort()
-    with_kernels = trace.heights("kernels") if trace.has("kernels") else {}
-    return [rank for rank in known.to_list() if not with_kernels.get(rank)]
+    with_ops = activities_of(trace).filter(has_op_time)
+    ranks = with_ops["rank"].unique().sort().to_list()
+    n_kernels = trace.heights("kernels") if trace.has("kernels") else {}
+    return [rank for rank in ranks if not n_kernels.get(rank)]
 
 
 def require_time(trace: Trace, analysis: str) -> None:
@@ -79,14 +79,16 @@ def _table(trace: Trace, name: str) -> pl.DataFrame:
 def _steps_and_activities(trace: Trace) -> dict[str, pl.DataFrame]:
     parts = [_of_rank(trace, rank) for rank in trace.manifest.ranks]
     return {
-        table: pl.concat(
-            [
-                TABLES[table].empty(),
-                *(TABLES[table].conform(part[table]) for part in parts if part[table].height),
-            ]
-        )
-        for table in ("steps", "activities")
+        "steps": _joined(parts, "steps"),
+        "activities": _joined(parts, "activities"),
     }
+
+
+def _joined(parts: list[dict[str, pl.DataFrame]], name: str) -> pl.DataFrame:
+    """Join a table's rows of all ranks."""
+    table = TABLES[name]
+    frames = [part[name] for part in parts if part[name].height]
+    return pl.concat([table.empty(), *map(table.conform, frames)])
 
 
 def _of_rank(trace: Trace, rank: int, pattern: str | None = None) -> dict[str, pl.DataFrame]:

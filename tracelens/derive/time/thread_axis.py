@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import polars as pl
 from msgspec import Struct
+from msgspec.structs import replace
 
 from tracelens.derive.columns.lookup import last_before
 
@@ -70,37 +71,35 @@ def axes_in_batches(
     marks: pl.DataFrame,
 ) -> Iterator[ThreadAxis]:
     """Yield axes with the threads that launch work or mark steps, in batches."""
-    threads = _with_extent(_launching(spans, calls, marks), spans, calls)
-    start = pl.col("start_ns").cast(pl.Int64)
-    text = pl.col("name").cast(pl.String)
-    overhead = spans.filter(pl.col("kind") == "overhead").select(
-        start_ns=start,
-        end_ns=start + pl.col("duration_ns"),
-        loads=text.str.contains(_DRIVER_LOADS),
-    )
-    overhead = overhead.sort("start_ns")
+    launching = _launching(spans, calls, marks)
+    threads = _with_extent(launching, spans, calls)
+    overhead = _overhead(spans)
     batches = [*_batches(threads, overhead)]
     is_split = any(batch.height > 1 for batch in batches)
-    of_spans, of_calls = (
-        _rows_by_thread(frame, threads) if is_split else None for frame in (spans, calls)
-    )
+    span_rows = _rows_by_thread(spans, threads) if is_split else None
+    call_rows = _rows_by_thread(calls, threads) if is_split else None
     for batch in batches:
-        axis_spans = _of_threads(spans, batch, of_spans)
-        axis_calls = _of_threads(calls, batch, of_calls)
         axis = ThreadAxis(
             batch,
-            axis_spans,
-            axis_calls,
+            _of_threads(spans, batch, span_rows),
+            _of_threads(calls, batch, call_rows),
             overhead.clear(),
             calls.height > 0,
         )
-        yield ThreadAxis(
-            batch,
-            axis_spans,
-            axis_calls,
-            _stopped_by(overhead, axis),
-            calls.height > 0,
-        )
+        yield replace(axis, overhead=_stopped_by(overhead, axis))
+
+
+def _overhead(spans: pl.DataFrame) -> pl.DataFrame:
+    """Return the overhead of all threads by start: start_ns, end_ns, and whether code is loaded."""
+    is_overhead = pl.col("kind") == "overhead"
+    start = pl.col("start_ns").cast(pl.Int64)
+    name = pl.col("name").cast(pl.String)
+    times = spans.filter(is_overhead).select(
+        start_ns=start,
+        end_ns=start + pl.col("duration_ns"),
+        loads=name.str.contains(_DRIVER_LOADS),
+    )
+    return times.sort("start_ns")
 
 
 def _launching(
@@ -113,18 +112,20 @@ def _launching(
     Those that mark steps or launch most come first.
     """
     kind = pl.col("kind")
-    launch_calls = calls.filter(kind.is_in(LAUNCHES))
-    launching = launch_calls.group_by(_KEY).len()
-    if not launching.height:
-        launching = spans.filter(kind == "op").group_by(_KEY).len()
-    ids = [pl.col(name).cast(pl.Int64) for name in _KEY]
-    n_launches = pl.col("len").cast(pl.Int64)
-    launching = launching.select(*ids, n=n_launches)
+    launches = calls.filter(kind.is_in(LAUNCHES))
+    counts = launches.group_by(_KEY).len()
+    if not counts.height:
+        ops = spans.filter(kind == "op")
+        counts = ops.group_by(_KEY).len()
+    launching = counts.select(
+        pl.col(_KEY).cast(pl.Int64),
+        n=pl.col("len").cast(pl.Int64),
+    )
     more_than_any = pl.lit(2**62, pl.Int64)
     marking = marks.select(_KEY).unique().with_columns(n=more_than_any)
     both = pl.concat([launching, marking])
-    ranked = both.group_by(_KEY).agg(pl.max("n"))
-    by_use = ranked.drop_nulls().sort(
+    threads = both.group_by(_KEY).agg(pl.max("n"))
+    by_use = threads.drop_nulls().sort(
         "process_id",
         "n",
         "thread_id",
@@ -215,12 +216,13 @@ def _rows_by_thread(frame: pl.DataFrame, threads: pl.DataFrame) -> pl.DataFrame:
 
     Rows with the same start keep their order.
     """
-    ids = [pl.col(name).cast(pl.Int64) for name in _KEY]
-    columns = frame.lazy().select(*ids, "start_ns")
+    ids = pl.col(_KEY).cast(pl.Int64)
+    columns = frame.lazy().select(ids, "start_ns")
     rows = columns.with_row_index("row")
     thread_numbers = threads.lazy().select(*_KEY, "number")
     numbered = rows.join(thread_numbers, on=_KEY)
-    return numbered.sort("number", "start_ns", "row").select("number", "row").collect()
+    in_order = numbered.sort("number", "start_ns", "row")
+    return in_order.select("number", "row").collect()
 
 
 def _of_threads(

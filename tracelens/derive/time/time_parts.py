@@ -139,20 +139,16 @@ class TimeModel(Struct, frozen=True):
         idle_host_ns. The latter includes profiler_ns; on a rank without steps it is profiler_ns.
         """
         marked = self.device.drop_nulls("step")["rank"].unique()
-        kept = pl.DataFrame(
-            [*self.kept_shares().items()],
-            schema={"rank": pl.Int32, "kept": pl.Float64},
-            orient="row",
-        ).filter(pl.col("rank").is_in(marked.implode()))
-        windows = self.device.join(kept, on="rank", how="left", maintain_order="left")
-        taken = 1 - pl.col("kept").fill_null(1.0)
+        kept_by_rank = {rank: kept for rank, kept in self.kept_shares().items() if rank in marked}
+        kept = pl.col("rank").replace_strict(kept_by_rank, default=1.0, return_dtype=pl.Float64)
+        taken = 1 - kept
         own_ns = pl.col("profiler_ns")
         of_launch = pl.col("idle_launch_ns") * taken
-        of_host = own_ns + (pl.col("idle_host_ns") - own_ns) * taken
-        return windows.with_columns(
+        of_host = (pl.col("idle_host_ns") - own_ns) * taken
+        return self.device.with_columns(
             added_launch_ns=of_launch.round().cast(pl.Int64),
-            added_host_ns=of_host.round().cast(pl.Int64),
-        ).drop("kept")
+            added_host_ns=(own_ns + of_host).round().cast(pl.Int64),
+        )
 
     def _waits_ns(self) -> dict[int, int]:
         """Return, by rank, how long the host sleeps or waits, which no profiler makes longer."""
@@ -325,12 +321,16 @@ def rank_times(model: TimeModel) -> list[RankTime]:
 def _count_kernels(model: TimeModel) -> dict[int, int]:
     """Count each rank's kernels, without those before or after its program."""
     counts = model.trace.heights("kernels")
-    with_more = model.phases.filter(pl.col("phase") != PROGRAM)["rank"].unique()
+    is_outside = pl.col("phase") != PROGRAM
+    with_more = model.phases.filter(is_outside)
     if with_more.is_empty():
         return counts  # no kernel has to be read
-    kernels = model.trace.select("kernels", "rank", "start_ns").join(model.extents, on="rank")
-    inside = kernels.filter(pl.col("start_ns").is_between("begin", "end"))
-    return dict.fromkeys(counts, 0) | dict(inside.group_by("rank").len().iter_rows())
+    kernels = model.trace.select("kernels", "rank", "start_ns")
+    with_extent = kernels.join(model.extents, on="rank")
+    inside = with_extent.filter(pl.col("start_ns").is_between("begin", "end"))
+    n_inside = inside.group_by("rank").len()
+    none = dict.fromkeys(counts, 0)
+    return none | dict(n_inside.iter_rows())
 
 
 def step_times(model: TimeModel) -> pl.DataFrame:

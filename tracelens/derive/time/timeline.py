@@ -1,6 +1,7 @@
 """Draw steps as bars: choose the steps, and the bars for which there is room."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import polars as pl
 from msgspec import Struct, field
@@ -52,30 +53,35 @@ class Timeline(Struct, frozen=True):
 def median_and_longest(model: TimeModel, rank: int) -> list[DrawnStep]:
     """Return the program's median step and its longest, else its whole program."""
     is_of_rank = pl.col("rank") == rank
-    steps = model.program_steps.filter(is_of_rank)
-    if steps.height:
-        steps = steps.sort("duration_ns", "step")
-        middle = (steps.height - 1) // 2
-        last = steps.height - 1
-        chosen = {middle: "median"} if middle == last else {middle: "median", last: "longest"}
-        rows = [(place, steps.row(number, named=True)) for number, place in chosen.items()]
-        drawn = [
-            DrawnStep(
-                rank,
-                row["step"],
-                place,
-                row["start_ns"],
-                row["duration_ns"],
-            )
-            for place, row in rows
-        ]
-    else:
-        is_program = pl.col("phase") == PROGRAM
-        program = model.phases.filter(is_of_rank, is_program)
-        length = pl.col("end_ns") - pl.col("start_ns")
-        edges = program.select("start_ns", length).rows() or [_recorded(model.trace, rank)]
-        drawn = [DrawnStep(rank, None, "", *edge) for edge in edges]
+    steps = model.program_steps.filter(is_of_rank).sort("duration_ns", "step")
+    if steps.is_empty():
+        return _whole_program(model, rank)
+    drawn = [_drawn(steps.row((steps.height - 1) // 2, named=True), "median")]
+    if steps.height > 1:
+        drawn.append(_drawn(steps.row(-1, named=True), "longest"))
     return [drawn_step for drawn_step in drawn if drawn_step.duration_ns > 0]
+
+
+def _drawn(step: Mapping[str, Any], place: str) -> DrawnStep:
+    return DrawnStep(
+        step["rank"],
+        step["step"],
+        place,
+        step["start_ns"],
+        step["duration_ns"],
+    )
+
+
+def _whole_program(model: TimeModel, rank: int) -> list[DrawnStep]:
+    """Return the program of a rank without steps; without a program, all that was recorded."""
+    program = model.phases.filter(rank=rank, phase=PROGRAM)
+    length = pl.col("end_ns") - pl.col("start_ns")
+    edges = program.select("start_ns", length).rows() or [_recorded(model.trace, rank)]
+    drawn = []
+    for start_ns, duration_ns in edges:
+        if duration_ns > 0:
+            drawn.append(DrawnStep(rank, None, "", start_ns, duration_ns))
+    return drawn
 
 
 def steps_to_draw(model: TimeModel, rank: int, path: pl.DataFrame) -> list[DrawnStep]:
@@ -83,25 +89,18 @@ def steps_to_draw(model: TimeModel, rank: int, path: pl.DataFrame) -> list[Drawn
 
     `path` has, by rank, the steps whose critical path is known.
     """
+    is_of_rank = pl.col("rank") == rank
     chosen = median_and_longest(model, rank)
-    on_path = {*path.filter(pl.col("rank") == rank)["step"].drop_nulls()}
-    rank_steps = model.program_steps.filter(pl.col("rank") == rank).sort("start_ns")
-    others = [
-        DrawnStep(
-            rank,
-            row["step"],
-            "",
-            row["start_ns"],
-            row["duration_ns"],
-        )
-        for row in rank_steps.iter_rows(named=True)
-        if row["step"] not in {drawn_step.step for drawn_step in chosen} and row["duration_ns"] > 0
-    ]
+    chosen_steps = {drawn_step.step for drawn_step in chosen}
+    steps_on_path = path.filter(is_of_rank)["step"].drop_nulls()
+    on_path = {*steps_on_path}
+    rank_steps = model.program_steps.filter(is_of_rank).sort("start_ns")
+    other_steps = rank_steps.filter(pl.col("duration_ns") > 0)
+    others = [_drawn(row, "") for row in other_steps.iter_rows(named=True)]
+    others = [drawn_step for drawn_step in others if drawn_step.step not in chosen_steps]
     others.sort(key=lambda drawn_step: drawn_step.step not in on_path)
-    return [
-        *chosen,
-        *others[: max(_MOST_STEPS - len(chosen), 0)],
-    ]
+    n_more = max(_MOST_STEPS - len(chosen), 0)
+    return [*chosen, *others[:n_more]]
 
 
 def same_moment(
@@ -139,20 +138,18 @@ def same_moment(
 def _recorded(trace: Trace, rank: int) -> tuple[int, int]:
     """Return the start and the length of all that was recorded of a rank."""
     end = pl.col("start_ns") + pl.col("duration_ns")
-    bounds = []
+    starts = []
+    ends = []
     for name in ("kernels", "memcpys", "spans", "api_calls"):
-        times = trace.select(name, "rank", "start_ns", "duration_ns").filter(pl.col("rank") == rank)
+        recorded = trace.select(name, "rank", "start_ns", "duration_ns")
+        times = recorded.filter(pl.col("rank") == rank)
         if times.height:
-            bounds.append(
-                times.select(
-                    pl.col("start_ns").min(),
-                    end=end.max(),
-                ).row(0)
-            )
-    if not bounds:
+            starts.append(times.select(pl.col("start_ns").min()).item())
+            ends.append(times.select(end.max()).item())
+    if not starts:
         return 0, 0
-    start = min(first for first, _ in bounds)
-    return start, max(last for _, last in bounds) - start
+    first = min(starts)
+    return first, max(ends) - first
 
 
 def draw_timelines(
@@ -225,9 +222,12 @@ def _below_each_other(model: TimeModel, begins: Mapping[int, int], length: int) 
     """List the bars of several ranks, each from its own moment on; calls are numbered by rank."""
     lane = pl.col("lane").cast(pl.String)
     call_ids = pl.col("api_call_id") * len(begins)
-    return pl.concat(
-        bars_between(model, rank, begin, length)
-        .with_columns(lane=f"rank {rank}: " + lane, api_call_id=call_ids + number)
-        .cast(CODED)
-        for number, (rank, begin) in enumerate(begins.items())
-    )
+    parts = []
+    for number, (rank, begin) in enumerate(begins.items()):
+        bars = bars_between(model, rank, begin, length)
+        of_rank = bars.with_columns(
+            lane=f"rank {rank}: " + lane,
+            api_call_id=call_ids + number,
+        )
+        parts.append(of_rank.cast(CODED))
+    return pl.concat(parts)
