@@ -25,6 +25,7 @@ _OP = ("name", "input_shapes")
 _BEGIN, _END = r"^(cuda|cu|hip)StreamBeginCapture", r"^(cuda|cu|hip)StreamEndCapture"
 _MARK = r"^capture_(\d{1,9})_[A-Z]"
 """The mark that a server puts around a capture, with its batch size."""
+_MOST_LENGTHS = 5
 _MOST_WRONG = 0.05
 """If a larger share of kernels contradicts, a capture and a replay are of two graphs."""
 
@@ -81,12 +82,12 @@ class Captured(Struct):
         A server replays the smallest graph into which its tokens fit. `sizes` has the ranks and
         batch sizes of all captures.
         """
-        known = sizes.drop_nulls("batch_size")
-        batch_size = pl.col("batch_size")
-        fitting = known.filter(batch_size >= n_tokens) if n_tokens else known.clear()
-        size = int(fitting["batch_size"][0]) if fitting.height else None
-        of_size = sizes if size is None else fitting.filter(batch_size == size)
-        return (rank if rank in of_size["rank"].to_list() else None), size
+        size = _size_for(n_tokens, sizes)
+        of_size = sizes
+        if size is not None:
+            of_size = sizes.filter(pl.col("batch_size") == size)
+        has_rank = rank in of_size["rank"].to_list()
+        return (rank if has_rank else None), size
 
     def _captures(self, rank: int | None, size: int | None) -> list[pl.DataFrame]:
         launches = self.launches
@@ -114,21 +115,14 @@ class Captured(Struct):
             wrong, ids = _best(kernels, captures)
         if wrong <= _MOST_WRONG:
             return ids
-        sizes = ", ".join(
-            map(
-                str,
-                sorted({launches.height for launches in captures})[:5],
+        if ids is None:
+            reason = _describe_lengths(kernels, captures)
+        else:
+            reason = (
+                f"{wrong:.0%} of the kernels that can be compared do not fit what was captured, as with"
+                " another batch size"
             )
-        )
-        why = (
-            f"{wrong:.0%} of the kernels that can be compared do not fit what was captured, as with"
-            " another batch size"
-        )
-        self.refused.add(
-            f"replays have {kernels.height:,} kernels, captures {sizes} launches"
-            if ids is None
-            else why
-        )
+        self.refused.add(reason)
         return None
 
 
@@ -145,7 +139,8 @@ def _replayed_kernels(trace: Trace) -> pl.DataFrame:
     kernels = trace.select("kernels", *columns, where=is_replayed)
     as_text = kernels.cast({pl.Categorical: pl.String})
     in_order = as_text.sort("rank", "api_call_id", "graph_node_id", "start_ns")
-    n_tokens = steps_of(trace).select("rank", "step", "n_tokens").unique(["rank", "step"])
+    steps = steps_of(trace).select("rank", "step", "n_tokens")
+    n_tokens = steps.unique(["rank", "step"])
     with_tokens = in_order.join(
         n_tokens,
         on=["rank", "step"],
@@ -154,6 +149,26 @@ def _replayed_kernels(trace: Trace) -> pl.DataFrame:
     )
     code = pl.struct("name", *GRID, *BLOCK).hash(seed=0)
     return with_tokens.with_columns(code=code)
+
+
+def _size_for(n_tokens: int | None, sizes: pl.DataFrame) -> int | None:
+    """Return the smallest captured batch size into which the tokens fit; None if none is known.
+
+    `sizes` are sorted by batch size.
+    """
+    if not n_tokens:
+        return None
+    for size in sizes["batch_size"].drop_nulls():
+        if size >= n_tokens:
+            return int(size)
+    return None
+
+
+def _describe_lengths(kernels: pl.DataFrame, captures: Sequence[pl.DataFrame]) -> str:
+    """Say how many kernels a replay has, and how many launches captures have."""
+    lengths = sorted({launches.height for launches in captures})
+    shown = [str(length) for length in lengths[:_MOST_LENGTHS]]
+    return f"replays have {kernels.height:,} kernels, captures {', '.join(shown)} launches"
 
 
 def _best(

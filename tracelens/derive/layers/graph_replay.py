@@ -164,17 +164,24 @@ def _coded(trace: Trace, base: Trace) -> tuple[pl.DataFrame, pl.DataFrame]:
     The base's replayed kernels are left out.
     """
     mine = _sequences(trace)
-    theirs = _sequences(base).filter(pl.col("link") != "graph")
+    of_base = _sequences(base)
+    theirs = of_base.filter(pl.col("link") != "graph")
     if tools(trace) != tools(base):
-        mine = mine.with_columns(each_once(mine["name"], bare_name))
-        theirs = theirs.with_columns(each_once(theirs["name"], bare_name))
+        mine = _with_bare_names(mine)
+        theirs = _with_bare_names(theirs)
     names = pl.concat([mine["name"], theirs["name"]])
-    codes = names.cast(pl.Categorical).to_physical().cast(pl.Int64)
-    known_codes = codes.fill_null(-1)
+    codes = names.cast(pl.Categorical).to_physical()
+    known_codes = codes.cast(pl.Int64).fill_null(-1)
+    n_mine = mine.height
     return (
-        mine.with_columns(code=known_codes.head(mine.height)),
-        theirs.with_columns(code=known_codes.slice(mine.height)),
+        mine.with_columns(code=known_codes.head(n_mine)),
+        theirs.with_columns(code=known_codes.slice(n_mine)),
     )
+
+
+def _with_bare_names(kernels: pl.DataFrame) -> pl.DataFrame:
+    names = each_once(kernels["name"], bare_name)
+    return kernels.with_columns(names)
 
 
 def bare_name(name: pl.Expr) -> pl.Expr:

@@ -73,19 +73,26 @@ def name_layers(located: pl.DataFrame, trace: Trace) -> pl.DataFrame:
     is_communication, by_node and link. Optional ones are by_range, and loads (whether a data
     loader's annotation is around). Rows to which no rule applies are unattributed.
     """
-    texts = located.cast({pl.Categorical: pl.String})
-    absent = [name for name in ("by_range", "loads") if name not in located.columns]
-    is_false = pl.lit(value=False)
-    complete = texts.with_columns(is_false.alias(name) for name in absent)
+    complete = _with_optional(located.cast({pl.Categorical: pl.String}))
     phase_of_range = pl.when("by_range").then(pl.lit("backward"))
-    with_phase = complete.with_columns(phase=pl.coalesce("phase", phase_of_range))
+    phase = pl.coalesce("phase", phase_of_range)
+    with_phase = complete.with_columns(phase=phase)
     layers = []
     reasons = []
     for rule in _layer_rules():
-        layers.append(pl.when(rule.holds).then(rule.layer))
-        reasons.append(pl.when(rule.holds).then(pl.lit(rule.evidence)))
+        holds = pl.when(rule.holds)
+        layers.append(holds.then(rule.layer))
+        reasons.append(holds.then(pl.lit(rule.evidence)))
     named = with_phase.with_columns(
         layer=pl.coalesce(*layers, pl.lit(UNATTRIBUTED)),
         evidence=pl.coalesce(*reasons, pl.lit("none")),
     )
     return with_classes(trace, named)
+
+
+def _with_optional(located: pl.DataFrame) -> pl.DataFrame:
+    """Add by_range and loads, False for all rows, if they are absent."""
+    no = pl.lit(value=False)
+    absent = [name for name in ("by_range", "loads") if name not in located.columns]
+    columns = [no.alias(name) for name in absent]
+    return located.with_columns(columns)

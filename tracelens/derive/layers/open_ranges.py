@@ -25,12 +25,14 @@ def in_open_backward(trace: Trace) -> pl.DataFrame:
     calls = trace.select("api_calls", "rank", "api_call_id", "process_id", "start_ns")
     launches = kernels.join(calls, on=["rank", "api_call_id"])
     by_rank = []
-    for (rank,), launches_of_rank in launches.group_by("rank"):
-        ranges_of_rank = ranges.filter(pl.col("rank") == rank)
-        marked = during(launches_of_rank, ranges_of_rank, "by_range", pl.Boolean)
+    for (rank,), of_rank in launches.group_by("rank"):
+        is_of_rank = pl.col("rank") == rank
+        ranges_of_rank = ranges.filter(is_of_rank)
+        marked = during(of_rank, ranges_of_rank, "by_range", pl.Boolean)
         by_rank.append(marked)
     every_rank = pl.concat(by_rank)
-    return every_rank.filter("by_range").select("rank", "kernel_id", "by_range")
+    in_range = every_rank.filter("by_range")
+    return in_range.select("rank", "kernel_id", "by_range")
 
 
 def _outside_spans(trace: Trace) -> pl.DataFrame:

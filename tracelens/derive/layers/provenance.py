@@ -370,6 +370,12 @@ def _parts(placed: pl.DataFrame, shares: pl.DataFrame) -> pl.DataFrame:
     """Return each placed kernel's time, split among the modules of its call; see PARTS."""
     call = ["graph_key", "call_order"]
     kernels = placed.select("rank", "kernel_id", "duration_ns", *call)
-    with_shares = kernels.join(shares, on=call, how="inner", maintain_order="left_right")
+    with_shares = kernels.join(
+        shares,
+        on=call,
+        how="inner",
+        maintain_order="left_right",
+    )
     parts = split_duration(with_shares)
-    return parts.select(pl.col(name).cast(dtype) for name, dtype in PARTS.items())
+    typed = [pl.col(name).cast(dtype) for name, dtype in PARTS.items()]
+    return parts.select(typed)

@@ -208,17 +208,27 @@ def _shared(bounds: pl.DataFrame, nodes: Mapping[int, int | None]) -> tuple[dict
         return dict.fromkeys(nodes, 0), "one host"
     if len(known) <= 1 and not _shows_several_clocks(bounds):
         return dict.fromkeys(nodes, 0), "assumed"
+    communicating = {*bounds["rank"].unique()}
+    return _clock_of_each(nodes, communicating), "estimated"
+
+
+def _clock_of_each(nodes: Mapping[int, int | None], communicating: set[int]) -> dict[int, int]:
+    """Number the clocks of nodes; a rank whose node is unknown has a clock of its own."""
+
     # The job's clock is that of the lowest rank with a collective, because without one it could not
     # be compared with others.
-    communicating = {*bounds["rank"].unique()}
-    ranks = sorted(nodes, key=lambda rank: (rank not in communicating, rank))
-    hosts: dict[tuple[str, int], int] = {}
+    def order(rank: int) -> tuple[bool, int]:
+        return rank not in communicating, rank
+
+    numbers: dict[tuple[str, int], int] = {}
     clock_of = {}
-    for rank in ranks:
+    for rank in sorted(nodes, key=order):
         node = nodes[rank]
         host = ("rank", rank) if node is None else ("node", node)
-        clock_of[rank] = hosts.setdefault(host, len(hosts))
-    return clock_of, "estimated"
+        if host not in numbers:
+            numbers[host] = len(numbers)
+        clock_of[rank] = numbers[host]
+    return clock_of
 
 
 def _shows_several_clocks(bounds: pl.DataFrame) -> bool:

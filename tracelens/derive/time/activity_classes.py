@@ -7,6 +7,7 @@ from tracelens.derive.columns.per_unique import each_once, each_pair_once, match
 from tracelens.derive.columns.split_intervals import overlay
 from tracelens.derive.events.api_names import WAITS_FOR_DEVICE
 from tracelens.derive.events.autograd_nodes import PYTHON_NODE
+from tracelens.derive.time.activity_places import CLASSES
 from tracelens.derive.time.busy_ops import LOADING_NS
 from tracelens.derive.time.code_owner import OWN_HOOKS
 from tracelens.derive.time.cpu_busy import find_communication
@@ -74,13 +75,15 @@ def interval_classes(
         "call": causing,
         "waiting": _waiting(spans, causing),
         "input": union(_input(axis, marked)),
-        "communication": find_communication(axis, all_spans),
         "computing": union(computing),
         "python": _python_of_nodes(axis),
         "launch": _issuing(axis),
         "host": union(times.filter(~is_op & ~is_overhead)),
     }
-    return [_with_cause(name, frame) for name, frame in intervals.items()]
+    classes = {name: _with_cause(name, frame) for name, frame in intervals.items()}
+    communication = find_communication(axis, all_spans)
+    classes["communication"] = _with_cause("communication", communication)
+    return [classes[name] for name in CLASSES]
 
 
 def _with_cause(name: str, intervals: pl.DataFrame) -> pl.DataFrame:
