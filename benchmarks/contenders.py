@@ -116,7 +116,7 @@ def masking(trace: str, out: str) -> Said:
 
     for name in ("_clean_frame", "_clean_value"):
         setattr(cleaning, name, timed(getattr(cleaning, name)))
-    found = []
+    masked = []
     for _ in range(5):
         masked_s, begin = 0.0, time.process_time()
         write_files(
@@ -125,9 +125,9 @@ def masking(trace: str, out: str) -> Said:
             Request(Path(out), force=False, ranks=None),
         )
         seconds = time.process_time() - begin
-        found.append((masked_s / seconds, seconds))
+        masked.append((masked_s / seconds, seconds))
         shutil.rmtree(out)
-    share, seconds = min(found)
+    share, seconds = min(masked)
     return {"seconds": seconds, "masked_frac": round(share, 4)}
 
 
@@ -214,9 +214,9 @@ def wanted_columns() -> Said:
     original = Export.chunks
 
     def recorded(self: Export, table: str, columns: Any) -> Any:
-        found = [c for c in columns if c in self.columns.get(table, ())]
-        if found:
-            asked[table] = list(dict.fromkeys([*asked.get(table, []), *found]))
+        available = [c for c in columns if c in self.columns.get(table, ())]
+        if available:
+            asked[table] = list(dict.fromkeys([*asked.get(table, []), *available]))
         return original(self, table, columns)
 
     Export.chunks = recorded  # type: ignore[method-assign]
@@ -336,13 +336,13 @@ def nvml_sampler() -> Said:
     with Sampler() as sampler:
         time.sleep(10)
     capture = sampler.capture()
-    said: Said = {
+    results: Said = {
         "seconds": time.perf_counter() - begin,
         "cpu_frac": capture.settings.get("cpu_frac"),
     }
     if "counters" not in capture.tables:
-        said["missing"] = capture.reasons["counters"]
-    return said
+        results["missing"] = capture.reasons["counters"]
+    return results
 
 
 def installed(*modules: str) -> bool:

@@ -201,29 +201,29 @@ def _template(
 
 def _cut(text: bytes, event: dict[str, Any], template: Template) -> bytes:
     """Put an event's numbers into the template; return its text with places for them."""
-    found: list[tuple[int, int, str, int, bytes]] = []
+    places: list[tuple[int, int, str, int, bytes]] = []
     for match in _COUNTED.finditer(text):
-        key, at = (match[1], 2) if match[1] else (match[3], 4)
+        key, group = (match[1], 2) if match[1] else (match[3], 4)
         if key == b"id":
             key = b"correlation" if event.get("cat") in _LAUNCH_FLOWS else b"flow"
-        value = int(match[at])
+        value = int(match[group])
         if value or _KINDS[key] not in _NONE_IS_ZERO:
-            found.append((*match.span(at), _KINDS[key], value, b"%d"))
+            places.append((*match.span(group), _KINDS[key], value, b"%d"))
     for what in _varied(event):
         for match in _VARIED[what].finditer(text):
-            at = match.lastindex or 1
-            is_address = what == "code" and at == 2
-            found.append(
+            group = match.lastindex or 1
+            is_address = what == "code" and group == 2
+            places.append(
                 (
-                    *match.span(at),
+                    *match.span(group),
                     what,
-                    int(match[at], 16 if is_address else 10),
+                    int(match[group], 16 if is_address else 10),
                     b"%x" if is_address else b"%d",
                 )
             )
-    found.sort()
+    places.sort()
     parts, begin = [], 0
-    for start, end, kind, value, form in found:
+    for start, end, kind, value, form in places:
         parts += [text[begin:start].replace(b"%", b"%%"), form]
         if kind in _SPREAD:
             template.varied.append((len(template.values), _SPREAD[kind]))

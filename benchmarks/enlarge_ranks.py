@@ -39,16 +39,16 @@ def write_trace(out: Path, captured: Trace, n_ranks: int) -> None:
 
     Tables that are the same for each rank are copied as files.
     """
-    own = {name: captured.frame(name).drop("rank") for name in TABLES if captured.has(name)}
-    if "collectives" in own:
+    frames = {name: captured.frame(name).drop("rank") for name in TABLES if captured.has(name)}
+    if "collectives" in frames:
         everyone = json.dumps([*range(n_ranks)])
-        own["collectives"] = own["collectives"].with_columns(
+        frames["collectives"] = frames["collectives"].with_columns(
             group_size=pl.lit(n_ranks, pl.Int32),
             group_ranks=pl.lit(everyone),
         )
-    if "ranks" in own:
-        own["ranks"] = own["ranks"].with_columns(world_size=pl.lit(n_ranks, pl.Int32))
-    for name, frame in own.items():
+    if "ranks" in frames:
+        frames["ranks"] = frames["ranks"].with_columns(world_size=pl.lit(n_ranks, pl.Int32))
+    for name, frame in frames.items():
         for rank in range(n_ranks):
             file = out / name / f"rank={rank}" / PART
             file.parent.mkdir(parents=True)
@@ -66,7 +66,7 @@ def write_trace(out: Path, captured: Trace, n_ranks: int) -> None:
         sources=[source | {"rank": rank, "settings": settings} for rank in range(n_ranks)],
         n_rows={
             name: {str(rank): frame.height for rank in range(n_ranks)}
-            for name, frame in own.items()
+            for name, frame in frames.items()
         },
     )
     (out / "manifest.json").write_text(json.dumps(manifest.as_dict()))
@@ -97,17 +97,17 @@ def write_sources(out: Path, captured: Path, n_ranks: int) -> None:
     text = gzip.decompress(captured.read_bytes())
     about = re.search(rb'"distributedInfo": \{.*?\}\]', text)
     assert about is not None
-    told = re.sub(rb'"rank": \d+, ', b"", about[0])
-    told = re.sub(rb'"(world_size|pg_size)": \d+', rb'"\1": %d' % n_ranks, told)
-    told = re.sub(
+    about_rank = re.sub(rb'"rank": \d+, ', b"", about[0])
+    about_rank = re.sub(rb'"(world_size|pg_size)": \d+', rb'"\1": %d' % n_ranks, about_rank)
+    about_rank = re.sub(
         rb'"ranks": \[[^\]]*\]',
         b'"ranks": %s' % json.dumps([*range(n_ranks)]).encode(),
-        told,
+        about_rank,
     )
     first = out / "rank0.pt.trace.json.gz"
     first.write_bytes(
         gzip.compress(
-            text.replace(about[0], told, 1),
+            text.replace(about[0], about_rank, 1),
             6,
         )
     )

@@ -61,12 +61,14 @@ def _lengths(trace: Trace) -> dict[str, int]:
     """Return by how much each column grows from one repetition to the next."""
     length = {column: trace.frame(name).height for name, column in _OWN_ID.items()}
     for column in (*_COUNTED, *_TIMES):
-        found = [
+        columns_of_events = [
             trace.frame(name)[column].drop_nulls()
             for name in _EVENTS
             if column in trace.frame(name).columns
         ]
-        values = pl.concat([series for series in found if series.len()] or [pl.Series([0])])
+        values = pl.concat(
+            [series for series in columns_of_events if series.len()] or [pl.Series([0])]
+        )
         length[column] = _whole(values.max()) + 1
         if column in _TIMES:
             length[column] += _longest(trace) + _GAP_NS - _whole(values.min())

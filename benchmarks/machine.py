@@ -25,7 +25,7 @@ LIBRARIES = (
 
 def describe() -> dict[str, str]:
     """Return processor, cores, memory, system, Python and libraries in words."""
-    libraries = {name: found for name in LIBRARIES if (found := _version(name))}
+    libraries = {name: version for name in LIBRARIES if (version := _version(name))}
     return {
         "processor": _first(r"^model name\s*:\s*(.+)$", "/proc/cpuinfo") or platform.machine(),
         "cores": str(
@@ -40,8 +40,8 @@ def describe() -> dict[str, str]:
 
 def memory_bytes(what: str) -> int:
     """Read MemTotal or MemAvailable; return 0 without /proc."""
-    found = _first(rf"^{what}:\s*(\d+) kB", "/proc/meminfo")
-    return int(found) * 1024 if found else 0
+    kilobytes = _first(rf"^{what}:\s*(\d+) kB", "/proc/meminfo")
+    return int(kilobytes) * 1024 if kilobytes else 0
 
 
 def _first(pattern: str, file: str) -> str | None:

@@ -96,13 +96,13 @@ def measure(
                     err.read(),
                 )
             )
-        said = _said(out.read())
+        printed = _said(out.read())
     peak_bytes = int(peak) * (1 if sys.platform == "darwin" else 1024)
     return Measurement(
-        said.pop("seconds", process_s),
+        printed.pop("seconds", process_s),
         process_s,
         max(peak_bytes, watcher.peak_bytes),
-        said,
+        printed,
     )
 
 
@@ -125,16 +125,16 @@ class _Watcher(threading.Thread):
 
 def _below(pid: int) -> list[int]:
     """Return the descendants of a process; none without /proc."""
-    found = [pid]
-    for member in found:
+    pids = [pid]
+    for member in pids:
         try:
             tasks = list(Path(f"/proc/{member}/task").iterdir())
-            found += [
+            pids += [
                 int(child) for task in tasks for child in (task / "children").read_text().split()
             ]
         except OSError:
             continue
-    return found[1:]
+    return pids[1:]
 
 
 def _share(pid: int) -> int:
@@ -154,10 +154,10 @@ def _said(out: bytes) -> dict[str, Any]:
     """Parse the last line of output, if it is JSON."""
     last = out.strip().rsplit(b"\n", 1)[-1]
     try:
-        said = json.loads(last)
+        printed = json.loads(last)
     except ValueError:
         return {}
-    return said if isinstance(said, dict) else {}
+    return printed if isinstance(printed, dict) else {}
 
 
 def _why(code: int, err: bytes) -> str:

@@ -172,12 +172,12 @@ def _yardstick(results: Results) -> list[str]:
         return []
     row = max(rows, key=lambda row: row.size)
     seconds = row.median_s * 500 / row.size
-    said = (
+    sentence = (
         f"Targets in seconds were set on a machine where {suites.ORJSON}, takes {_THERE_S} s for"
         f" 500 MB; here it took {seconds:.1f} s ({row.input}), {seconds / _THERE_S:.2f} times as"
         " long. They are judged as they are."
     )
-    return [said]
+    return [sentence]
 
 
 def _group(results: Results, group: str) -> str:

@@ -83,7 +83,7 @@ class Results:
         size: float | None = None,
     ) -> Row | None:
         """Return a contender's row of a group, by default that of the largest input."""
-        found = [
+        matching = [
             row
             for row in self.rows
             if row.group == group
@@ -92,7 +92,7 @@ class Results:
             and (size is None or row.size == size)
             and row.seconds
         ]
-        return max(found, key=lambda row: row.size, default=None)
+        return max(matching, key=lambda row: row.size, default=None)
 
     def after(self, earlier: Results) -> Results:
         """Return these results, with an earlier run's for groups that this run did not measure."""

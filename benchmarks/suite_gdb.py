@@ -67,23 +67,23 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         program = Path(folder) / "convolution.py"
         program.write_text(_PROGRAM.format(turns=hits + 1))
-        found = gdb.run(
+        ended = gdb.run(
             [sys.executable, str(program)],
             gdb.PRESETS["cpu"],
             limits=gdb.Limits(hits=hits + 1),
         )
-    stacks = found.captures[0].tables["stacks"]
+    stacks = ended.captures[0].tables["stacks"]
     if set(stacks["python_frames"]) != {"merged"}:
         sys.exit("Python's frames were not merged: is py-spy installed?")
-    first, *others = found.hit_seconds
-    said = {
+    first, *others = ended.hit_seconds
+    results = {
         "seconds": statistics.median(others),
         "first_s": round(first, 3),
         "slowest_s": round(max(others), 3),
         "n_stacks": stacks.height,
         "depth_median": stacks["depth"].median(),
     }
-    print(json.dumps(said))
+    print(json.dumps(results))
 
 
 if __name__ == "__main__":

@@ -58,4 +58,6 @@ def captured_shares(samples: Path = SAMPLES) -> list[float]:
     settings = [
         source.get("settings", {}) for manifest in manifests for source in manifest["sources"]
     ]
-    return [float(told["cpu_frac"]) for told in settings if told.get("cpu_frac") is not None]
+    return [
+        float(setting["cpu_frac"]) for setting in settings if setting.get("cpu_frac") is not None
+    ]

@@ -58,15 +58,15 @@ def installed_sizes(bench: Bench) -> None:
     except subprocess.CalledProcessError as error:
         bench.leave_out(GROUP, f"pip said: {error.stderr.strip()[-200:]}")
         return
-    found = sorted(
+    largest_first = sorted(
         ((name, size) for name, size in sizes.items() if name not in _TOOLS),
-        key=lambda one: -one[1],
+        key=lambda name_and_size: -name_and_size[1],
     )
-    total = sum(size for _, size in found)
+    total = sum(size for _, size in largest_first)
     for name, n_bytes in [
         (WHEEL, wheel.stat().st_size),
         (TOTAL, total),
-        *found,
+        *largest_first,
     ]:
         bench.results.rows.append(
             Row(

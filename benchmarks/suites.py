@@ -47,9 +47,9 @@ def collect_torch(bench: Bench) -> None:
     for size in bench.settings.sizes_mb:
         for suffix in (".json", ".json.gz"):
             trace = bench.folder / f"trace{suffix}"
-            made = bench.make("benchmarks.enlarge", str(trace), "--megabytes", str(size)).said
+            printed = bench.make("benchmarks.enlarge", str(trace), "--megabytes", str(size)).said
             form = "gzip" if suffix == ".json.gz" else "plain"
-            row = Row("collect torch", "", f"{size:g} MB {form}", made["bytes"] / 1e6, "MB")
+            row = Row("collect torch", "", f"{size:g} MB {form}", printed["bytes"] / 1e6, "MB")
             bench.race(
                 [
                     *_collectors(bench, trace, size),
@@ -97,7 +97,7 @@ def _peers(bench: Bench, trace: Path, size: float) -> list[Contender]:
         )
         return []
     packed = trace.suffix == ".gz"
-    found = (
+    contenders = (
         []
         if packed
         else [
@@ -109,14 +109,14 @@ def _peers(bench: Bench, trace: Path, size: float) -> list[Contender]:
         ]
     )
     if installed("orjson"):
-        found.append(Contender(ORJSON_GC, peer("orjson_loads", "on", str(trace))))
-        found.append(Contender(ORJSON, peer("orjson_loads", "off", str(trace))))
+        contenders.append(Contender(ORJSON_GC, peer("orjson_loads", "on", str(trace))))
+        contenders.append(Contender(ORJSON, peer("orjson_loads", "off", str(trace))))
     else:
         bench.leave_out("orjson", "it is not installed")
     if not installed("hta"):
         bench.leave_out(HTA, "it is not installed")
-        return found
-    return found + _hta(bench, trace, size)
+        return contenders
+    return contenders + _hta(bench, trace, size)
 
 
 def _hta(bench: Bench, trace: Path, size: float) -> list[Contender]:
@@ -129,20 +129,20 @@ def _hta(bench: Bench, trace: Path, size: float) -> list[Contender]:
     if trace.suffix == ".gz" and size != max(sizes):
         return []
     every = size == min(sizes) and trace.suffix == ".json"
-    found = []
+    contenders = []
     for parser in HTA_PARSERS if every else HTA_PARSERS[:1]:
         if parser.startswith("ijson") and not installed("ijson"):
             bench.leave_out(f"{HTA}, {parser}", "ijson is not installed")
             continue
         name = HTA if parser == "json" else f"{HTA}, {parser}"
-        found.append(
+        contenders.append(
             Contender(
                 name,
                 peer("hta", parser, str(trace)),
                 is_slow=True,
             )
         )
-    return found
+    return contenders
 
 
 def layouts(bench: Bench) -> None:
@@ -176,7 +176,7 @@ def masking(bench: Bench) -> None:
     """Measure which share of collecting the largest compared trace goes to masking secrets."""
     size = max(size for size in bench.settings.sizes_mb if size <= bench.settings.peer_limit_mb)
     trace = bench.folder / "trace.json"
-    made = bench.make("benchmarks.enlarge", str(trace), "--megabytes", str(size)).said
+    printed = bench.make("benchmarks.enlarge", str(trace), "--megabytes", str(size)).said
     contender = Contender(
         MASKING,
         peer("masking", str(trace), "{out}"),
@@ -184,7 +184,7 @@ def masking(bench: Bench) -> None:
     )
     bench.race(
         [contender],
-        Row(MASKING, "", f"{size:g} MB plain", made["bytes"] / 1e6, "MB"),
+        Row(MASKING, "", f"{size:g} MB plain", printed["bytes"] / 1e6, "MB"),
     )
     trace.unlink()
 
@@ -193,7 +193,7 @@ def several_files(bench: Bench) -> None:
     """Collect one rank, and four in one command."""
     size = bench.settings.layouts_mb
     files = [bench.folder / f"rank{rank}.json" for rank in range(4)]
-    made = bench.make(
+    printed = bench.make(
         "benchmarks.enlarge",
         str(files[0]),
         "--megabytes",
@@ -209,7 +209,7 @@ def several_files(bench: Bench) -> None:
             "--out",
             "{out}",
         )
-        total = len(chosen) * made["bytes"] / 1e6
+        total = len(chosen) * printed["bytes"] / 1e6
         bench.race(
             [Contender(COLLECT, command)],
             Row("several files", "", f"{len(chosen)} of {size:g} MB", total, "MB"),
@@ -327,7 +327,7 @@ def report(bench: Bench) -> None:
     """
     for size in bench.settings.sizes_mb:
         source, trace = bench.folder / "trace.json", bench.folder / "trace.tracelens"
-        made = bench.make("benchmarks.enlarge", str(source), "--megabytes", str(size)).said
+        printed = bench.make("benchmarks.enlarge", str(source), "--megabytes", str(size)).said
         bench.make(
             "tracelens",
             "collect",
@@ -340,7 +340,7 @@ def report(bench: Bench) -> None:
         contender = Contender("tracelens report", tracelens("report", str(trace)))
         bench.race(
             [contender],
-            Row("report", "", f"{size:g} MB", made["bytes"] / 1e6, "MB"),
+            Row("report", "", f"{size:g} MB", printed["bytes"] / 1e6, "MB"),
         )
         shutil.rmtree(trace)
     _page(bench)

@@ -118,11 +118,11 @@ def _masking(results: Results) -> Iterator[Target]:
 
 
 def _files_and_layouts(results: Results) -> Iterator[Target]:
-    found = [row for row in results.rows if row.group == "layouts"]
+    of_layouts = [row for row in results.rows if row.group == "layouts"]
     target = "collect torch: the four layouts within twice of each other"
     slow, fast = (
-        max(found, key=lambda r: r.median_s, default=None),
-        min(found, key=lambda r: r.median_s, default=None),
+        max(of_layouts, key=lambda r: r.median_s, default=None),
+        min(of_layouts, key=lambda r: r.median_s, default=None),
     )
     yield _at_most(target, slow, fast, 2)
     rows = [row for row in results.rows if row.group == "several files"]
@@ -243,11 +243,11 @@ def _live(results: Results) -> Iterator[Target]:
         yield Target(target, f"{share:.2%} of a core", share <= 0.01)
         return
     shares = suite_live.captured_shares()
-    said = (
+    measured = (
         f"no GPU here; at most {max(shares):.2%} of a core in the {len(shares)} captures in"
         " samples/, on an H200"
     )
-    yield Target(target, said, max(shares) <= 0.01)
+    yield Target(target, measured, max(shares) <= 0.01)
 
 
 def _gdb(results: Results) -> Iterator[Target]:
@@ -257,10 +257,10 @@ def _gdb(results: Results) -> Iterator[Target]:
     if row is None:
         yield Target(target, NOT_MEASURED, None)
         return
-    said = (
+    measured = (
         f"{row.median_s * 1e3:.0f} ms (a stack of {row.said['depth_median']:g} frames, {row.input})"
     )
-    yield Target(target, said, row.median_s <= 0.1)
+    yield Target(target, measured, row.median_s <= 0.1)
 
 
 def _ranks(results: Results) -> Iterator[Target]:
@@ -291,10 +291,10 @@ def _ranks(results: Results) -> Iterator[Target]:
         if row is None:
             yield Target(target, NOT_MEASURED, None)
             continue
-        said = f"{row.median_s:.1f} s, {row.median_peak_mb:.0f} MB ({row.input})"
+        measured = f"{row.median_s:.1f} s, {row.median_peak_mb:.0f} MB ({row.input})"
         yield Target(
             target,
-            said,
+            measured,
             row.median_s < 30 and row.median_peak_mb < 1500,
             _of_all_ranks(row),
         )
@@ -320,13 +320,13 @@ def _largest(
 
     If `beside` is given, that contender must have run on the input too.
     """
-    found = [
+    inputs = [
         row
         for row in results.rows
         if row.contender == contender and row.input.endswith(form) and row.size <= COMPARED_MB
         if beside is None or results.find("collect torch", beside, row.input) is not None
     ]
-    return max(found, key=lambda row: row.size, default=None)
+    return max(inputs, key=lambda row: row.size, default=None)
 
 
 def _ratio(row: Row, other: Row) -> float:

@@ -219,14 +219,18 @@ def _of_traces(name: str) -> Iterable[Predicted]:
         yield Predicted("", row["said_before"], row["before"], is_held=True, line="")
 
 
-def beside(own: dict[str, Iterable[Predicted]]) -> str:
+def beside(own_predictions: dict[str, Iterable[Predicted]]) -> str:
     """Return the table of the project's own programs, by kind, beside those judged blind."""
     lines = [
         "| | | number | median error | 90th percentile | the range holds |",
         "| --- | --- | ---: | ---: | ---: | ---: |",
     ]
     words = "steps, from a trace alone"
-    lines += [f"| {words} | own | {errors(own['trace'])} |"] if "trace" in own else []
+    lines += (
+        [f"| {words} | own | {errors(own_predictions['trace'])} |"]
+        if "trace" in own_predictions
+        else []
+    )
     for name in _JUDGED:
         of_name = list(_of_traces(name))
         has_range = any(row["kind"] == "trace" for row in rows(name))
@@ -234,23 +238,29 @@ def beside(own: dict[str, Iterable[Predicted]]) -> str:
         steady = list(_of(name, "trace", _STEADY))
         lines += [f"| {words} | {name}{_STEADY} | {errors(steady)} |"] if steady else []
     for name in _JUDGED:
-        found = list(_own_turns(name))
-        lines.append(f"| a turn of the same programs | {name} | {errors(found, has_range=False)} |")
+        own_turns = list(_own_turns(name))
+        lines.append(
+            f"| a turn of the same programs | {name} | {errors(own_turns, has_range=False)} |"
+        )
     for kind, words in list(_KINDS.items())[1:]:
-        lines += [f"| {words} | own | {errors(own[kind])} |"] if kind in own else []
+        lines += (
+            [f"| {words} | own | {errors(own_predictions[kind])} |"]
+            if kind in own_predictions
+            else []
+        )
         for name in _JUDGED:
             for note in _NOTES:
-                found = list(_of(name, kind, note))
-                lines += [f"| {words} | {name}{note} | {errors(found)} |"] if found else []
+                judged = list(_of(name, kind, note))
+                lines += [f"| {words} | {name}{note} | {errors(judged)} |"] if judged else []
     return "\n".join(lines)
 
 
-def latest(own: dict[str, Iterable[Predicted]]) -> str:
+def latest(own_predictions: dict[str, Iterable[Predicted]]) -> str:
     """Return the table of the project's own programs beside the last blind judgement of each kind.
 
     Rows of hosts of one speed are left out.
     """
-    lines = beside(own).splitlines()
+    lines = beside(own_predictions).splitlines()
     chosen = {}
     for line in lines[2:]:
         words, who = line.split(" | ")[:2]
@@ -339,11 +349,11 @@ def _seventh() -> str:
     )
 
 
-def section(own: dict[str, Iterable[Predicted]]) -> str:
-    """Return the section; `own` has the project's own predictions by kind."""
+def section(own_predictions: dict[str, Iterable[Predicted]]) -> str:
+    """Return the section; `own_predictions` has the project's own predictions by kind."""
     apart, most = _apart("second")
     parts = [
-        texts.TEXT.format(beside=beside(own)),
+        texts.TEXT.format(beside=beside(own_predictions)),
         texts.FIRST,
         *tables("first"),
         texts.COMPILE,

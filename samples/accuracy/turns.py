@@ -61,7 +61,7 @@ def _medians(row: dict[str, Any], option: str) -> list[float]:
 @cache
 def turn_rows() -> list[tuple[Predicted, Predicted] | str]:
     """Return, for each change, the step after it and its factor, or a line that says why not."""
-    found: list[tuple[Predicted, Predicted] | str] = []
+    listed: list[tuple[Predicted, Predicted] | str] = []
     for row in _rows():
         program = row["program"]
         trace = tl.collect(WHATIF / "turns" / f"{program}{_ENDING}")
@@ -74,16 +74,18 @@ def turn_rows() -> list[tuple[Predicted, Predicted] | str]:
             pairs = zip(befores, afters, strict=True)
             factor = statistics.median(after / before for before, after in pairs)
             try:
-                said = _named(trace, expression)
+                prediction = _named(trace, expression)
             except UsageError as error:
                 why = str(error).split(";")[0].split(": ", 1)[-1]
-                found.append(
+                listed.append(
                     f"| `{expression}` | {program} | {befores[0]:.3f} | none: {why} |"
                     f" {afters[0]:.3f} | | | {factor:.2f} | | |"
                 )
                 continue
-            after, low, high = (ns / 1e6 for ns in (said.after_ns, said.low_ns, said.high_ns))
-            expected = said.after_ns / said.before_ns
+            after, low, high = (
+                ns / 1e6 for ns in (prediction.after_ns, prediction.low_ns, prediction.high_ns)
+            )
+            expected = prediction.after_ns / prediction.before_ns
             is_held = low <= afters[0] <= high
             line = (
                 f"| `{expression}` | {program} | {befores[0]:.3f} | {after:.3f} ({low:.3f} to"
@@ -93,8 +95,8 @@ def turn_rows() -> list[tuple[Predicted, Predicted] | str]:
             has_sign = abs(factor - 1) < _SMALL or (expected < 1) == (factor < 1)
             step = Predicted("the step after", after, afters[0], is_held, line, has_sign)
             of_factor = Predicted("its factor", expected, factor, is_held, "", has_sign)
-            found.append((step, of_factor))
-    return found
+            listed.append((step, of_factor))
+    return listed
 
 
 _HEAD = (
@@ -115,7 +117,7 @@ def _slower() -> tuple[float, float]:
 def batch_rows() -> list[Predicted]:
     """Predict the step of each batch size of a program from its other two batch sizes."""
     steps = json.loads((WHATIF / "batches" / "batches.json").read_text())["steps_ms"]
-    found = []
+    predicted = []
     for program, by_size in sorted(steps.items()):
         paths = {size: WHATIF / "batches" / f"{program}.b{size}{_ENDING}" for size in by_size}
         if len(by_size) < 3 or not all(path.exists() for path in paths.values()):
@@ -125,8 +127,10 @@ def batch_rows() -> list[Predicted]:
             if int(first) > int(second):
                 continue
             expression = f"batch={first},{second}:{wanted}"
-            said = _named(traces[first], expression, traces[second])
-            after, low, high = (ns / 1e6 for ns in (said.after_ns, said.low_ns, said.high_ns))
+            prediction = _named(traces[first], expression, traces[second])
+            after, low, high = (
+                ns / 1e6 for ns in (prediction.after_ns, prediction.low_ns, prediction.high_ns)
+            )
             measured = by_size[wanted]
             is_held = low <= measured <= high
             line = (
@@ -134,8 +138,8 @@ def batch_rows() -> list[Predicted]:
                 f" {after:.3f} ({low:.3f} to {high:.3f}) | {measured:.3f} |"
                 f" {after / measured - 1:+.1%} | {'' if is_held else 'outside'} |"
             )
-            found.append(Predicted("batch", after, measured, is_held, line))
-    return found
+            predicted.append(Predicted("batch", after, measured, is_held, line))
+    return predicted
 
 
 def _groups(rows: Iterable[Predicted]) -> list[str]:

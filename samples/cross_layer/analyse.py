@@ -190,13 +190,13 @@ def facts(runs: Sequence[Run], lenet: Mapping[str, tl.Trace]) -> dict[str, Any]:
 def cpu_shares(name: str) -> dict[str, float]:
     """Return the share of the ops' self time by called library, PyTorch's own loops included."""
     ops = tl.analyses.top_ops(tl.open(HERE / f"captures/{name}.tracelens"))
-    own = dict(ops.select("name", "cpu_self_ns").iter_rows())
-    total = sum(own.values())
-    found = {
-        library: sum(own.get(f"aten::{op}", 0) for op in names) / total
+    self_ns = dict(ops.select("name", "cpu_self_ns").iter_rows())
+    total = sum(self_ns.values())
+    shares = {
+        library: sum(self_ns.get(f"aten::{op}", 0) for op in names) / total
         for library, names in CPU_LIBRARIES.items()
     }
-    return found | {"PyTorch": 1 - sum(found.values())}
+    return shares | {"PyTorch": 1 - sum(shares.values())}
 
 
 def _plain(between: Mapping[tuple[str, str], tuple[Reuse, Reuse]]) -> list[Reuse]:

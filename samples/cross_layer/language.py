@@ -194,14 +194,17 @@ def versions() -> dict[str, str]:
     import torch  # noqa: PLC0415
     import transformers  # noqa: PLC0415
 
-    found = {
+    by_name = {
         "torch": torch.__version__,
         "transformers": transformers.__version__,
         "python": sys.version.split()[0],
     }
     if torch.cuda.is_available():
-        found |= {"gpu": torch.cuda.get_device_name(), "cudnn": str(torch.backends.cudnn.version())}
-    return found
+        by_name |= {
+            "gpu": torch.cuda.get_device_name(),
+            "cudnn": str(torch.backends.cudnn.version()),
+        }
+    return by_name
 
 
 if __name__ == "__main__":

@@ -159,25 +159,25 @@ def reuse(base: tl.Trace, other: tl.Trace) -> tuple[Reuse, Reuse]:
     """Return the reuse of the base's kernel time, and of the other's."""
     frame = tl.analyses.compare_cross_layer(base, other)
     matched = frame.filter(match="both")
-    found = []
-    for side, own, beside in (("base", base, other), ("other", other, base)):
+    reuses = []
+    for side, trace, beside in (("base", base, other), ("other", other, base)):
         total = frame[f"{side}_duration_total_ns"].sum()
         is_reused = pl.col("name").is_in(beside.kernels["name"].unique().implode())
         ns = pl.col("duration_ns")
         steps = (
-            own.kernels.drop_nulls("step")
+            trace.kernels.drop_nulls("step")
             .group_by("step")
             .agg(value=ns.filter(is_reused).sum() / ns.sum())
         )
         by_name = frame[f"{side}_reused_ns"].sum() / total
-        found.append(
+        reuses.append(
             Reuse(
                 by_name,
                 _quartiles(steps),
                 matched[f"{side}_duration_total_ns"].sum() / total,
             )
         )
-    return found[0], found[1]
+    return reuses[0], reuses[1]
 
 
 def _quartiles(steps: pl.DataFrame) -> tuple[float, float] | None:

@@ -181,7 +181,7 @@ def _tables(v: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _charts(run: Run, v: Mapping[str, Any]) -> dict[str, alt.TopLevelMixin]:
-    found = {
+    speedups = {
         m: {"by the clock": v["clock"][m].middle, "by kernels": v["by_kernels"][m]}
         | ({"thesis, V100": there.OUT_OF_THE_BOX[m]} if m in there.OUT_OF_THE_BOX else {})
         for m in NAMES
@@ -205,7 +205,7 @@ def _charts(run: Run, v: Mapping[str, Any]) -> dict[str, alt.TopLevelMixin]:
     }
     chains = {"bare": v["ops"]["chain"], "with normalisation, ReLU": v["ops"]["blocks"]}
     return {
-        "speedup": charts.speedup(found),
+        "speedup": charts.speedup(speedups),
         "saved": charts.saved(v["saved"], layerwise.KINDS),
         "layers": charts.ticks(
             v["layer_speedups"], "speedup of a layer by GPU time of its kernels"

@@ -233,12 +233,12 @@ def operations(
     ]
     y = alt.Y("speedup:Q", title="speedup", scale=alt.Scale(type="log", base=2))
     color = alt.Color("by:N", title=None, legend=legend())
-    one = alt.Chart(_data(sizes)).mark_point(
+    sizes_chart = alt.Chart(_data(sizes)).mark_point(
         filled=True,
         size=45,
         opacity=0.7,
     )
-    left = one.encode(
+    left = sizes_chart.encode(
         x=alt.X("x:N", title="convolution's kernel", axis=alt.Axis(labelAngle=0)),
         y=y,
         color=color,

@@ -85,12 +85,12 @@ def compile_in(
     The compile time is added to the results.
     """
     network = model(stage.name).to(options.device)
-    made = stage.attempt(
+    compiled_and_seconds = stage.attempt(
         f"compile {mode}",
         lambda: compiled(network, mode, x),
     )
-    if made is not None:
-        runs[mode], stage.found["compile_s"][mode] = made
+    if compiled_and_seconds is not None:
+        runs[mode], stage.found["compile_s"][mode] = compiled_and_seconds
 
 
 def capture_compiled(

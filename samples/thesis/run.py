@@ -32,20 +32,20 @@ def versions() -> dict[str, Any]:
     """Return versions of the software; nothing identifies the machine or its user."""
     import torch  # noqa: PLC0415
 
-    found: dict[str, Any] = {
+    by_name: dict[str, Any] = {
         "torch": torch.__version__,
         "cuda": torch.version.cuda,
         "python": sys.version.split()[0],
     }
     if torch.cuda.is_available():
-        found |= {"gpu": torch.cuda.get_device_name(), "cudnn": torch.backends.cudnn.version()}
+        by_name |= {"gpu": torch.cuda.get_device_name(), "cudnn": torch.backends.cudnn.version()}
     try:
         import torchvision  # noqa: PLC0415
 
-        found["torchvision"] = torchvision.__version__
+        by_name["torchvision"] = torchvision.__version__
     except ImportError:
         pass
-    return found
+    return by_name
 
 
 def main() -> None:
@@ -306,7 +306,7 @@ def merged(before: dict[str, Any], now: dict[str, Any]) -> dict[str, Any]:
     anew = {_operation(row) for row in now.get("modes", ())}
     kept = [row for row in before.get("modes", ()) if _operation(row) not in anew]
     by_mode["modes"] = [*kept, *now.get("modes", ())]
-    return {**before, **now, **{key: found for key, found in by_mode.items() if found}}
+    return {**before, **now, **{key: rows for key, rows in by_mode.items() if rows}}
 
 
 def _operation(row: dict[str, Any]) -> tuple[Any, ...]:

@@ -13,9 +13,9 @@ def of_kind(run: Run, kind: str) -> list[dict[str, Any]]:
 
     On a GPU there is the kernels' speedup, too.
     """
-    found = run.results["parts"].get("operations", {}).get("operations", [])
-    made = []
-    for row in found:
+    all_rows = run.results["parts"].get("operations", {}).get("operations", [])
+    of_this_kind = []
+    for row in all_rows:
         if row["kind"] == kind:
             kernels = {
                 f"{way}_kernels": sum(row.get(f"{way}_kernel_ms", {}).values())
@@ -32,5 +32,5 @@ def of_kind(run: Run, kind: str) -> list[dict[str, Any]]:
                 for low, high in [row[f"{way}_quartiles_ms"]]
             )
             ratio = eager.over(compiled)
-            made.append(row | kernels | {"speedup": ratio, "by_kernels": by_kernels})
-    return made
+            of_this_kind.append(row | kernels | {"speedup": ratio, "by_kernels": by_kernels})
+    return of_this_kind

@@ -166,19 +166,22 @@ def versions() -> dict[str, str]:
 
 def bundle(scratch: Path, out: Path) -> None:
     """Write the captures into tar files within a size limit, the smallest captures first."""
+    packed_traces = scratch.glob("*.gz")
+    small = [path for path in packed_traces if path.stat().st_size < LARGEST_CAPTURE]
     captures = sorted(
-        scratch.glob("*.gz"),
+        small,
         key=lambda path: path.stat().st_size,
     )
-    captures = [path for path in captures if path.stat().st_size < LARGEST_CAPTURE]
-    number, size = 0, LARGEST_FILE
+    number = 0
+    size = LARGEST_FILE
     packed: tarfile.TarFile | None = None
     for path in captures:
         if packed is None or size + path.stat().st_size + 1024 > LARGEST_FILE:
             if packed is not None:
                 packed.close()
             packed = tarfile.open(out / f"captures{number}.tar", "w")  # noqa: SIM115 - closed below
-            number, size = number + 1, 0
+            number += 1
+            size = 0
         packed.add(path, path.name)
         size += path.stat().st_size + 1024
     if packed is not None:
@@ -206,13 +209,13 @@ def take(waiting: list[Job], scratch: Path, out: Path, until: float) -> None:
             began = time.monotonic()
             rows = job.finish(LIMIT_S)
             report["runs"] += rows
-            packing += [
-                pool.submit(pack, scratch / name.removesuffix(".gz"))
-                for row in rows
-                for name in row.get("files", {}).values()
-            ]
+            names = [name for row in rows for name in row.get("files", {}).values()]
+            for name in names:
+                trace = scratch / name.removesuffix(".gz")
+                packing.append(pool.submit(pack, trace))
             errors = [row["error"] for row in rows if "error" in row]
-            took = round(time.monotonic() - began, 1)
+            took_s = time.monotonic() - began
+            took = round(took_s, 1)
             print(i, len(waiting), *job.words, took, *errors, flush=True)
             (out / "pairs.json").write_text(json.dumps(report, indent=1))
     for result in packing:

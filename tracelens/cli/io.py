@@ -57,6 +57,13 @@ Sources = Annotated[
         ),
     ),
 ]
+OneTrace = Annotated[
+    Path,
+    typer.Argument(
+        metavar="TRACE",
+        help="A trace directory, or a source.",
+    ),
+]
 OutFile = Annotated[
     Path | None,
     typer.Option(

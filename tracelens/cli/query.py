@@ -9,6 +9,7 @@ import typer
 from tracelens.analyses import ANALYSES
 from tracelens.cli.io import (
     OneFormat,
+    OneTrace,
     OutFile,
     format_of,
     keep_sources,
@@ -27,7 +28,7 @@ from tracelens.trace.sql import joins_without_rank
 
 
 def query(
-    trace: Annotated[Path, typer.Argument(metavar="TRACE", help="A trace directory, or a source.")],
+    trace: OneTrace,
     sql: Annotated[str, typer.Argument(metavar="SQL", help="One SELECT, in the SQL of Polars.")],
     *,
     form: OneFormat = None,

@@ -1,12 +1,11 @@
 """The command `repro`: write a script that runs one op of a trace again."""
 
 import shlex
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from tracelens.cli.io import OutFile, keep_sources, open_any
+from tracelens.cli.io import OneTrace, OutFile, keep_sources, open_any
 from tracelens.cli.next_step import suggest
 from tracelens.cli.output import emit, tell
 from tracelens.storage.addresses import shown
@@ -14,7 +13,7 @@ from tracelens.views.op_script import op_script
 
 
 def repro(
-    trace: Annotated[Path, typer.Argument(metavar="TRACE", help="A trace directory, or a source.")],
+    trace: OneTrace,
     op: Annotated[str, typer.Argument(metavar="OP", help="An op, such as aten::linear.")],
     *,
     out: OutFile = None,

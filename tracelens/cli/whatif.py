@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from tracelens.cli.io import open_any, progress
+from tracelens.cli.io import OneTrace, open_any, progress
 from tracelens.cli.next_step import report_command, suggest
 from tracelens.cli.output import emit
 from tracelens.derive.columns.time_text import duration, span_text
@@ -19,7 +19,7 @@ from tracelens.errors import UsageError, printable
 
 
 def whatif(
-    trace: Annotated[Path, typer.Argument(metavar="TRACE", help="A trace directory, or a source.")],
+    trace: OneTrace,
     changes: Annotated[
         list[str] | None,
         typer.Argument(
