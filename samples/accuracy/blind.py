@@ -26,7 +26,7 @@ _KINDS = {
 }
 _WAYS = {"late": "recorded late", "teardown": "with TEARDOWN_CUPTI=1"}
 """Ways of capturing that are not the usual one, which the second judgement tried."""
-_JUDGED = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh")
+_JUDGED = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")
 _LATER = ("after", "fresh")
 """Steps of a program after its recording, and in a process that never profiled."""
 _STEADY = ", steady programs"
@@ -332,21 +332,20 @@ def _is_false_hope(row: dict[str, Any]) -> bool:
     return is_small and row["clear"] and row["said"] <= (1 - _SMALL) * row["said_before"]
 
 
-def _seventh() -> str:
-    """Return the text on the seventh judgement, with its numbers."""
-    right, wrong, none = _signs("seventh")
-    numbers = [row for row in rows("seventh") if row.get("said")]
-    changes = [row for row in numbers if row["kind"] == "change"]
+def _of_changes(name: str, name_before: str) -> dict[str, float]:
+    """Return numbers on a judgement's changes and turns, and on the turns of the one before."""
+    right, wrong, none = _signs(name)
+    changes = [row for row in rows(name) if row["kind"] == "change" and row.get("said")]
     factors = (row["said"] / row["said_before"] / row["factor"] - 1 for row in changes)
-    return texts.SEVENTH.format(
-        right=right,
-        wrong=wrong,
-        none=none,
-        hopes=sum(_is_false_hope(row) for row in changes),
-        factor=statistics.median(abs(factor) for factor in factors),
-        turn=statistics.median(abs(turn.error) for turn in _own_turns("seventh")),
-        before=statistics.median(abs(turn.error) for turn in _own_turns("sixth")),
-    )
+    return {
+        "right": right,
+        "wrong": wrong,
+        "none": none,
+        "hopes": sum(_is_false_hope(row) for row in changes),
+        "factor": statistics.median(abs(factor) for factor in factors),
+        "turn": statistics.median(abs(turn.error) for turn in _own_turns(name)),
+        "before": statistics.median(abs(turn.error) for turn in _own_turns(name_before)),
+    }
 
 
 def section(own_predictions: dict[str, Iterable[Predicted]]) -> str:
@@ -375,5 +374,7 @@ def section(own_predictions: dict[str, Iterable[Predicted]]) -> str:
         ),
         *tables("fifth"),
     ]
-    parts += [_sixth(), *tables("sixth"), _seventh(), *tables("seventh")]
+    parts += [_sixth(), *tables("sixth")]
+    parts += [texts.SEVENTH.format(**_of_changes("seventh", "sixth")), *tables("seventh")]
+    parts += [texts.EIGHTH.format(**_of_changes("eighth", "seventh")), *tables("eighth")]
     return "\n".join(parts)
