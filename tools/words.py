@@ -33,7 +33,7 @@ FINDINGS = ("null", "a row a", "no verb", "riddle", "no noun", "wide code")
 class Limits:
     """The largest allowed counts in some folders, and the files in them that do not count.
 
-    `tokens_per_line` holds for each package; the aim is 9. Docstrings and comments do not count as
+    `tokens_per_line` holds for each package; the aim is 8. Docstrings and comments do not count as
     tokens. A line counts if it has code. By this measure, Holistic Trace Analysis has 6.6.
     `vague_share` is the share of vague names among all local names. `findings` are in the order of
     FINDINGS.
@@ -65,7 +65,7 @@ LIMITS = (
     ),
     Limits(
         ("benchmarks", "samples", "tools"),
-        9.1,
+        9.0,
         0.003,
         (0, 0, 0, 0, 0, 121),
         left_out=(*_AS_THEY_RAN, _PROSE),

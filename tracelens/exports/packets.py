@@ -141,7 +141,13 @@ class PacketWriter(Struct):
         name = track.path[-1]
         beside = f"{name}, lane {lane + 1}"
         if track.thread is None:
-            return self.track((f"rank {rank}", *track.path[:-1], beside if lane else name))
+            return self.track(
+                (
+                    f"rank {rank}",
+                    *track.path[:-1],
+                    beside if lane else name,
+                )
+            )
         process = track.thread[0]
         path = (*self.processes[process], name)
         process_number = self.identities.process(rank, process)
@@ -275,7 +281,10 @@ class PacketWriter(Struct):
         n_argument_bytes = sum(map(self._argument_bytes, present))
         n_flow_bytes = wire.FLOW_BYTES * (row["n_flows"] or 0)
         n_more_bytes = n_flow_bytes + wire.TRACK_BYTES + n_argument_bytes
-        event = self.event(_BEGIN, {name: row[name] for name in shared})
+        event = self.event(
+            _BEGIN,
+            {name: row[name] for name in shared},
+        )
         return wire.packet_head(event, n_more_bytes)
 
     def _argument_bytes(self, name: str) -> int:

@@ -68,7 +68,10 @@ def _processes(selection: Selection, rank: int) -> list[int]:
         for table in ("spans", "api_calls")
     ]
     processes = set(ids[0]) | set(ids[1])
-    return sorted(processes, key=lambda process: (process <= 0, process))
+    return sorted(
+        processes,
+        key=lambda process: (process <= 0, process),
+    )
 
 
 def _counters(selection: Selection, rank: int) -> Iterator[_Counter]:

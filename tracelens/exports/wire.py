@@ -93,7 +93,11 @@ def wide_varints(values: pl.Series) -> list[pa.Array]:
 
 _CONTINUE_BITS = pl.Series([0x8080_8080_8080_8080], dtype=pl.UInt64)
 """The bit in each of eight bytes that says that another byte follows."""
-_HALVINGS = ((28, 4), (14, 2), (7, 1))
+_HALVINGS = (
+    (28, 4),
+    (14, 2),
+    (7, 1),
+)
 """Steps of spreading 56 bits over eight bytes: the width of a half, and the bits it is moved up."""
 
 

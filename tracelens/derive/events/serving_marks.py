@@ -231,7 +231,11 @@ def around_batches(marks: pl.DataFrame, spans: pl.DataFrame) -> pl.DataFrame:
     named = (
         placed.filter(is_inside)
         .sort(is_target, "start_ns", descending=[True, False])
-        .unique([*key, "batch_start"], keep="first", maintain_order=True)
+        .unique(
+            [*key, "batch_start"],
+            keep="first",
+            maintain_order=True,
+        )
         .with_columns(start_ns="batch_start", end_ns="batch_end")
     )
     every = pl.concat([placed.filter(~is_inside), named]).select(marks.columns)

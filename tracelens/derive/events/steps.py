@@ -255,7 +255,10 @@ def _named(spans: pl.DataFrame, pattern: str | None) -> pl.DataFrame:
         may_mark_steps = pl.col("kind").is_in(["annotation", "nvtx"])
         spans = spans.filter(may_mark_steps)
     try:
-        marks = each_once(spans["name"], lambda name: _by_name(name, families))
+        marks = each_once(
+            spans["name"],
+            lambda name: _by_name(name, families),
+        )
     except pl.exceptions.ComputeError as error:
         last_line = str(error).splitlines()[-1]
         reason = last_line.removeprefix("error: ")

@@ -61,10 +61,18 @@ def attribute_kernels(
     by_kind = placed.group_by(*key, "evidence", "library", "primitive")
     work = by_kind.agg(pl.col("duration_ns", "low_ns", "high_ns", "n").sum())
     sums = _sums_by_layer(work, key)
-    with_evidence = sums.join(_main_evidence(work, key), on=key, nulls_equal=True)
+    with_evidence = sums.join(
+        _main_evidence(work, key),
+        on=key,
+        nulls_equal=True,
+    )
     total_ns = pl.col("duration_total_ns")
     shared = with_evidence.with_columns(
-        share_frac=over(total_ns, total_ns.sum().over("rank"), 0.0),
+        share_frac=over(
+            total_ns,
+            total_ns.sum().over("rank"),
+            0.0,
+        ),
         layout_frac=over(pl.col("primitive_layout_ns"), total_ns, 0.0),
     )
     frame = shared.sort(
@@ -246,7 +254,12 @@ def place_parts(trace: Trace) -> pl.DataFrame:
     parts = split_kernels(in_launch_order(trace), trace.spans, trace.provenance)
     has_own_row = pl.col("evidence").is_in(_OWN_ROWS)
     key = ["rank", "kernel_id"]
-    split = parts.join(placed.filter(~has_own_row), on=key, how="inner", suffix="_around")
+    split = parts.join(
+        placed.filter(~has_own_row),
+        on=key,
+        how="inner",
+        suffix="_around",
+    )
     located = _with_inner_path(split, trace)
     path = pl.col("path")
     by_rule = "compile provenance: " + pl.col("rule")

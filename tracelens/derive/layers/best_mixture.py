@@ -174,7 +174,12 @@ def _walk(
 ) -> list[Row]:
     rows = []
     cumulative = 0.0
-    for layer, state, change in zip(layers, path, change_costs(path, change_cost), strict=True):
+    for layer, state, change in zip(
+        layers,
+        path,
+        change_costs(path, change_cost),
+        strict=True,
+    ):
         chosen = layer[("base_ns", "other_ns")[state]]
         is_forced = None in (layer["base_ns"], layer["other_ns"])
         cumulative += chosen + change

@@ -310,7 +310,10 @@ def _compared(kernels: pl.DataFrame, launches: pl.DataFrame) -> tuple[float, pl.
     )
     launch_of_kernel = columns.select(pl.all().gather(launch_rows))
     ids = launch_of_kernel["kernel_id"]
-    pairs = pl.concat([kernels.drop("kernel_id"), launch_of_kernel], how="horizontal")
+    pairs = pl.concat(
+        [kernels.drop("kernel_id"), launch_of_kernel],
+        how="horizontal",
+    )
     verdicts = [fits(row) for row in pairs.iter_rows(named=True)]
     known = [verdict for verdict in verdicts if verdict is not None]
     if not known:

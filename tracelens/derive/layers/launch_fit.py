@@ -29,7 +29,11 @@ def fits(row: dict[str, Any]) -> bool | None:
         block = [row[name] or 1 for name in BLOCK]
         threads = [n_blocks * size for n_blocks, size in zip(grid, block, strict=True)]
         return launch_grid in (grid, threads)
-    return _fits_shapes(row["name"], grid, _shapes(row["input_shapes"]))
+    return _fits_shapes(
+        row["name"],
+        grid,
+        _shapes(row["input_shapes"]),
+    )
 
 
 def _fits_shapes(

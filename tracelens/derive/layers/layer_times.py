@@ -224,7 +224,11 @@ def _of(measured: pl.DataFrame, way: Way) -> pl.DataFrame:
     ]
     return measured.filter(
         pl.col(name).eq_missing(pl.lit(value))
-        for name, value in zip(("configuration", "compile_mode", *VARIANT), wanted, strict=True)
+        for name, value in zip(
+            ("configuration", "compile_mode", *VARIANT),
+            wanted,
+            strict=True,
+        )
     ).with_columns(
         phase=pl.lit("forward"),
         evidence=pl.lit(", ".join(word for word in details if word)),
@@ -273,7 +277,10 @@ def _comparable(base: Way, other: Way) -> bool:
     if base.variant[0] != "profiler":
         return base.variant == other.variant
     self_time = [
-        (way.variant[4], "CUDA_self" if _device(way) == "gpu" else "CPU_self")
+        (
+            way.variant[4],
+            "CUDA_self" if _device(way) == "gpu" else "CPU_self",
+        )
         for way in (base, other)
     ]
     return base.variant[:4] == other.variant[:4] and all(

@@ -103,7 +103,12 @@ def _next_states(
     for state, path in best.items():
         last = min(state.call + 2 + _MOST_SKIPPED, len(calls))
         for call in range(max(state.call, 0), last):
-            score = path.score + _score(primitive, calls[call], state, call - state.call)
+            score = path.score + _score(
+                primitive,
+                calls[call],
+                state,
+                call - state.call,
+            )
             goes_on = call == state.call and state.has_main
             reached = _State(
                 call,

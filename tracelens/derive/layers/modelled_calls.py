@@ -165,7 +165,10 @@ def _precision() -> pl.Expr:
     return (
         pl.when(is_vector)
         .then(pl.lit("fp32"))
-        .when("is_fp8", of_dtype.is_in(["fp32", "bf16", "fp16"]))
+        .when(
+            "is_fp8",
+            of_dtype.is_in(["fp32", "bf16", "fp16"]),
+        )
         .then(pl.lit("fp8"))
         .when(is_tf32)
         .then(pl.lit("tf32"))
@@ -302,7 +305,12 @@ def _with_calls_of_launches(replayed: pl.DataFrame, side: Trace) -> pl.DataFrame
         span_id="base_span",
     )
     called = with_calls(side, as_launched)
-    works = called.select(*WORK.names(), "call", "base_id", base_rank="rank")
+    works = called.select(
+        *WORK.names(),
+        "call",
+        "base_id",
+        base_rank="rank",
+    )
     placed = replayed.join(works, on=launch, maintain_order="left")
     return placed.with_columns(run="api_call_id").drop_nulls("op")
 

@@ -49,4 +49,7 @@ def _backward_ranges(trace: Trace) -> pl.DataFrame:
     is_range = pl.col("kind").is_in(["annotation", "nvtx"])
     columns = ("rank", "process_id", "start_ns", "duration_ns")
     ranges = trace.select("spans", *columns, where=is_range & is_backward)
-    return ranges.with_columns(end_ns=END, by_range=pl.lit(value=True))
+    return ranges.with_columns(
+        end_ns=END,
+        by_range=pl.lit(value=True),
+    )

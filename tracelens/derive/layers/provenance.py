@@ -88,7 +88,10 @@ def _calls(kernels: pl.DataFrame, tree: pl.DataFrame) -> pl.DataFrame:
     is_triton = pl.col("name").str.starts_with("triton_")
     label = pl.when(is_triton).then("name").otherwise("op_name")
     own_call = -1 - pl.col("kernel_id")
-    return with_graph.with_columns(label=label, call=pl.coalesce("op", own_call))
+    return with_graph.with_columns(
+        label=label,
+        call=pl.coalesce("op", own_call),
+    )
 
 
 def _in_graphs(launches: pl.Series, tree: pl.DataFrame) -> pl.DataFrame:

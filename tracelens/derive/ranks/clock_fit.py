@@ -65,7 +65,10 @@ def fit_clock(lows: Points, highs: Points, near: Points, until: float) -> ClockF
     """
     if not lows or not highs:
         return None
-    corridor = _Corridor(_hull(lows, 1), _hull(highs, -1))
+    corridor = _Corridor(
+        _hull(lows, 1),
+        _hull(highs, -1),
+    )
     corners = [
         -STEEPEST,
         STEEPEST,
@@ -110,7 +113,14 @@ def _fit_inside(
         errors += [highest - offset - moved, offset + moved - lowest]
     low = min(map(corridor.floor, drifts))
     high = max(map(corridor.ceiling, drifts))
-    return ClockFit(offset, drift, low, high, max(errors), 0.0)
+    return ClockFit(
+        offset,
+        drift,
+        low,
+        high,
+        max(errors),
+        0.0,
+    )
 
 
 def _hull(points: Points, side: int) -> Points:

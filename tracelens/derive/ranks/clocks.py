@@ -212,7 +212,10 @@ def _shared(bounds: pl.DataFrame, nodes: Mapping[int, int | None]) -> tuple[dict
     return _clock_of_each(nodes, communicating), "estimated"
 
 
-def _clock_of_each(nodes: Mapping[int, int | None], communicating: set[int]) -> dict[int, int]:
+def _clock_of_each(
+    nodes: Mapping[int, int | None],
+    communicating: set[int],
+) -> dict[int, int]:
     """Number the clocks of nodes; a rank whose node is unknown has a clock of its own."""
 
     # The job's clock is that of the lowest rank with a collective, because without one it could not

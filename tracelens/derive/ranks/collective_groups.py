@@ -59,7 +59,10 @@ def _group_keys(calls: pl.DataFrame, is_pair: pl.Expr) -> pl.Series:
     # Each distinct key is built once, because the key of a group of a thousand ranks has 5 kB.
     of_members = each_pair_once(texts["group"], texts["members"], _joined)
     key = each_pair_once(of_members.to_series(), texts["peers"], _joined)
-    return each_once(key.to_series(), lambda words: words.str.strip_chars())
+    return each_once(
+        key.to_series(),
+        lambda words: words.str.strip_chars(),
+    )
 
 
 def _joined(words: pl.DataFrame) -> pl.DataFrame:

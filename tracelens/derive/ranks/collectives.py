@@ -111,7 +111,12 @@ def _match(trace: Trace) -> Matched:
         on_one_clock = on_job_clock(consistent, clocks)
         calls = with_uncertainty(_with_starts(on_one_clock), clocks)
     typed = calls.select(pl.col(name).cast(dtype) for name, dtype in CALLS.items())
-    return Matched(typed, stops, clocks, [*filter(None, remarks)])
+    return Matched(
+        typed,
+        stops,
+        clocks,
+        [*filter(None, remarks)],
+    )
 
 
 def _without_contradictions(

@@ -175,4 +175,7 @@ def _computing_of(trace: Trace, rank: int, process_id: int) -> pl.DataFrame:
         "end_ns",
         rank=pl.lit(rank, pl.Int32),
     )
-    return union(times.select("rank", "start_ns", "end_ns"), by="rank")
+    return union(
+        times.select("rank", "start_ns", "end_ns"),
+        by="rank",
+    )

@@ -50,7 +50,12 @@ def validate_ranks(trace: Trace, *, force_mix: bool = False) -> None:
     rows = [*_missing_ranks(trace, matched), *_clock_remarks(matched)]
     if why:
         rows.append(
-            _row(trace.manifest.ranks[0], "warning", FORCED, f"put together nevertheless: {why}")
+            _row(
+                trace.manifest.ranks[0],
+                "warning",
+                FORCED,
+                f"put together nevertheless: {why}",
+            )
         )
     old = trace.diagnostics
     if "unknown" not in matched.clocks["basis"] and matched.calls.height and not why:

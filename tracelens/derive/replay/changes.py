@@ -136,7 +136,10 @@ def _cuda_graph(subject: Subject, layer: str | None) -> Change:
         chosen &= subject.in_layer(layer)
         require(chosen, f"cuda_graph={layer}: no module of that path has host time in the steps")
     firsts = _first_of_each_step(subject, chosen)
-    ends_wait = np.isin(table.targets, table.targets[table.kinds == WAIT])
+    ends_wait = np.isin(
+        table.targets,
+        table.targets[table.kinds == WAIT],
+    )
     added = capturable_ns(subject, _GRAPH_GAP_NS) if layer is None else 0
 
     def change(weights: Ints) -> Ints:

@@ -104,7 +104,11 @@ class CostsBeside(Costs, frozen=True):
         is_launch = (kinds == "kernel_launch").to_numpy()
         is_work = kinds.is_in(_WORK_CALLS).to_numpy()
         inside, beside = (
-            np.where(is_launch, launch, np.where(is_work, work, other))
+            np.where(
+                is_launch,
+                launch,
+                np.where(is_work, work, other),
+            )
             for launch, work, other in (
                 (self.of_launch.inside_ns, self.of_work.inside_ns, self.of_other.inside_ns),
                 (self.of_launch.beside_ns, self.of_work.beside_ns, self.of_other.beside_ns),
@@ -265,7 +269,8 @@ def _launches(replay: Replay) -> pl.DataFrame:
     """Return start and time of each launch that does not wait for room in a queue."""
     is_launch = pl.col("api").str.contains("^cu.*LaunchKernel")
     launches = replay.excerpt.calls.filter(is_launch).select(
-        "start", ns=pl.col("end") - pl.col("start")
+        "start",
+        ns=pl.col("end") - pl.col("start"),
     )
     return launches.filter(pl.col("ns") < _LONG_LAUNCH_NS)
 
@@ -276,7 +281,14 @@ def slowed_in(replay: Replay, is_step: Flags) -> float:
     `is_step` flags the excerpt's steps. The result is 1 if either have no launch.
     """
     launches = _launches(replay)
-    steps = np.searchsorted(replay.excerpt.marks, launches["start"].to_numpy(), "right") - 1
+    steps = (
+        np.searchsorted(
+            replay.excerpt.marks,
+            launches["start"].to_numpy(),
+            "right",
+        )
+        - 1
+    )
     inside = (steps >= 0) & (steps < len(is_step))
     took_ns, chosen = launches["ns"].to_numpy()[inside], is_step[steps[inside]]
     if chosen.all() or not chosen.any():

@@ -171,7 +171,10 @@ def _activities(
 def _gathered(values: pl.Series, rows: Ints) -> list[str | None]:
     """Return the values at the rows as text, None for row -1."""
     # Given an array, Polars would import numpy.ma, which takes 0.01 s.
-    places = series(rows.astype(np.int64), pl.Int64())
+    places = series(
+        rows.astype(np.int64),
+        pl.Int64(),
+    )
     places = places.set(places < 0, None)
     texts: list[str | None] = values.cast(pl.String).gather(places).to_list()
     return texts

@@ -157,7 +157,11 @@ def add_device_edges(
     )
     _add_queue_edges(edges, work, np.flatnonzero(has_previous), queue_ns)
     rows = np.flatnonzero(awaited >= 0)
-    waited = np.where(explained, work.starts - work.ends[awaited], 0)
+    waited = np.where(
+        explained,
+        work.starts - work.ends[awaited],
+        0,
+    )
     edges.add(
         work.end_moments[awaited[rows]],
         work.begin_moments[rows],

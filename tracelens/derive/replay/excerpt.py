@@ -100,7 +100,10 @@ def _chosen_steps(trace: Trace, rank: int) -> pl.DataFrame:
     n_events = max(_n_events(trace, rank), 1)
     lengths = steps["duration_ns"].to_list()
     most = steps.height if are_of_several_kinds(lengths) else MOST_STEPS
-    affordable = max(1, min(most, MOST_EVENTS * steps.height // n_events))
+    affordable = max(
+        1,
+        min(most, MOST_EVENTS * steps.height // n_events),
+    )
     first = max(
         0,
         min(median - affordable // 2, steps.height - affordable),
@@ -282,7 +285,10 @@ def _calls(
     key = ("process_id", "thread_id")
     reached = end.cum_max().shift(1).over(key)
     is_outer = ((end > reached) | reached.is_null()).fill_null(value=True)
-    marked = calls.with_columns(waits=api.str.contains(WAITS_FOR_DEVICE), is_outer=is_outer)
+    marked = calls.with_columns(
+        waits=api.str.contains(WAITS_FOR_DEVICE),
+        is_outer=is_outer,
+    )
     outer_row = pl.when("is_outer").then(pl.col("is_outer").cum_sum() - 1).cast(pl.Int64)
     placed = marked.with_columns(row=outer_row).with_columns(pl.col("row").forward_fill().over(key))
     rows = placed.select("api_call_id", "row", "correlation_id", call_start="start")
@@ -305,7 +311,10 @@ def _work(
     queue = pl.struct("device_id", "stream_id").rank("dense").cast(pl.Int64) - 1
     return (
         pl.concat(frames)
-        .with_columns(pl.col("start", "end") - origin, queue=queue)
+        .with_columns(
+            pl.col("start", "end") - origin,
+            queue=queue,
+        )
         .sort("start", "end", maintain_order=True)
     )
 
@@ -414,7 +423,10 @@ def _stream_waits(trace: Trace, rank: int, rows: pl.DataFrame) -> pl.DataFrame:
     recorded = rows.drop_nulls("correlation_id").select("correlation_id", recorded_at="call_start")
     return (
         waits.with_columns(pl.col("kind").cast(pl.String))
-        .join(rows.select("api_call_id", "row", "call_start"), on="api_call_id")
+        .join(
+            rows.select("api_call_id", "row", "call_start"),
+            on="api_call_id",
+        )
         .join(
             recorded.unique("correlation_id"),
             left_on="waited_correlation_id",

@@ -83,8 +83,14 @@ def predict_job(trace: Trace, changes: Sequence[str]) -> JobStep:
         default=1,
     )
     before = replay.duration_ns((), 1.0, concerned) / n_steps
-    without_delay = min(before, replay.duration_ns(removals, 1.0, concerned) / n_steps)
-    after = min(before, replay.duration_ns(removals, network, concerned) / n_steps)
+    without_delay = min(
+        before,
+        replay.duration_ns(removals, 1.0, concerned) / n_steps,
+    )
+    after = min(
+        before,
+        replay.duration_ns(removals, network, concerned) / n_steps,
+    )
     # Hosts that limit the step may be slow only because of the profiler.
     least = replay.duration_ns(removals, network, concerned, hosts_limit=False) / n_steps
     margin = RUN_SHARE * after + _DOUBT_OF_DELAY * abs(before - without_delay)

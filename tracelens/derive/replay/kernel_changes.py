@@ -197,7 +197,11 @@ def capturable_ns(subject: Subject, gap_ns: int) -> Ints:
     kernels = table.kinds == KERNEL
     of_last = kernels & picked(last & in_steps, table.items)
     small_ns = np.quantile(table.graph.weights[kernels], _SMALL_QUANTILE) if of_last.any() else 0
-    return np.where(of_last, _CAPTURABLE_KERNELS * (round(small_ns) + gap_ns), 0)
+    return np.where(
+        of_last,
+        _CAPTURABLE_KERNELS * (round(small_ns) + gap_ns),
+        0,
+    )
 
 
 def _lies_in(moments: Ints, begins: Ints, ends: Ints) -> Flags:

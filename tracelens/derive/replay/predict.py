@@ -363,7 +363,13 @@ def _lacks_waits(step: UnprofiledStep) -> bool:
 
 def _left(before: Ints, after: Ints) -> float:
     """Return the share of the waits for a loader that remains after the changes."""
-    return float(after.clip(min=0).sum() / max(before.clip(min=0).sum(), 1))
+    return float(
+        after.clip(min=0).sum()
+        / max(
+            before.clip(min=0).sum(),
+            1,
+        )
+    )
 
 
 def _made(changes: Sequence[Change], weights: Ints) -> Ints:
@@ -476,5 +482,10 @@ def savings(
         )
         total = weights[chosen].clip(min=0).sum() / n_steps
         gained = before - steady_step_ns(replay, less)
-        results.append((round(total * scale), round(max(gained, 0) * scale)))
+        results.append(
+            (
+                round(total * scale),
+                round(max(gained, 0) * scale),
+            )
+        )
     return results

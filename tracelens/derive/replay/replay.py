@@ -284,7 +284,11 @@ def _add_host_edges(  # noqa: PLR0913, PLR0917 - of three tables each
             ns[end - 1] = min(int(ns[end - 1]), wait.own_ns)
     in_call = chain.calls >= 0
     in_op = chain.ops >= 0
-    kinds = np.where(in_call, CALL, np.where(in_op, OP, PYTHON))
+    kinds = np.where(
+        in_call,
+        CALL,
+        np.where(in_op, OP, PYTHON),
+    )
     items = np.where(
         in_call,
         chain.calls,
@@ -306,7 +310,11 @@ def _add_host_edges(  # noqa: PLR0913, PLR0917 - of three tables each
     )
     edges.add(0, first, chain.times[0], START)
     if not chain.is_main:
-        at_marks = np.searchsorted(chain.times, excerpt.marks[:-1], "left")
+        at_marks = np.searchsorted(
+            chain.times,
+            excerpt.marks[:-1],
+            "left",
+        )
         for step, moment in enumerate(at_marks.tolist()):
             if moment < len(chain.times):
                 since = int(chain.times[moment]) - excerpt.marks[step]
@@ -336,7 +344,13 @@ def _joints(replay: Replay) -> list[tuple[int, int, int]]:
     """
     n_moments = replay.table.graph.n_moments
     work = replay.work
-    joints = [(int(replay.marks[-1]), n_moments + replay.origin, 0)]
+    joints = [
+        (
+            int(replay.marks[-1]),
+            n_moments + replay.origin,
+            0,
+        )
+    ]
     joints += [(last, n_moments + first, 0) for first, last in replay.chain_ends[1:]]
     for queue in sorted(set(work.queues.tolist())):
         rows = np.flatnonzero(work.queues == queue)

@@ -154,7 +154,10 @@ def _usual_ns(replay: Replay, lengths: Sequence[int]) -> int:
     if not are_of_several_kinds(lengths):
         return round(median(lengths))
     replayed = replay.excerpt.steps["duration"].to_list()
-    is_long = np.isin(np.arange(len(replayed)), long_steps(replayed))
+    is_long = np.isin(
+        np.arange(len(replayed)),
+        long_steps(replayed),
+    )
     return round(median(lengths) if slowed_in(replay, is_long) > LONG else mean(lengths))
 
 
@@ -296,20 +299,35 @@ def weights_without(replay: Replay, costs: Costs, host_factor: float = 1) -> Int
     is_launch = table.kinds == LAUNCH
     waited = replay.waited
     own = recorded - waited
-    least = np.where(is_launch, np.minimum(own, LEAST_LATENCY_NS), _LEAST_LEFT * own)
+    least = np.where(
+        is_launch,
+        np.minimum(own, LEAST_LATENCY_NS),
+        _LEAST_LEFT * own,
+    )
     bare = np.maximum(own - _profiler_ns(replay, costs), least)
     quicker = np.where(_is_far_from_launches(replay), bare, bare * of_pieces)
     on_host = waited + np.where(is_launch, bare, quicker * host_factor).astype(np.int64)
     on_device = recorded
     if costs != NO_COSTS:
         of_graph = (table.kinds == KERNEL) & picked(replay.work.is_graph == 1, table.items)
-        on_device = np.where(of_graph, np.maximum(recorded - _GRAPH_KERNEL_NS, 0), recorded)
+        on_device = np.where(
+            of_graph,
+            np.maximum(recorded - _GRAPH_KERNEL_NS, 0),
+            recorded,
+        )
     is_pageable = replay.excerpt.work["is_pageable"].fill_null(value=False).to_numpy()
     is_staged = (table.kinds == COPY) & picked(is_pageable, table.items)
     # The host moves the bytes of these copies.
-    copy_factor = of_pieces * max(1 + _COPY_VARIES * (host_factor - 1), min(host_factor, 1))
+    copy_factor = of_pieces * max(
+        1 + _COPY_VARIES * (host_factor - 1),
+        min(host_factor, 1),
+    )
     scaled = np.where(is_staged, on_device * copy_factor, on_device).astype(np.int64)
-    without = np.where(np.isin(table.kinds, _HOST), on_host, scaled)
+    without = np.where(
+        np.isin(table.kinds, _HOST),
+        on_host,
+        scaled,
+    )
     is_paced = isinstance(costs, CostsOfHost) and waited.any()
     return keep_workers_pace(replay, without, max(host_factor, 1)) if is_paced else without
 

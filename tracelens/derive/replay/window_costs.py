@@ -51,7 +51,10 @@ def costs_of_windows(trace: Trace, rank: int, settings: Mapping[str, Any]) -> di
         each_ns = more_ns / max(_per_step(replay, "is_python"), 1)
         return {"plain": plain, "stacks": replace(plain, python_ns=each_ns)}
     each_ns = more_ns / max(_per_step(replay, "is_op"), 1)
-    return {"plain": plain, "shapes": replace(plain, op_ns=plain.op_ns + each_ns)}
+    return {
+        "plain": plain,
+        "shapes": replace(plain, op_ns=plain.op_ns + each_ns),
+    }
 
 
 def _median(settings: Mapping[str, Any], name: str) -> float:

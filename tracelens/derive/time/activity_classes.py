@@ -174,7 +174,12 @@ def _input(axis: ThreadAxis, marked: pl.Series) -> pl.DataFrame:
         thread=axis.thread_of(called["start_ns"]),
         n=n_before_end.cast(pl.Int64) - n_before_start,
     )
-    with_thread = counted.join(of_thread, on="thread", how="left", maintain_order="left")
+    with_thread = counted.join(
+        of_thread,
+        on="thread",
+        how="left",
+        maintain_order="left",
+    )
     n_inside = pl.col("n").sum().over("name", "thread")
     is_step = n_inside > pl.col("n_thread").fill_null(0) / 2
     only_named_like_input = with_thread.filter(~is_step).select(times.columns)
@@ -203,8 +208,17 @@ def causing_calls(calls: pl.DataFrame, blocked: pl.DataFrame) -> pl.DataFrame:
 
 def _with_causes_of_others(calls: pl.DataFrame, blocked: pl.DataFrame) -> pl.DataFrame:
     """Give blocked launches the name and the cause of the other thread's call that blocks them."""
-    by_others = blocked.select("row", "by", by_cause=pl.lit("allocation"))
-    with_others = calls.join(by_others, on="row", how="left", maintain_order="left")
+    by_others = blocked.select(
+        "row",
+        "by",
+        by_cause=pl.lit("allocation"),
+    )
+    with_others = calls.join(
+        by_others,
+        on="row",
+        how="left",
+        maintain_order="left",
+    )
     own_api = pl.col("api").cast(pl.String)
     own_cause = pl.col("cause").cast(pl.String)
     named = with_others.with_columns(
@@ -246,7 +260,12 @@ def _waiting(spans: pl.DataFrame, causing: pl.DataFrame) -> pl.DataFrame:
         op_start="start_ns",
         op_end="end_ns",
     )
-    waiting_ops = waits.join(ops, on="span", how="inner", maintain_order="left")
+    waiting_ops = waits.join(
+        ops,
+        on="span",
+        how="inner",
+        maintain_order="left",
+    )
     times = waiting_ops.select(
         start_ns="op_start",
         end_ns="op_end",

@@ -50,8 +50,17 @@ def with_places(
     on_path = segments.filter(is_call | ~without_path)
     if on_path.height:
         paths = find_paths(spans, _overlapping(axis.spans, on_path))
-        api = causing.select("api", "span_id", at="row")
-        calls = on_path.filter(is_call).join(api, on="at", how="left", maintain_order="left")
+        api = causing.select(
+            "api",
+            "span_id",
+            at="row",
+        )
+        calls = on_path.filter(is_call).join(
+            api,
+            on="at",
+            how="left",
+            maintain_order="left",
+        )
         places_of_calls = paths.places(calls["span_id"])
         path_of_call = paths.texts(spans, places_of_calls)
         parts.append(calls.with_columns(what=_called(path_of_call, calls["api"])))
@@ -108,7 +117,12 @@ def _number(name: str) -> int:
 def _called(path: pl.Series, api: pl.Series) -> pl.Series:
     """Return each call's path, followed by its API function."""
     parts = pl.DataFrame({"path": path, "api": api.cast(pl.String)})
-    text = pl.concat_str("path", "api", separator=" > ", ignore_nulls=True)
+    text = pl.concat_str(
+        "path",
+        "api",
+        separator=" > ",
+        ignore_nulls=True,
+    )
     return parts.select(text).to_series()
 
 
@@ -170,7 +184,12 @@ def _without_small(pieces: pl.DataFrame, texts: pl.DataFrame, paths: CallPaths) 
     length_of_text = _LENGTH.sum().over("stretch", "what")
     is_small = length_of_text < _LEAST * pl.col("whole_ns")
     for _ in range(_MOST_ROUNDS):
-        named = pieces.join(texts, on="place", how="left", maintain_order="left")
+        named = pieces.join(
+            texts,
+            on="place",
+            how="left",
+            maintain_order="left",
+        )
         around = paths.enclosing(pieces["place"])
         moves = named.select(is_small).to_series() & around.is_not_null()
         if not moves.any():
@@ -184,7 +203,12 @@ def _without_small(pieces: pl.DataFrame, texts: pl.DataFrame, paths: CallPaths) 
     neighbour = pl.coalesce(place_before, place_behind)
     filled = pl.when(is_gap).then(neighbour).otherwise(place)
     without_gaps = named.with_columns(place=filled).drop("what")
-    return without_gaps.join(texts, on="place", how="left", maintain_order="left")
+    return without_gaps.join(
+        texts,
+        on="place",
+        how="left",
+        maintain_order="left",
+    )
 
 
 def _owners(spans: pl.DataFrame, paths: CallPaths) -> pl.DataFrame:
@@ -194,7 +218,11 @@ def _owners(spans: pl.DataFrame, paths: CallPaths) -> pl.DataFrame:
     """
     rows = spans["row"].cast(pl.Int64)
     is_place = (paths.places(rows) == rows).fill_null(value=False)
-    places = spans.filter(is_place).select("start_ns", "end_ns", place=rows.filter(is_place))
+    places = spans.filter(is_place).select(
+        "start_ns",
+        "end_ns",
+        place=rows.filter(is_place),
+    )
     has_length = pl.col("end_ns") > pl.col("start_ns")
     charged = places.filter(has_length)
     around = paths.enclosing(charged["place"])
@@ -212,7 +240,16 @@ def _owners(spans: pl.DataFrame, paths: CallPaths) -> pl.DataFrame:
         order=-depth,
     )
     edges = pl.concat([ends, begins], how="vertical_relaxed")
-    in_order = edges.sort("ns", "is_begin", "order", maintain_order=True)
+    in_order = edges.sort(
+        "ns",
+        "is_begin",
+        "order",
+        maintain_order=True,
+    )
     next_ns = pl.col("ns").shift(-1)
-    tiles = in_order.select(start_ns="ns", end_ns=next_ns, place="place")
+    tiles = in_order.select(
+        start_ns="ns",
+        end_ns=next_ns,
+        place="place",
+    )
     return tiles.drop_nulls().filter(has_length)

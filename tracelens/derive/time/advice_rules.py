@@ -110,7 +110,13 @@ def _layout(program: JudgedProgram) -> Iterator[Rule]:
     of_convolutions = is_layout & pl.col("op").str.contains("conv")
     saved = program.kernels.filter(of_convolutions.fill_null(value=False))["ns"].sum()
     words = "Keep images in channels_last: convolutions transpose their operands"
-    yield Rule(int(saved), words, "compute", "layer_attribution", expression="channels_last")
+    yield Rule(
+        int(saved),
+        words,
+        "compute",
+        "layer_attribution",
+        expression="channels_last",
+    )
 
 
 def _casts(program: JudgedProgram) -> Iterator[Rule]:
@@ -152,7 +158,11 @@ def _attention(program: JudgedProgram) -> Iterator[Rule]:
 def _has_large_scores(trace: Trace) -> bool:
     """Return whether a softmax's recorded input shape is a batch of large matrices."""
     is_softmax = pl.col("name") == "aten::_softmax"
-    softmaxes = trace.select("spans", "input_shapes", where=is_softmax)
+    softmaxes = trace.select(
+        "spans",
+        "input_shapes",
+        where=is_softmax,
+    )
     shapes = softmaxes["input_shapes"].unique().cast(pl.String)
     last_two = shapes.str.extract(r"^\[\[(?:\d+, ?)+(\d+, ?\d+)\]")
     matrices = last_two.drop_nulls().str.split(",")

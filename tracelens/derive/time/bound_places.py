@@ -44,7 +44,11 @@ def bound_places(model: TimeModel) -> Places:
 def _idle_places(model: TimeModel) -> Places:
     """Return, by rank and cause, the place with most idle time."""
     named = model.idle.drop_nulls("what")
-    longest = named.unique(["rank", "cause"], keep="first", maintain_order=True)
+    longest = named.unique(
+        ["rank", "cause"],
+        keep="first",
+        maintain_order=True,
+    )
     names = longest.select("rank", "cause", "what")
     return {(rank, cause): what for rank, cause, what in names.iter_rows()}
 
@@ -75,8 +79,16 @@ def _kernels(model: TimeModel) -> Places:
     kernels = _in_program(model, "kernels", "name", "is_communication")
     by_name = kernels.lazy().group_by("rank", "name", "is_communication")
     sums = by_name.agg(pl.col("duration_ns").sum()).collect()
-    ordered = sums.sort("duration_ns", "name", descending=[True, False])
-    longest = ordered.unique(["rank", "is_communication"], keep="first", maintain_order=True)
+    ordered = sums.sort(
+        "duration_ns",
+        "name",
+        descending=[True, False],
+    )
+    longest = ordered.unique(
+        ["rank", "is_communication"],
+        keep="first",
+        maintain_order=True,
+    )
     places = {}
     for rank, name, is_communication, _ in longest.iter_rows():
         place = CASTS if re.search(CAST, name) else short_kernel(name)
@@ -100,8 +112,16 @@ def _copies(model: TimeModel) -> Places:
     sets = _in_program(model, "memsets")
     work = pl.concat(
         [
-            copies.select("rank", "duration_ns", what=words),
-            sets.select("rank", "duration_ns", what=pl.lit("memsets")),
+            copies.select(
+                "rank",
+                "duration_ns",
+                what=words,
+            ),
+            sets.select(
+                "rank",
+                "duration_ns",
+                what=pl.lit("memsets"),
+            ),
         ]
     )
     sums = work.group_by("rank", "what").agg(pl.col("duration_ns").sum())
@@ -113,7 +133,11 @@ def _in_program(model: TimeModel, table: str, *columns: str) -> pl.DataFrame:
     """Return the work that begins in the program, with rank, these columns and duration_ns."""
     work = model.trace.select(table, "rank", "start_ns", *columns, "duration_ns")
     is_inside = pl.col("start_ns").is_between("begin", "end")
-    return work.join(model.extents, on="rank", maintain_order="left").filter(is_inside)
+    return work.join(
+        model.extents,
+        on="rank",
+        maintain_order="left",
+    ).filter(is_inside)
 
 
 def _ops_of_processes(trace: Trace) -> Places:

@@ -34,7 +34,10 @@ _IDLE = {
     "device_id": pl.Int32,
     "cause": pl.String,
     "what": pl.String,
-    **dict.fromkeys(("idle_ns", "n_gaps", "longest_ns", "example_ns"), pl.Int64),
+    **dict.fromkeys(
+        ("idle_ns", "n_gaps", "longest_ns", "example_ns"),
+        pl.Int64,
+    ),
 }
 _INTERVALS = {
     "rank": pl.Int32,
@@ -60,7 +63,12 @@ class Breakdown(Struct, frozen=True):
 
 def merge(parts: Sequence[Breakdown]) -> Breakdown:
     """Join breakdowns of different ranks into one, sorted by rank."""
-    windows = pl.concat([TIME_BREAKDOWN.empty(), *(part.windows for part in parts)])
+    windows = pl.concat(
+        [
+            TIME_BREAKDOWN.empty(),
+            *(part.windows for part in parts),
+        ]
+    )
     idle = pl.concat(
         [
             pl.DataFrame(schema=_IDLE),
@@ -86,7 +94,12 @@ def break_down_devices(
         times.busy,
     )
     kinds = _idle_by_kind(times.idle, windows, rows)
-    with_kinds = rows.join(kinds, on=_KEY, how="left", nulls_equal=True)
+    with_kinds = rows.join(
+        kinds,
+        on=_KEY,
+        how="left",
+        nulls_equal=True,
+    )
     frame = with_kinds.with_columns(pl.col(IDLE_KINDS).fill_null(0))
     kernels_ns = pl.col("kernels_ns")
     all_ns = pl.col("all_ns")
@@ -114,7 +127,10 @@ def idle_intervals(trace: Trace, devices: Mapping[Device, DeviceWork]) -> pl.Dat
     idle = idle_of_devices(trace, devices) if devices else ()
     for (rank, device_id), pieces in idle:
         host = devices[rank, device_id].host
-        places = pl.Series([*host.places, None], dtype=pl.Categorical)
+        places = pl.Series(
+            [*host.places, None],
+            dtype=pl.Categorical,
+        )
         causes = _CAUSE.cast(pl.Categorical)
         intervals = pieces.select(
             "start_ns",
@@ -167,22 +183,40 @@ def _whole(
     """Return one window per device whose rank marks steps, from its first to its last work."""
     marked = {*steps["rank"].unique()}
     rows = []
-    for number, ((key, device), end_ns) in enumerate(zip(devices.items(), ends, strict=True)):
+    for number, ((key, device), end_ns) in enumerate(
+        zip(
+            devices.items(),
+            ends,
+            strict=True,
+        )
+    ):
         start_ns = min(part["start_ns"][0] for part in device.work if part.height)
         if key[0] in marked:
             rows.append((number, *key, None, None, start_ns, end_ns, device.windows.height))
-    return pl.DataFrame(rows, schema=_WINDOWS, orient="row")
+    return pl.DataFrame(
+        rows,
+        schema=_WINDOWS,
+        orient="row",
+    )
 
 
 def _busy_times(trace: Trace, windows: pl.DataFrame, busy: pl.DataFrame) -> pl.DataFrame:
     """Return, per window, window_ns, last_collective_ns and the time that each of UNIONS covers."""
-    with_busy = windows.join(busy, on=["device", "window"], how="left")
+    with_busy = windows.join(
+        busy,
+        on=["device", "window"],
+        how="left",
+    )
     measures = with_busy.sort("end_ns")
     # The last communication kernel that starts in each window.
     columns = ("rank", "device_id", "start_ns", "duration_ns", "is_communication")
     kernels = trace.select("kernels", *columns).filter("is_communication")
     kernels = kernels.sort("start_ns", "duration_ns")
-    kernels = kernels.select(*_KEY[:2], begun="start_ns", last_collective_ns="duration_ns")
+    kernels = kernels.select(
+        *_KEY[:2],
+        begun="start_ns",
+        last_collective_ns="duration_ns",
+    )
     measures = measures.join_asof(
         kernels,
         left_on="end_ns",
@@ -213,13 +247,21 @@ def _idle_by_kind(
     """
     phases = windows.drop_nulls("window").select("device", "window", "step", "phase")
     devices = windows.select("device", "rank", "device_id").unique()
-    with_phase = idle.join(phases, on=["device", "window"], how="left")
+    with_phase = idle.join(
+        phases,
+        on=["device", "window"],
+        how="left",
+    )
     sums = with_phase.join(devices, on="device")
     in_windows = sums.drop_nulls("phase")
     device = ["rank", "device_id"]
     is_whole = pl.col("phase").is_null()
     whole_rows = rows.filter(is_whole).select(device)
-    from_first_to_last = sums.filter("within").join(whole_rows, on=device, how="semi")
+    from_first_to_last = sums.filter("within").join(
+        whole_rows,
+        on=device,
+        how="semi",
+    )
     of_whole = from_first_to_last.with_columns(
         step=pl.lit(None, pl.Int64),
         phase=pl.lit(None, pl.String),

@@ -38,7 +38,12 @@ def busy_ops(trace: Trace, ranks: pl.Series) -> pl.DataFrame:
     long_ops = ops.filter(pl.col("duration_ns") >= LOADING_NS).filter(text.str.contains(OPERATOR))
     if long_ops.is_empty():
         return long_ops.drop("name")
-    calls = trace.select("api_calls", *_THREAD, *_TIMES, where=of_ranks)
+    calls = trace.select(
+        "api_calls",
+        *_THREAD,
+        *_TIMES,
+        where=of_ranks,
+    )
     events = pl.concat([ops.drop("name"), calls])
     edges = pl.concat(
         [

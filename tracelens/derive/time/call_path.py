@@ -93,7 +93,12 @@ class CallPaths(Struct, frozen=True):
             {"place": places},
             schema={"place": pl.Int64},
         )
-        with_texts = asked.join(joined, on="place", how="left", maintain_order="left")
+        with_texts = asked.join(
+            joined,
+            on="place",
+            how="left",
+            maintain_order="left",
+        )
         return with_texts["text"]
 
 

@@ -46,7 +46,13 @@ def process_copy_rules(program: JudgedProgram) -> Iterator[Rule]:
         places = [place for place in places if not re.search(pattern, place[0])]
         share = sum(ns for _, ns in of_kind) / max(all_ns, 1)
         ns = round(share * program.parts["copy"])
-        yield Rule(ns, words, "copy", "top_ops", places=of_kind)
+        yield Rule(
+            ns,
+            words,
+            "copy",
+            "top_ops",
+            places=of_kind,
+        )
 
 
 def upload_rules(program: JudgedProgram) -> Iterator[Rule]:
@@ -66,7 +72,12 @@ def upload_rules(program: JudgedProgram) -> Iterator[Rule]:
     yield _pinning(program, exposed.filter(is_pageable))
     yield from _overlapping(program, exposed.filter(~is_pageable))
     cast = "Cast before copying: what is copied is cast to a narrower type on the device"
-    yield Rule(_needless_ns(program.trace, exposed), cast, "copy", "copy_cost")
+    yield Rule(
+        _needless_ns(program.trace, exposed),
+        cast,
+        "copy",
+        "copy_cost",
+    )
 
 
 def _pinning(program: JudgedProgram, exposed: pl.DataFrame) -> Rule:
@@ -74,7 +85,14 @@ def _pinning(program: JudgedProgram, exposed: pl.DataFrame) -> Rule:
     ns = int(exposed["exposed_ns"].sum())
     text = "Pin the host memory of copies to the device, and copy with non_blocking=True"
     places = _places(program.trace, exposed)
-    return Rule(ns, text, "copy", "copy_cost", places=places, expression="pinned")
+    return Rule(
+        ns,
+        text,
+        "copy",
+        "copy_cost",
+        places=places,
+        expression="pinned",
+    )
 
 
 def _overlapping(program: JudgedProgram, exposed: pl.DataFrame) -> Iterator[Rule]:
@@ -88,7 +106,13 @@ def _overlapping(program: JudgedProgram, exposed: pl.DataFrame) -> Iterator[Rule
             " nothing computes beside them"
         )
     places = _places(program.trace, exposed)
-    yield Rule(beside_ns, text, "copy", "copy_cost", places=places)
+    yield Rule(
+        beside_ns,
+        text,
+        "copy",
+        "copy_cost",
+        places=places,
+    )
     if ns > 2 * beside_ns:
         less = "Copy less to the device: as a narrower type, or keep there what is used again"
         yield Rule(ns - beside_ns, less, "copy", "copy_cost")
@@ -113,7 +137,13 @@ def download_rules(program: JudgedProgram) -> Iterator[Rule]:
     columns = ("api_call_id", "direction", "destination_memory", "size_bytes")
     is_download = pl.col("direction") == "d2h"
     is_slow = is_download & (pl.col("destination_memory") == "pageable")
-    copies = program.trace.select("memcpys", *_PLACE, *_TIMES, *columns, where=is_slow)
+    copies = program.trace.select(
+        "memcpys",
+        *_PLACE,
+        *_TIMES,
+        *columns,
+        where=is_slow,
+    )
     size_bytes = pl.col("size_bytes")
     downloads = copies.filter(program.is_judged & (size_bytes > LARGE_COPY))
     per_s = pinned_bytes_per_s(program.trace, "d2h")
@@ -125,7 +155,13 @@ def download_rules(program: JudgedProgram) -> Iterator[Rule]:
     all_saved_ns = int(exposed.select(saved_ns.sum()).item())
     words = "Copy results into pinned memory: to pageable memory they go through a buffer"
     places = _places(program.trace, exposed)
-    yield Rule(all_saved_ns, words, "copy", "copy_cost", places=places)
+    yield Rule(
+        all_saved_ns,
+        words,
+        "copy",
+        "copy_cost",
+        places=places,
+    )
 
 
 def other_copy_rules(program: JudgedProgram) -> Iterator[Rule]:
@@ -166,7 +202,11 @@ def _have_own_stream(trace: Trace, exposed: pl.DataFrame) -> bool:
     """Return whether most exposed time of copies is on streams that run no kernels."""
     stream = ["rank", "device_id", "stream_id"]
     of_kernels = trace.select("kernels", *stream).unique()
-    apart = exposed.drop_nulls("stream_id").join(of_kernels, on=stream, how="anti")
+    apart = exposed.drop_nulls("stream_id").join(
+        of_kernels,
+        on=stream,
+        how="anti",
+    )
     return 2 * int(apart["exposed_ns"].sum()) > int(exposed["exposed_ns"].sum())
 
 
@@ -175,7 +215,11 @@ def _places(trace: Trace, exposed: pl.DataFrame) -> list[tuple[str, int]]:
     placed = exposed.join(launch_places(trace), on=["rank", "api_call_id"])
     sums = placed.group_by("what").agg(pl.col("exposed_ns").sum())
     texts = sums.cast({"what": pl.String})
-    ordered = texts.sort("exposed_ns", "what", descending=[True, False])
+    ordered = texts.sort(
+        "exposed_ns",
+        "what",
+        descending=[True, False],
+    )
     return ordered.rows()
 
 

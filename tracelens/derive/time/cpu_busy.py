@@ -90,7 +90,10 @@ def _reaching(activities: pl.DataFrame, ops: pl.DataFrame) -> pl.DataFrame:
     """
     if not ops.height:
         return activities.sort("start_ns")
-    extent = {"first_ns": pl.col("start_ns").min(), "last_ns": END.max()}
+    extent = {
+        "first_ns": pl.col("start_ns").min(),
+        "last_ns": END.max(),
+    }
     low, high = activities.select(**extent).row(0)
     first, last = ops.select(**extent).row(0)
     added = []

@@ -71,7 +71,11 @@ def unrecorded_device(trace: Trace, rank: int) -> str | None:
     It did if an op of a device's own library ran. It may have if the file ends early on a machine
     with a device, because torch writes the device's events after those of the host.
     """
-    spans = trace.select("spans", "name", rank=rank)
+    spans = trace.select(
+        "spans",
+        "name",
+        rank=rank,
+    )
     (is_of_device,) = matching(spans["name"], _DEVICE_OPS)
     called = spans.filter(is_of_device)["name"].cast(pl.String)
     if called.len():
@@ -106,7 +110,14 @@ def count_reads(trace: Trace, rank: int) -> int:
     If the rank marks steps, only reads in steps count. What an optimizer reads itself, such as how
     many steps it took, does not count.
     """
-    spans = trace.select("spans", "rank", "step", "name", "parent_id", rank=rank)
+    spans = trace.select(
+        "spans",
+        "rank",
+        "step",
+        "name",
+        "parent_id",
+        rank=rank,
+    )
     is_of_optimizer = steps_around_reads(spans).is_not_null()
     is_read = pl.col("name") == READS
     own_spans = spans.filter(~is_of_optimizer)
@@ -122,9 +133,20 @@ def longest_communication(trace: Trace) -> dict[int, str]:
     communication = spans.filter(communicates)
     by_name = communication.group_by("rank", "name")
     times = by_name.agg(pl.col("duration_ns").sum())
-    ordered = times.sort("duration_ns", "name", descending=[True, False])
-    longest = ordered.unique("rank", keep="first", maintain_order=True)
-    names = longest.select("rank", pl.col("name").cast(pl.String))
+    ordered = times.sort(
+        "duration_ns",
+        "name",
+        descending=[True, False],
+    )
+    longest = ordered.unique(
+        "rank",
+        keep="first",
+        maintain_order=True,
+    )
+    names = longest.select(
+        "rank",
+        pl.col("name").cast(pl.String),
+    )
     return dict(names.iter_rows())
 
 
@@ -188,7 +210,11 @@ def busiest_places(trace: Trace, work: int) -> dict[int, list[tuple[str, int]]]:
         tiles_of_work = tiles.filter(work=work, phase=PROGRAM)
         by_name = tiles_of_work.group_by(name=name)
         times = by_name.agg(ns=_LENGTH.sum()).drop_nulls("name")
-        longest_first = times.sort("ns", "name", descending=[True, False])
+        longest_first = times.sort(
+            "ns",
+            "name",
+            descending=[True, False],
+        )
         places_by_rank[rank] = longest_first.rows()
     return places_by_rank
 
@@ -209,7 +235,11 @@ def optimizer_place(trace: Trace, rank: int) -> str | None:
     if inside.is_empty() or 2 * inside_ns < int(pieces["ns"].sum()):
         return None
     times = inside.group_by("op").agg(pl.col("ns").sum())
-    ops = times.sort("ns", "op", descending=[True, False])
+    ops = times.sort(
+        "ns",
+        "op",
+        descending=[True, False],
+    )
     name = str(regions["name"][0]).removeprefix("Optimizer.step#")
     return f"{name}{_WITHIN}{ops['op'][0]}"
 
@@ -218,7 +248,12 @@ def _optimizer_steps(trace: Trace, rank: int) -> pl.DataFrame:
     """Return the annotations of the optimizer's steps, without steps inside other steps."""
     is_annotation = pl.col("kind") == "annotation"
     columns = ("name", "start_ns", "duration_ns")
-    annotations = trace.select("spans", *columns, where=is_annotation, rank=rank)
+    annotations = trace.select(
+        "spans",
+        *columns,
+        where=is_annotation,
+        rank=rank,
+    )
     (is_step,) = matching(annotations["name"], OPTIMIZER_STEP)
     in_order = annotations.filter(is_step).sort("start_ns")
     steps = in_order.with_columns(end_ns=END)
@@ -233,7 +268,12 @@ def _tiles_by_rank(trace: Trace) -> dict[int, pl.DataFrame]:
     tiles_by_rank = {}
     for rank in process_ranks(trace):
         main_thread, steps = _main_thread_and_steps(trace, rank)
-        spans = trace.select("spans", *COLUMNS, *SHAPES, rank=rank)
+        spans = trace.select(
+            "spans",
+            *COLUMNS,
+            *SHAPES,
+            rank=rank,
+        )
         work = process_work(spans, main_thread["process_id"].first())  # type: ignore[arg-type]
         tiles_by_rank[rank] = _with_work(_tiles(main_thread, steps), work)
     return tiles_by_rank
@@ -262,7 +302,12 @@ def _with_work(tiles: pl.DataFrame, work: pl.DataFrame) -> pl.DataFrame:
     is_pause = ~is_work & (pl.col("cause") == "launch")
     last_call = pl.col("call").forward_fill()
     call = pl.when(is_pause).then(last_call).otherwise("call")
-    path = pl.concat_str("what", call, separator=_WITHIN, ignore_nulls=True)
+    path = pl.concat_str(
+        "what",
+        call,
+        separator=_WITHIN,
+        ignore_nulls=True,
+    )
     makes_calls = pl.col("work") == CALLS
     return with_calls.select(
         "start_ns",
@@ -306,7 +351,11 @@ def _main_thread(activities: pl.DataFrame) -> pl.DataFrame:
     key = ["process_id", "thread_id"]
     duration_ns = pl.col("duration_ns")
     times = activities.group_by(key).agg(duration_ns.sum())
-    by_time = times.sort("duration_ns", *key, descending=[True, False, False])
+    by_time = times.sort(
+        "duration_ns",
+        *key,
+        descending=[True, False, False],
+    )
     busiest = by_time.head(1).select(key)
     main_thread = activities.join(
         busiest,
@@ -345,7 +394,10 @@ def _tiles(main_thread: pl.DataFrame, steps: pl.DataFrame) -> pl.DataFrame:
 def _whole_time(*frames: pl.DataFrame) -> pl.DataFrame:
     """Return one interval, from the first start of all frames to their last end."""
     edges = pl.concat([frame.select("start_ns", "end_ns") for frame in frames])
-    whole = edges.select(pl.col("start_ns").min(), pl.col("end_ns").max())
+    whole = edges.select(
+        pl.col("start_ns").min(),
+        pl.col("end_ns").max(),
+    )
     return whole.cast(pl.Int64)
 
 

@@ -142,7 +142,13 @@ def with_costs(model: TimeModel, delays: pl.DataFrame, culprits: list[Culprit]) 
     removals = [delays_of(culprit, delays) for culprit in culprits]
     felt: list[Culprit] = []
     felt_removals: list[Removal] = []
-    for place, (culprit, removal) in enumerate(zip(culprits, removals, strict=True)):
+    for place, (culprit, removal) in enumerate(
+        zip(
+            culprits,
+            removals,
+            strict=True,
+        )
+    ):
         others = list(
             chain(
                 *removals[:place],
@@ -160,7 +166,11 @@ def with_costs(model: TimeModel, delays: pl.DataFrame, culprits: list[Culprit]) 
     shortest_ns = min(culprit.step_ns * culprit.n_steps for culprit in felt)
     if joint_cost_ns < _FELT * BLAMED * shortest_ns:
         return _NOBODY
-    return Culprits(tuple(felt), max(joint_cost_ns, 0.0), 0.0)
+    return Culprits(
+        tuple(felt),
+        max(joint_cost_ns, 0.0),
+        0.0,
+    )
 
 
 def _with_cost(
@@ -187,7 +197,12 @@ def _with_cost(
     if gain_ns < _FELT * BLAMED * step_ns * culprit.n_steps:
         return None
     cost_ns = max(gain_alone_ns, 0.0) / culprit.n_steps
-    return replace(culprit, cost_ns=cost_ns, step_ns=step_ns, connected=connected)
+    return replace(
+        culprit,
+        cost_ns=cost_ns,
+        step_ns=step_ns,
+        connected=connected,
+    )
 
 
 def _gain(

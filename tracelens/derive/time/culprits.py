@@ -104,8 +104,25 @@ def _group_late_ranks(
         [rank for rank in late if rank.steps is not None],
         len(steps),
     )
-    groups = [_merge(rotating, list_set(rank.rank for rank in rotating), steps)] if rotating else []
-    groups = [replace(group, rotates=True, when="another rank each step") for group in groups]
+    groups = (
+        [
+            _merge(
+                rotating,
+                list_set(rank.rank for rank in rotating),
+                steps,
+            )
+        ]
+        if rotating
+        else []
+    )
+    groups = [
+        replace(
+            group,
+            rotates=True,
+            when="another rank each step",
+        )
+        for group in groups
+    ]
     sets = trace.derived(named_sets)
     for pool in _pools([rank for rank in late if rank not in rotating]):
         by_rank = {rank.rank: rank for rank in pool}
@@ -223,7 +240,11 @@ def _sets(late: dict[int, LateRank], sets: Sequence[RankSet]) -> list[RankSet]:
     first = "node" if causes & {*_HOST_CAUSES} else "stage"
     ordered = sorted(
         sets,
-        key=lambda members: (members.kind != first, members.kind == "group", members.name),
+        key=lambda members: (
+            members.kind != first,
+            members.kind == "group",
+            members.name,
+        ),
     )
     parts = _split_by_gaps({rank: delay.excess_ns for rank, delay in late.items()})
     return [_name_set(frozenset(part), ordered) for part in parts]

@@ -95,7 +95,10 @@ def works_of_devices(
     fills = trace.select("memsets", *_WORK)
     others = pl.concat([copies, fills], how="diagonal")
     of_kernels = _with_calls(kernels.with_columns(kind=_KERNEL_KIND), hosts)
-    of_others = _with_calls(others.with_columns(kind=pl.lit(COPY, pl.UInt8)), hosts)
+    of_others = _with_calls(
+        others.with_columns(kind=pl.lit(COPY, pl.UInt8)),
+        hosts,
+    )
     hosts, of_others = _with_touches(hosts, of_others)
     columns = (*_WORK[:-1], "kind", "call")
     kernels_by_device = _by_device(of_kernels.select(columns))
@@ -112,7 +115,11 @@ def works_of_devices(
             kernels_by_device.get(device, nothing),
             others_by_device.get(device, nothing),
         )
-        works[device] = DeviceWork(hosts[rank], work, windows_of_rank.get(rank, windows.clear()))
+        works[device] = DeviceWork(
+            hosts[rank],
+            work,
+            windows_of_rank.get(rank, windows.clear()),
+        )
     return works
 
 

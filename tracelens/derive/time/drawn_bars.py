@@ -60,7 +60,11 @@ def merge_short(bars: pl.DataFrame, length: int, most: int) -> tuple[pl.DataFram
         width = width * 2
     distinct_lanes = bars.select("lane").unique(maintain_order=True)
     lanes = distinct_lanes.with_row_index("order")
-    with_order = kept.join(lanes, on="lane", how="left")
+    with_order = kept.join(
+        lanes,
+        on="lane",
+        how="left",
+    )
     drawn = with_order.sort("order", "level", "start_ns").drop("order")
     return drawn.cast(_AS_TEXT), merged_ns
 
@@ -72,7 +76,12 @@ def _merged(bars: pl.DataFrame, width: int) -> pl.DataFrame:
     """
     start_ns = pl.col("start_ns")
     stretch = (start_ns // width).alias("stretch")
-    by_stretch = bars.group_by("lane", "level", stretch, maintain_order=True)
+    by_stretch = bars.group_by(
+        "lane",
+        "level",
+        stretch,
+        maintain_order=True,
+    )
     shown = pl.col("name", "kind", "api_call_id", "rank", "source", "event_id")
     merged = by_stretch.agg(
         start_ns.min(),
@@ -110,17 +119,35 @@ def _of_rank(trace: Trace, bars: pl.DataFrame, rank: int | None) -> pl.DataFrame
     around = spans.unique(key)
     ids = around["span_id"].drop_nulls().unique()
     is_wanted = pl.col("span_id").is_in(ids.implode())
-    recorded = trace.select("spans", "span_id", *_OF_SPAN, where=is_wanted, rank=rank)
+    recorded = trace.select(
+        "spans",
+        "span_id",
+        *_OF_SPAN,
+        where=is_wanted,
+        rank=rank,
+    )
     texts = recorded.cast({pl.Categorical: pl.String})
     is_op = pl.col("kind") == "op"
-    named = around.join(texts, on="span_id", how="left").select(
+    named = around.join(
+        texts,
+        on="span_id",
+        how="left",
+    ).select(
         *key,
         op=pl.when(is_op).then("name"),
         layer="module_path",
         shapes="input_shapes",
     )
-    with_spans = bars.join(named, on=key, how="left")
-    with_sizes = with_spans.join(sizes.unique(key), on=key, how="left")
+    with_spans = bars.join(
+        named,
+        on=key,
+        how="left",
+    )
+    with_sizes = with_spans.join(
+        sizes.unique(key),
+        on=key,
+        how="left",
+    )
     return with_sizes.select(*bars.columns, *DETAILS)
 
 
@@ -134,7 +161,13 @@ def _spans_and_sizes(
     Both frames have source and event_id, the first span_id, the second `size`.
     """
     of_spans = bars.filter(source="spans")
-    spans = [of_spans.select("source", "event_id", span_id="event_id")]
+    spans = [
+        of_spans.select(
+            "source",
+            "event_id",
+            span_id="event_id",
+        )
+    ]
     schema = {"source": pl.String, "event_id": pl.Int64, "size": pl.String}
     sizes = [pl.DataFrame(schema=schema)]
     for table, id_name in {"api_calls": "api_call_id", **_SIZES}.items():
@@ -143,11 +176,22 @@ def _spans_and_sizes(
             continue
         columns = (id_name, "span_id", *_size_columns(table))
         is_wanted = pl.col(id_name).is_in(ids.implode())
-        recorded = trace.select(table, *columns, where=is_wanted, rank=rank)
+        recorded = trace.select(
+            table,
+            *columns,
+            where=is_wanted,
+            rank=rank,
+        )
         events = recorded.with_columns(source=pl.lit(table), event_id=id_name)
         spans.append(events.select("source", "event_id", "span_id"))
         if table in _SIZES:
-            sizes.append(events.select("source", "event_id", size=_size(table)))
+            sizes.append(
+                events.select(
+                    "source",
+                    "event_id",
+                    size=_size(table),
+                )
+            )
     return pl.concat(spans), pl.concat(sizes)
 
 

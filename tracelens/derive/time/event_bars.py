@@ -61,7 +61,11 @@ def bars_between(model: TimeModel, rank: int, begin: int, length: int) -> pl.Dat
     stream_id = pl.col("stream_id").fill_null(0)
     stream = pl.format("GPU {} stream {}", "device_id", stream_id)
     streams = _clipped(
-        _as_bars(work, lane=stream, kind="drawn"),
+        _as_bars(
+            work,
+            lane=stream,
+            kind="drawn",
+        ),
         begin,
         length,
     )
@@ -70,7 +74,12 @@ def bars_between(model: TimeModel, rank: int, begin: int, length: int) -> pl.Dat
         _queues(model.trace, rank, begin, end),
         _host(model.trace, rank, begin, end),
     ]
-    bars = pl.concat([streams, _clipped(pl.concat(others), begin, length)])
+    bars = pl.concat(
+        [
+            streams,
+            _clipped(pl.concat(others), begin, length),
+        ]
+    )
     return bars.with_columns(rank=pl.lit(rank, pl.Int32))
 
 
@@ -79,7 +88,12 @@ def python_calls(trace: Trace, rank: int, begin: int, length: int) -> pl.DataFra
     is_python = pl.col("kind") == "python"
     is_within = _within(begin, begin + length)
     columns = ("process_id", "thread_id", *_TIMES, "name", "kind", "span_id")
-    calls = trace.select("spans", *columns, where=is_within & is_python, rank=rank)
+    calls = trace.select(
+        "spans",
+        *columns,
+        where=is_within & is_python,
+        rank=rank,
+    )
     if calls.is_empty():
         return pl.DataFrame(schema=BARS).cast(CODED)
     named = calls.with_columns(
@@ -109,7 +123,12 @@ def _work(trace: Trace, rank: int, begin: int, end: int) -> pl.DataFrame:
     last_ended = ended.last().select(work.columns)
     first_later = later.first().select(work.columns)
     drawn = pl.concat([within, last_ended, first_later])
-    return drawn.sort("device_id", "stream_id", "start_ns", nulls_last=True)
+    return drawn.sort(
+        "device_id",
+        "stream_id",
+        "start_ns",
+        nulls_last=True,
+    )
 
 
 def _recorded_work(trace: Trace, rank: int, condition: pl.Expr) -> Iterator[pl.DataFrame]:
@@ -120,8 +139,20 @@ def _recorded_work(trace: Trace, rank: int, condition: pl.Expr) -> Iterator[pl.D
     copy_kind = pl.lit(COPY, pl.UInt8)
     copy_name = pl.format("{} copy", "direction")
     for table, columns, name, drawn, kind in (
-        ("kernels", ("name", "primitive", "is_communication"), "name", "primitive", kernel_kind),
-        ("memcpys", ("direction",), copy_name, pl.lit("copy"), copy_kind),
+        (
+            "kernels",
+            ("name", "primitive", "is_communication"),
+            "name",
+            "primitive",
+            kernel_kind,
+        ),
+        (
+            "memcpys",
+            ("direction",),
+            copy_name,
+            pl.lit("copy"),
+            copy_kind,
+        ),
         (
             "memsets",
             (),
@@ -131,7 +162,14 @@ def _recorded_work(trace: Trace, rank: int, condition: pl.Expr) -> Iterator[pl.D
         ),
     ):
         event_id = _IDS[table]
-        recorded = trace.select(table, *shared, event_id, *columns, where=condition, rank=rank)
+        recorded = trace.select(
+            table,
+            *shared,
+            event_id,
+            *columns,
+            where=condition,
+            rank=rank,
+        )
         work = recorded.select(
             *shared,
             name=name,
@@ -160,17 +198,34 @@ def _idle(
         "counted": [True],
     }
     windows = pl.DataFrame(edges)
-    host = host_of_calls(model.trace, model.host, rank, work["api_call_id"])
+    host = host_of_calls(
+        model.trace,
+        model.host,
+        rank,
+        work["api_call_id"],
+    )
     assert host.ids is not None
     calls = pl.DataFrame({"api_call_id": host.ids}).with_row_index("call")
-    with_calls = work.join(calls, on="api_call_id", how="left", maintain_order="left")
+    with_calls = work.join(
+        calls,
+        on="api_call_id",
+        how="left",
+        maintain_order="left",
+    )
     call = pl.col("call").cast(pl.Int64).fill_null(-1)
     by_device = with_calls.partition_by("device_id", as_dict=True)
     for (device_id,), work_of_device in by_device.items():
         columns = work_of_device.select(*_TIMES, "kind", call).sort("start_ns")
-        device = DeviceWork(host, (columns, columns.clear()), windows)
+        device = DeviceWork(
+            host,
+            (columns, columns.clear()),
+            windows,
+        )
         pieces = pl.concat(idle_pieces(device, None))
-        place_names = pl.Series([*host.places, None], dtype=pl.String)
+        place_names = pl.Series(
+            [*host.places, None],
+            dtype=pl.String,
+        )
         what = place_names.gather(pieces["place"])
         cause = pl.Series(CAUSE_OF_KIND).gather(pieces["cause"])
         parts.append(
@@ -199,7 +254,11 @@ def _queues(trace: Trace, rank: int, begin: int, end: int) -> pl.DataFrame:
     device_number = pl.col("device_id").rle_id()
     class_number = pl.col("queue_class").rle_id()
     bar = class_number + device_number * (lengths.height + 1)
-    by_bar = lengths.group_by("device_id", bar=bar, maintain_order=True)
+    by_bar = lengths.group_by(
+        "device_id",
+        bar=bar,
+        maintain_order=True,
+    )
     sums = by_bar.agg(
         pl.col("queue_class").first(),
         pl.col("length").max(),
@@ -237,13 +296,35 @@ def _queue_lengths(trace: Trace, rank: int, begin: int, end: int) -> pl.DataFram
     is_begun = start_ns.is_between(begin, end + _AROUND_NS)
     is_called = start_ns.is_between(begin - _AROUND_NS, end)
     columns = ("device_id", "start_ns", "api_call_id")
-    work = pl.concat(trace.select(table, *columns, where=is_begun, rank=rank) for table in _IDS)
-    calls = trace.select("api_calls", "api_call_id", "start_ns", where=is_called, rank=rank)
+    work = pl.concat(
+        trace.select(
+            table,
+            *columns,
+            where=is_begun,
+            rank=rank,
+        )
+        for table in _IDS
+    )
+    calls = trace.select(
+        "api_calls",
+        "api_call_id",
+        "start_ns",
+        where=is_called,
+        rank=rank,
+    )
     called = calls.rename({"start_ns": "called_ns"})
     waiting = work.drop_nulls("api_call_id").join(called, on="api_call_id")
     one = pl.lit(1, pl.Int64)
-    launched = waiting.select("device_id", time_ns="called_ns", change=one)
-    begun = waiting.select("device_id", time_ns="start_ns", change=-one)
+    launched = waiting.select(
+        "device_id",
+        time_ns="called_ns",
+        change=one,
+    )
+    begun = waiting.select(
+        "device_id",
+        time_ns="start_ns",
+        change=-one,
+    )
     changes = pl.concat([launched, begun]).group_by("device_id", "time_ns")
     change = pl.col("change")
     sums = changes.agg(change.sum()).sort("device_id", "time_ns")
@@ -259,8 +340,23 @@ def _host(trace: Trace, rank: int, begin: int, end: int) -> pl.DataFrame:
     shared = ("process_id", "thread_id", *_TIMES)
     is_within = _within(begin, end)
     is_drawn = is_within & pl.col("kind").is_in(_HOST_KINDS)
-    spans = trace.select("spans", *shared, "name", "kind", "span_id", where=is_drawn, rank=rank)
-    calls = trace.select("api_calls", *shared, "api", "api_call_id", where=is_within, rank=rank)
+    spans = trace.select(
+        "spans",
+        *shared,
+        "name",
+        "kind",
+        "span_id",
+        where=is_drawn,
+        rank=rank,
+    )
+    calls = trace.select(
+        "api_calls",
+        *shared,
+        "api",
+        "api_call_id",
+        where=is_within,
+        rank=rank,
+    )
     bars_of_spans = spans.select(
         *shared,
         "name",
@@ -291,7 +387,11 @@ def _nested(rows: pl.DataFrame, lane: str) -> pl.DataFrame:
         maintain_order=True,
     )
     no_hint = pl.lit(None, pl.Int64)
-    times = in_order.select(*thread, *_TIMES, parent_hint=no_hint)
+    times = in_order.select(
+        *thread,
+        *_TIMES,
+        parent_hint=no_hint,
+    )
     no_calls = times.clear().drop("parent_hint")
     nesting = nest(times, no_calls)
     busy_ns = pl.col("duration_ns").sum().over(thread)

@@ -35,13 +35,24 @@ def ranks_by_earlier_frames(
 
     Every rank has Python frames. Only the few spans that are needed are read.
     """
-    starts = trace.select("spans", "rank", "start_ns", where=_IS_PYTHON, rank=ranks)
+    starts = trace.select(
+        "spans",
+        "rank",
+        "start_ns",
+        where=_IS_PYTHON,
+        rank=ranks,
+    )
     firsts = starts.group_by("rank").agg(pl.col("start_ns").min())
     latest_first_ns = firsts["start_ns"].max()
     assert isinstance(latest_first_ns, int)
     may_be_first = pl.col("start_ns") < latest_first_ns + _AT_ONCE_NS
     columns = ("rank", *_THREAD, "kind", "name", "start_ns", "duration_ns")
-    spans = trace.select("spans", *columns, where=_IS_PYTHON & may_be_first, rank=ranks)
+    spans = trace.select(
+        "spans",
+        *columns,
+        where=_IS_PYTHON & may_be_first,
+        rank=ranks,
+    )
     frames = _earlier_frames(spans)
     names_by_rank = frames.group_by("rank").agg("name").sort("rank")
     grouped: dict[frozenset[str], list[int]] = {}
@@ -67,7 +78,13 @@ def _earlier_frames(spans: pl.DataFrame) -> pl.DataFrame:
     first_ns = start_ns.min().over("rank")
     python = spans.filter(_IS_PYTHON)
     first = python.filter(start_ns < first_ns + _AT_ONCE_NS)
-    times = first.select("rank", *_THREAD, "name", "start_ns", end_ns=END)
+    times = first.select(
+        "rank",
+        *_THREAD,
+        "name",
+        "start_ns",
+        end_ns=END,
+    )
     in_order = times.sort("start_ns", "end_ns")
     earliest_end = pl.col("end_ns").cum_min().shift()
     ended_ns = earliest_end.over("rank", *_THREAD)

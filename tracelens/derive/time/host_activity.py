@@ -45,7 +45,11 @@ def list_activities(
         part = _of_axis(axis, spans, blocked)
         if part.height:
             parts.append(part.select(columns))
-            busy = axis.threads.join(part, on=["process_id", "thread_id"], how="semi")
+            busy = axis.threads.join(
+                part,
+                on=["process_id", "thread_id"],
+                how="semi",
+            )
             mains += busy.filter("is_main").select("process_id", "thread_id").rows()
     if not parts:
         return pl.DataFrame()
@@ -90,9 +94,10 @@ def _without_gaps(segments: pl.DataFrame, axis: ThreadAxis) -> pl.DataFrame:
     thread = axis.thread_of(starts)
     same_thread = thread == thread.shift(-1)
     is_main = axis.threads["is_main"].gather(thread) & same_thread
-    missing = segments.select(start_ns="end_ns", end_ns=starts.shift(-1)).filter(
-        is_main & (pl.col("end_ns") > pl.col("start_ns"))
-    )
+    missing = segments.select(
+        start_ns="end_ns",
+        end_ns=starts.shift(-1),
+    ).filter(is_main & (pl.col("end_ns") > pl.col("start_ns")))
     if not missing.height:
         return segments
     host_class = pl.lit(CLASSES.index("host"), pl.Int32)

@@ -98,13 +98,24 @@ def host_of_calls(
     ids: pl.Series,
 ) -> HostTime:
     """Return what a rank's host did, with only the calls of `ids`, such as those of one step."""
-    sites = trace.select("sites", "rank", "site_id", "op", rank=rank)
+    sites = trace.select(
+        "sites",
+        "rank",
+        "site_id",
+        "op",
+        rank=rank,
+    )
     reading = _Reading([rank], sites, launch_places(trace))
     api_call_id = pl.col("api_call_id")
     in_range = api_call_id.is_between(ids.min(), ids.max())
     is_wanted = api_call_id.is_in(ids.unique().implode())
     near = in_range & is_wanted
-    calls = trace.select("api_calls", *_CALLS, where=near, rank=rank)
+    calls = trace.select(
+        "api_calls",
+        *_CALLS,
+        where=near,
+        rank=rank,
+    )
     reading.take(calls)
     return reading.finished(activities, calls)[rank]
 
@@ -127,9 +138,15 @@ class _Reading:
         self.parts = [pl.DataFrame(schema=_KEPT)]
         self.are_rows = True
         self.sites = self.known(sites)
-        self.ops = self.numbers(self.sites["rank"], self.sites["op"])
+        self.ops = self.numbers(
+            self.sites["rank"],
+            self.sites["op"],
+        )
         self.launches = self.known(launches)
-        self.of_launches = self.numbers(self.launches["rank"], self.launches["what"])
+        self.of_launches = self.numbers(
+            self.launches["rank"],
+            self.launches["what"],
+        )
 
     def known(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Return the rows of the ranks that are read, sorted by rank."""
@@ -149,7 +166,11 @@ class _Reading:
         rows, like = distinct_rows(codes)
         numbers = []
         texts = places.gather(rows).cast(pl.String)
-        for rank, text in zip(ranks.gather(rows), texts, strict=True):
+        for rank, text in zip(
+            ranks.gather(rows),
+            texts,
+            strict=True,
+        ):
             numbers_of_rank = self.places[rank]
             numbers.append(
                 -1 if text is None else numbers_of_rank.setdefault(text, len(numbers_of_rank))
@@ -188,7 +209,13 @@ class _Reading:
         for rank, n in ranks.rle().struct.unnest().select("value", "len").iter_rows():
             first = self.n_calls[rank]
             self.n_calls[rank] = first + n
-            rows.append(pl.int_range(first, first + n, eager=True))
+            rows.append(
+                pl.int_range(
+                    first,
+                    first + n,
+                    eager=True,
+                )
+            )
         return pl.concat(rows)
 
     def _places_of(self, calls: pl.DataFrame) -> pl.Series:
@@ -221,7 +248,11 @@ class _Reading:
         by_thread = segments.group_by(_THREAD, maintain_order=True).agg(ns=length.sum())
         active_threads = by_thread.with_row_index("thread_number")
         mains = self._main_threads(active_threads)
-        with_threads = segments.join(active_threads, on=_THREAD, nulls_equal=True)
+        with_threads = segments.join(
+            active_threads,
+            on=_THREAD,
+            nulls_equal=True,
+        )
         tracks = tracks_by_rank(with_threads, active_threads, mains, self.threads)
         calls = pl.concat(self.parts, rechunk=True)
         ids_of_calls = None if ids is None else self.known(ids)["api_call_id"]
@@ -286,12 +317,21 @@ def _launch_places(trace: Trace) -> pl.DataFrame:
     reading = trace.uncached()
     parts = [pl.DataFrame(schema=PLACED)]
     for ranks in _small_ranks_together(trace.heights("spans")):
-        kinds = reading.select("spans", "rank", "kind", rank=ranks)
+        kinds = reading.select(
+            "spans",
+            "rank",
+            "kind",
+            rank=ranks,
+        )
         is_python = kinds["kind"] == "python"
         has_python = {*kinds["rank"].filter(is_python).unique()}
         parts += [_in_regions(reading, rank) for rank in ranks if rank not in has_python]
         if has_python:
-            parts += below_python(reading, has_python, is_of_torch=is_of_torch)
+            parts += below_python(
+                reading,
+                has_python,
+                is_of_torch=is_of_torch,
+            )
     return pl.concat(parts)
 
 
@@ -316,7 +356,12 @@ def _regions(trace: Trace, rank: int) -> pl.DataFrame:
     """Return the rank's annotations that name regions: thread, name, times, end_ns and region."""
     is_annotation = pl.col("kind").is_in(["annotation", "nvtx"])
     columns = (*_THREAD, "name", "start_ns", "duration_ns")
-    spans = trace.select("spans", *columns, where=is_annotation, rank=rank)
+    spans = trace.select(
+        "spans",
+        *columns,
+        where=is_annotation,
+        rank=rank,
+    )
     (names_no_region,) = matching(spans["name"], _NO_REGION)
     named = spans.filter(~names_no_region)
     name = pl.col("name").cast(pl.String)
@@ -338,13 +383,24 @@ def _in_regions(trace: Trace, rank: int) -> pl.DataFrame:
         return pl.DataFrame(schema=PLACED)
     columns = (*_THREAD, "api_call_id", "site_id", "start_ns")
     is_launch = pl.col("kind").is_in(LAUNCHES)
-    calls = trace.select("api_calls", *columns, where=is_launch, rank=rank)
+    calls = trace.select(
+        "api_calls",
+        *columns,
+        where=is_launch,
+        rank=rank,
+    )
     opening_threads = regions["thread_id"].unique()
     opens_regions = pl.col("thread_id").is_in(opening_threads.implode())
     of_thread = _with_region(calls.filter(opens_regions), regions, "thread_id")
     of_process = _with_region(calls.filter(~opens_regions), regions, "process_id")
     placed = pl.concat([of_thread, of_process])
-    ops = trace.select("sites", "rank", "site_id", "op", rank=rank)
+    ops = trace.select(
+        "sites",
+        "rank",
+        "site_id",
+        "op",
+        rank=rank,
+    )
     with_ops = placed.join(
         ops,
         on=["rank", "site_id"],

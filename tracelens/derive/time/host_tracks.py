@@ -156,7 +156,11 @@ def first_of_threads(segments: pl.DataFrame) -> pl.DataFrame:
     axis = Axis.of(segments)
     number_in_process = pl.col("thread_number").rank("dense").over("process") - 1
     order = pl.col("order")
-    merged = segments.select("process", *SEGMENTS, order=number_in_process.cast(pl.Int64))
+    merged = segments.select(
+        "process",
+        *SEGMENTS,
+        order=number_in_process.cast(pl.Int64),
+    )
     while merged.height and merged.select(order.max() > 0).item():
         paired = merged.with_columns(pair=order // 2, side=order % 2)
         number, pairs = numbered(paired, ["process", "pair"])
@@ -208,5 +212,9 @@ def _of_rank(
     return Tracks(
         segments,
         [*thread_bounds.values(), *processes.values()],
-        pl.DataFrame(of_threads, schema=TRACKS_OF_THREAD, orient="row"),
+        pl.DataFrame(
+            of_threads,
+            schema=TRACKS_OF_THREAD,
+            orient="row",
+        ),
     )

@@ -186,7 +186,11 @@ def _caused(gaps: pl.DataFrame, host: HostTime) -> pl.DataFrame:
     without_call = numbered.filter(returned.is_null())
     parts = [
         on_host,
-        late.with_columns(*_cause(LAUNCH), start_ns=host_end, end_ns=launch_end),
+        late.with_columns(
+            *_cause(LAUNCH),
+            start_ns=host_end,
+            end_ns=launch_end,
+        ),
         waiting.with_columns(*_cause(_DEPENDENCY), start_ns=launch_end),
         without_call.with_columns(_cause(UNKNOWN)),
     ]

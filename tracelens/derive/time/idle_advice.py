@@ -251,7 +251,11 @@ def _has_host_optimizer(program: JudgedProgram) -> bool:
         return False
     is_op = pl.col("kind") == "op"
     is_of_optimizer = is_op & (pl.col("phase") == "optimizer")
-    ops = program.trace.select("spans", "rank", where=is_of_optimizer)
+    ops = program.trace.select(
+        "spans",
+        "rank",
+        where=is_of_optimizer,
+    )
     return ops.height > 0
 
 
@@ -293,7 +297,13 @@ def _few_batches_are_late(program: JudgedProgram) -> bool:
     to call few late.
     """
     is_annotation = pl.col("kind") == "annotation"
-    spans = program.trace.select("spans", "rank", "name", "duration_ns", where=is_annotation)
+    spans = program.trace.select(
+        "spans",
+        "rank",
+        "name",
+        "duration_ns",
+        where=is_annotation,
+    )
     is_batch = pl.col("name").cast(pl.String).str.contains(WORKERS)
     batches = spans.filter(is_batch)
     ns = pl.col("duration_ns")
@@ -332,7 +342,11 @@ def _makes_room(program: JudgedProgram) -> bool:
     """
     of_kinds = pl.col("kind").is_in(_TAKES_MEMORY)
     columns = ("rank", "step", "span_id", "start_ns", "api")
-    recorded = program.trace.select("api_calls", *columns, where=of_kinds)
+    recorded = program.trace.select(
+        "api_calls",
+        *columns,
+        where=of_kinds,
+    )
     calls = recorded.filter(program.is_judged).sort("rank", "start_ns")
     api = pl.col("api").cast(pl.String)
     is_release = api.str.contains(_DEVICE_RELEASES)
@@ -354,7 +368,13 @@ def _uncached(program: JudgedProgram) -> str | None:
     Return None otherwise.
     """
     is_memory = pl.col("kind") == "memory"
-    calls = program.trace.select("api_calls", "rank", "step", "api", where=is_memory)
+    calls = program.trace.select(
+        "api_calls",
+        "rank",
+        "step",
+        "api",
+        where=is_memory,
+    )
     api = pl.col("api")
     judged = calls.filter(program.is_judged).with_columns(api.cast(pl.String))
     counts = []

@@ -76,11 +76,20 @@ def times_of_devices(trace: Trace, devices: Mapping[Device, DeviceWork]) -> Devi
     )
     both = joined(
         [
-            replace(as_recorded, busy=busy, idle=idle, places=places),
+            replace(
+                as_recorded,
+                busy=busy,
+                idle=idle,
+                places=places,
+            ),
             _times(anew, causes),
         ]
     )
-    return replace(both, launching=as_recorded.launching, ends=as_recorded.ends)
+    return replace(
+        both,
+        launching=as_recorded.launching,
+        ends=as_recorded.ends,
+    )
 
 
 def idle_of_devices(
@@ -104,7 +113,10 @@ def _launched(
     Also return, by device number, the causes that `causes_of_launching` finds: one for each kernel,
     copy and fill of the device. Devices that have only the cause "launch" are left out.
     """
-    times = _times(dict(enumerate(devices.values())), {})
+    times = _times(
+        dict(enumerate(devices.values())),
+        {},
+    )
     if not (times.launching >= LOADING_NS).any():
         return times, {}
     causes = causes_of_launching(trace, devices, times.launching)
@@ -181,7 +193,12 @@ def _launching_before(pieces: pl.DataFrame, n_work: int) -> pl.Series:
     is_before_work = pl.col("gap") < n_work
     launches = pieces.filter(is_launch & is_before_work)
     sums = launches.group_by("gap").agg(ns=LENGTH.sum())
-    no_time = pl.repeat(0, n_work, dtype=pl.Int64, eager=True)
+    no_time = pl.repeat(
+        0,
+        n_work,
+        dtype=pl.Int64,
+        eager=True,
+    )
     return no_time.scatter(sums["gap"], sums["ns"])
 
 
@@ -191,11 +208,23 @@ def _summed_places(pieces: pl.DataFrame, n_places: int) -> pl.DataFrame:
     Pieces with the same gap, cause and place count as one.
     """
     place = place_of_piece(n_places)
-    by_gap = pieces.group_by("gap", "cause", place, maintain_order=True)
+    by_gap = pieces.group_by(
+        "gap",
+        "cause",
+        place,
+        maintain_order=True,
+    )
     ns = pl.col("ns")
     start_ns = pl.col("start_ns")
-    gaps = by_gap.agg(start_ns.first(), ns=LENGTH.sum())
-    by_place = gaps.group_by("cause", "place", maintain_order=True)
+    gaps = by_gap.agg(
+        start_ns.first(),
+        ns=LENGTH.sum(),
+    )
+    by_place = gaps.group_by(
+        "cause",
+        "place",
+        maintain_order=True,
+    )
     return by_place.agg(
         idle_ns=ns.sum(),
         n_gaps=pl.len().cast(pl.Int64),
@@ -272,9 +301,15 @@ def _pass(device: DeviceWork, causes: pl.Series | None) -> _Passed:
     end_ns = LIBRARY.idle_time(
         *(column for part in device.work for column in _memory(part, _WORK)),
         None if causes is None else memory(causes, _U8),
-        *_memory(host.calls, {"returned": _I64, "place": _I32}),
+        *_memory(
+            host.calls,
+            {"returned": _I64, "place": _I32},
+        ),
         memory(host.calls["thread"], _I32) if has_threads else None,
-        *_memory(host.tracks.of_threads, dict.fromkeys(TRACKS_OF_THREAD, _I32)),
+        *_memory(
+            host.tracks.of_threads,
+            dict.fromkeys(TRACKS_OF_THREAD, _I32),
+        ),
         array(
             "q",
             [first for first, _ in host.tracks.bounds],
@@ -285,7 +320,10 @@ def _pass(device: DeviceWork, causes: pl.Series | None) -> _Passed:
         ),
         *_memory(host.tracks.segments, _SEGMENTS),
         *_memory(windows, {"start_ns": _I64, "end_ns": _I64}),
-        memory(windows["counted"].cast(pl.UInt8), _U8),
+        memory(
+            windows["counted"].cast(pl.UInt8),
+            _U8,
+        ),
         device.from_ns,
         max(last_ends, default=device.from_ns),
         LATENCY_NS,

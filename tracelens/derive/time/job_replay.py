@@ -90,7 +90,12 @@ class Replay(Struct, frozen=True):
         if less:
             transfers = self.rows["transfer_ns"].to_list()
             owns = [
-                own_ns - less * transfer for own_ns, transfer in zip(owns, transfers, strict=True)
+                own_ns - less * transfer
+                for own_ns, transfer in zip(
+                    owns,
+                    transfers,
+                    strict=True,
+                )
             ]
         ranks = self.rows["rank"].to_list()
         hidden = self.rows["hidden_ns"].to_list()
@@ -98,7 +103,11 @@ class Replay(Struct, frozen=True):
         for first, end in pairwise(self.bounds):
             starts = [clock[ranks[row]] + owns[row] for row in range(first, end)]
             last = max(starts)
-            for row, start in zip(range(first, end), starts, strict=True):
+            for row, start in zip(
+                range(first, end),
+                starts,
+                strict=True,
+            ):
                 exposed = last - start - hidden[row]
                 clock[ranks[row]] = start + exposed if exposed > 0 else start
         replayed_ns = median(
@@ -106,7 +115,10 @@ class Replay(Struct, frozen=True):
             for rank, begin in self.begins.items()
             if of is None or rank in of
         )
-        return max(replayed_ns, self._hosts_ns(removals, of) if hosts_limit else 0.0)
+        return max(
+            replayed_ns,
+            self._hosts_ns(removals, of) if hosts_limit else 0.0,
+        )
 
     def _hosts_ns(
         self,
@@ -123,7 +135,12 @@ class Replay(Struct, frozen=True):
             return 0
         is_of_devices = all(removal.of_device for removal in removals)
         pace = "launching_ns" if is_of_devices else "pace_ns"
-        recorded = self.paces.select("rank", "step", since_step="step", pace_ns=pace)
+        recorded = self.paces.select(
+            "rank",
+            "step",
+            since_step="step",
+            pace_ns=pace,
+        )
         paces = _with_removals(recorded, removals)
         is_away = pl.col("is_away")
         pace_ns = pl.col("pace_ns")
@@ -153,7 +170,13 @@ class Replay(Struct, frozen=True):
         own_ns = pl.col("own_ns")
         peers = rows.filter(~is_away).group_by(place)
         usual = peers.agg(usual_ns=own_ns.quantile(0.5, "lower"))
-        compared = rows.join(usual, on=place, how="left", nulls_equal=True, maintain_order="left")
+        compared = rows.join(
+            usual,
+            on=place,
+            how="left",
+            nulls_equal=True,
+            maintain_order="left",
+        )
         shortened_ns = own_ns * pl.col("kept")
         shorter = pl.when(own_ns > 0).then(shortened_ns).otherwise(own_ns)
         without_delay = pl.coalesce("usual_ns", shorter)
@@ -170,7 +193,10 @@ def _with_removals(rows: pl.DataFrame, removals: Collection[Removal]) -> pl.Data
         is_away |= is_removed
         lowered = kept.clip(upper_bound=1 - removal.excess_frac)
         kept = pl.when(is_removed).then(lowered).otherwise(kept)
-    return rows.with_columns(is_away=is_away.fill_null(value=False), kept=kept)
+    return rows.with_columns(
+        is_away=is_away.fill_null(value=False),
+        kept=kept,
+    )
 
 
 def _is_removed(removal: Removal) -> pl.Expr:
@@ -232,7 +258,11 @@ def _between_calls(timed: pl.DataFrame, edges: pl.DataFrame, trace: Trace) -> pl
     begins = edges.select("rank", "begin_ns")
     # Work launched before the first step belongs to no step.
     is_in_steps = pl.col("last_start_ns") >= begin_ns
-    with_begins = timed.join(begins, on="rank", maintain_order="left")
+    with_begins = timed.join(
+        begins,
+        on="rank",
+        maintain_order="left",
+    )
     in_steps = with_begins.with_columns(
         transfer_ns=transfer_ns * is_in_steps,
         left_ns=start_ns + exposed_ns,
@@ -250,7 +280,11 @@ def _between_calls(timed: pl.DataFrame, edges: pl.DataFrame, trace: Trace) -> pl
         hidden_ns=wait_ns - exposed_ns,
         n_calls=pl.len().over(step),
         place=pl.int_range(pl.len()).over(step),
-        role=pl.col("rank").replace_strict(stages, default=-1, return_dtype=pl.Int64),
+        role=pl.col("rank").replace_strict(
+            stages,
+            default=-1,
+            return_dtype=pl.Int64,
+        ),
     )
 
 
@@ -260,9 +294,17 @@ def _with_times(trace: Trace, calls: pl.DataFrame) -> pl.DataFrame:
     exposed_ns = pl.col("end_ns") - pl.col("start_ns") - pl.col("hidden_ns")
     pieces = waits_of(trace).pieces
     waits = pieces.group_by(key).agg(exposed_ns=exposed_ns.sum())
-    with_waits = calls.join(waits, on=key, how="left")
+    with_waits = calls.join(
+        waits,
+        on=key,
+        how="left",
+    )
     filled = with_waits.with_columns(pl.col("exposed_ns").fill_null(0))
-    timed = filled.join(exposed_transfers(trace), on=key, how="left")
+    timed = filled.join(
+        exposed_transfers(trace),
+        on=key,
+        how="left",
+    )
     in_order = timed.sort("last_start_ns", *_CALL, "rank")
     return in_order.head(_MOST_ROWS)
 
@@ -274,10 +316,17 @@ def _edges(model: TimeModel, rows: pl.DataFrame) -> pl.DataFrame:
     """
     start_ns = pl.col("start_ns")
     end_ns = start_ns + pl.col("duration_ns")
-    extent = {"begin_ns": start_ns.min(), "end_ns": end_ns.max()}
+    extent = {
+        "begin_ns": start_ns.min(),
+        "end_ns": end_ns.max(),
+    }
     steps = model.steps.group_by("rank").agg(**extent)
     kernels = model.trace.select("kernels", "rank", "start_ns", "duration_ns")
-    kernels_of_unmarked = kernels.join(steps, on="rank", how="anti")
+    kernels_of_unmarked = kernels.join(
+        steps,
+        on="rank",
+        how="anti",
+    )
     unmarked = kernels_of_unmarked.group_by("rank").agg(**extent)
     edges = pl.concat([steps.select(unmarked.columns), unmarked])
     # A clock drifts less within a trace than the accuracy of a replay.

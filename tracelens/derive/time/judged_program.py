@@ -63,7 +63,11 @@ class JudgedProgram(Struct, frozen=True):
         rows = self.places.filter(is_of_cause).drop_nulls("what")
         by_place = rows.group_by("what", maintain_order=True)
         sums = by_place.agg(pl.col("idle_ns").sum())
-        largest_first = sums.sort("idle_ns", descending=True, maintain_order=True)
+        largest_first = sums.sort(
+            "idle_ns",
+            descending=True,
+            maintain_order=True,
+        )
         return largest_first.rows()
 
     def slowdown(self, cause: str) -> tuple[float, float] | None:
@@ -80,7 +84,11 @@ class JudgedProgram(Struct, frozen=True):
         key = ["cause"] if cause == "launch" else ["cause", "what"]
         idle = self.places.filter(pl.col("cause") == cause)
         bounds = slowed.select(*key, "least", "most")
-        kept = idle.join(bounds, on=key, how="left")
+        kept = idle.join(
+            bounds,
+            on=key,
+            how="left",
+        )
         ns = pl.col("idle_ns")
         least_ns = pl.col("least").fill_null(1) * ns
         most_ns = pl.col("most").fill_null(1) * ns
@@ -152,7 +160,11 @@ def _kernels(trace: Trace, is_judged: pl.Expr) -> pl.DataFrame:
         ns=pl.col("duration_ns").sum(),
     )
     sites = trace.select("sites", "rank", "site_id", "op", "phase", "module_path")
-    at_sites = sums.collect().join(sites, on=["rank", "site_id"], how="left")
+    at_sites = sums.collect().join(
+        sites,
+        on=["rank", "site_id"],
+        how="left",
+    )
     return at_sites.cast({pl.Categorical: pl.String})
 
 
@@ -179,11 +191,20 @@ def _slowed_parts(trace: Trace) -> pl.DataFrame:
         pl.col("cause").cast(pl.String),
         what=pl.when(has_path).then(place),
     )
-    records = pl.concat([pl.DataFrame(schema=_ADDED), *_records(trace, did)])
+    records = pl.concat(
+        [
+            pl.DataFrame(schema=_ADDED),
+            *_records(trace, did),
+        ]
+    )
     added = records.group_by(_PLACE).agg(pl.col("least_ns", "most_ns").sum())
     ns = pl.col("ns")
     times = did.group_by(_PLACE).agg(ns=pl.col("duration_ns").sum())
-    with_added = times.join(added, on=_PLACE, nulls_equal=True).filter(ns > 0)
+    with_added = times.join(
+        added,
+        on=_PLACE,
+        nulls_equal=True,
+    ).filter(ns > 0)
     least = 1 - pl.col("most_ns") / ns
     most = 1 - pl.col("least_ns") / ns
     return with_added.select(
@@ -203,7 +224,12 @@ def _records(trace: Trace, did: pl.DataFrame) -> Iterator[pl.DataFrame]:
         ("spans", (kind == "op") & of_torch, TORCH_NS),
         ("api_calls", of_torch, TORCH_NS),
     ):
-        records = trace.select(table, *_THREAD, "start_ns", where=where)
+        records = trace.select(
+            table,
+            *_THREAD,
+            "start_ns",
+            where=where,
+        )
         counted = _with_counts(activities, records)
         n_records = pl.col("n_records")
         yield counted.select(

@@ -69,7 +69,11 @@ def count_captured(trace: Trace) -> dict[int, int]:
         where=pl.col("kind") == "kernel_launch",
     )
     ran = trace.select("kernels", "rank", "api_call_id").unique()
-    calls = calls.join(ran, on=["rank", "api_call_id"], how="anti")
+    calls = calls.join(
+        ran,
+        on=["rank", "api_call_id"],
+        how="anti",
+    )
     counts = dict(calls.group_by("rank").len().iter_rows())
     return {rank: counts.get(rank, 0) for rank in trace.manifest.ranks}
 
@@ -100,7 +104,13 @@ def op_of_changing_sizes(trace: Trace) -> str | None:
 def _op_of_changing_sizes(trace: Trace) -> str | None:
     is_launch = pl.col("kind").is_in(LAUNCHES)
     is_in_step = pl.col("step").is_not_null()
-    calls = trace.select("api_calls", "rank", "step", "span_id", where=is_launch & is_in_step)
+    calls = trace.select(
+        "api_calls",
+        "rank",
+        "step",
+        "span_id",
+        where=is_launch & is_in_step,
+    )
     spans = trace.uncached().select("spans", "rank", "span_id", "name", "input_shapes")
     own_spans = calls.select("rank", "span_id")
     rows = rows_of(spans["rank"], spans["span_id"], own_spans)
@@ -123,7 +133,11 @@ def _op_of_changing_sizes(trace: Trace) -> str | None:
     changing = ops_of_steps.filter(changes)
     if changing.is_empty():
         return None
-    most_first = changing.sort("launches", "name", descending=[True, False])
+    most_first = changing.sort(
+        "launches",
+        "name",
+        descending=[True, False],
+    )
     return str(most_first["name"][0])
 
 
@@ -213,7 +227,13 @@ def _guards(program: JudgedProgram) -> str | None:
     Checks of guards have to take at least half of the launching time.
     """
     is_check = pl.col("name") == _GUARDS
-    spans = program.trace.select("spans", "rank", "step", "duration_ns", where=is_check)
+    spans = program.trace.select(
+        "spans",
+        "rank",
+        "step",
+        "duration_ns",
+        where=is_check,
+    )
     checks = spans.filter(program.is_judged)
     n_in_step = checks.height / max(program.n_steps, 1)
     checking_ns = int(checks["duration_ns"].sum())
@@ -233,7 +253,14 @@ def _reads(program: JudgedProgram) -> Rule | None:
     if n_reads <= program.n_steps:
         text = "Read the value back only every few steps"
     ns = sum(ns for _, ns in reads)
-    return Rule(ns, text, "launch", "idle_gaps", is_of_host=True, places=reads)
+    return Rule(
+        ns,
+        text,
+        "launch",
+        "idle_gaps",
+        is_of_host=True,
+        places=reads,
+    )
 
 
 def in_launching_ops(trace: Trace) -> str:
@@ -247,7 +274,11 @@ def in_launching_ops(trace: Trace) -> str:
     thread = ("rank", "process_id", "thread_id")
     name = pl.col("name").cast(pl.String)
     columns = (*thread, "name", "start_ns", "duration_ns")
-    spans = trace.select("spans", *columns, where=name.is_in(names))
+    spans = trace.select(
+        "spans",
+        *columns,
+        where=name.is_in(names),
+    )
     calls = trace.select("api_calls", *thread, "start_ns")
     called = calls.rename({"start_ns": "called_ns"})
     with_next_call = spans.sort("start_ns").join_asof(

@@ -37,13 +37,29 @@ def causes_of_launching(
     long_gaps = gaps.filter(is_long)
     busy = _in_busy_ops(trace, devices, long_gaps)
     launches = _kernel_launches(trace, devices, long_gaps)
-    first_launches = launches.unique(["rank", "name"], keep="first", maintain_order=True)
+    first_launches = launches.unique(
+        ["rank", "name"],
+        keep="first",
+        maintain_order=True,
+    )
     named_gaps = gaps.join(launches, on=["rank", "call"])
-    repeat_gaps = named_gaps.join(first_launches, on=["rank", "call"], how="anti")
+    repeat_gaps = named_gaps.join(
+        first_launches,
+        on=["rank", "call"],
+        how="anti",
+    )
     by_name = repeat_gaps.group_by("device", "name")
     longest_repeat = by_name.agg(repeat_ns=ns.max())
-    first_gaps = named_gaps.join(first_launches, on=["rank", "call"], how="semi")
-    compared = first_gaps.join(longest_repeat, on=["device", "name"], how="left")
+    first_gaps = named_gaps.join(
+        first_launches,
+        on=["rank", "call"],
+        how="semi",
+    )
+    compared = first_gaps.join(
+        longest_repeat,
+        on=["device", "name"],
+        how="left",
+    )
     repeat_ns = pl.col("repeat_ns").fill_null(0)
     is_much_longer = ns >= _MUCH_LONGER * repeat_ns
     loads = compared.filter(is_long & is_much_longer)
@@ -99,7 +115,11 @@ def _on_threads(
     gaps = every_gap.join(long_gaps, on="gap")
     host = device.host
     thread = host.calls["thread"].gather(gaps["call"])
-    ids = pl.DataFrame(host.threads, schema=_IDS, orient="row")
+    ids = pl.DataFrame(
+        host.threads,
+        schema=_IDS,
+        orient="row",
+    )
     return pl.concat([gaps, ids[thread]], how="horizontal")
 
 
@@ -113,7 +133,11 @@ def _launching_gaps(devices: Mapping[Device, DeviceWork], launching: pl.Series) 
     for number, ((rank, _), device) in enumerate(devices.items()):
         n_calls = device.host.calls.height
         sizes.append((rank, number, n_calls, len(device.calls)))
-    of_devices = pl.DataFrame(sizes, schema=schema, orient="row")
+    of_devices = pl.DataFrame(
+        sizes,
+        schema=schema,
+        orient="row",
+    )
     numbered = of_devices.with_columns(work=pl.int_ranges("n_work"))
     work = numbered.explode("work")
     calls_of_work = pl.concat([device.calls for device in devices.values()])
@@ -142,7 +166,12 @@ def _kernel_launches(
     of_ranks = recorded.filter(is_of_ranks).sort("rank", "start_ns")
     # A graph's first launch is long for another reason; its kernels were loaded before.
     is_graph = pl.col("kind") == "graph_launch"
-    graphs = trace.select("api_calls", "rank", "api_call_id", where=is_graph)
+    graphs = trace.select(
+        "api_calls",
+        "rank",
+        "api_call_id",
+        where=is_graph,
+    )
     kernels = of_ranks.join(
         graphs,
         on=["rank", "api_call_id"],
@@ -152,8 +181,16 @@ def _kernel_launches(
     hosts = {rank: device.host for (rank, _), device in devices.items()}
     ids = kernels.select("rank", "api_call_id")
     name_code = pl.col("name").to_physical()
-    launches = kernels.select("rank", name_code, call=call_rows(hosts, ids))
-    suspected_names = launches.join(suspects, on=["rank", "call"], how="semi")
+    launches = kernels.select(
+        "rank",
+        name_code,
+        call=call_rows(hosts, ids),
+    )
+    suspected_names = launches.join(
+        suspects,
+        on=["rank", "call"],
+        how="semi",
+    )
     return launches.join(
         suspected_names,
         on=["rank", "name"],

@@ -28,8 +28,17 @@ def below_python(
     is_in_span = pl.col("span_id").is_not_null()
     columns = ("rank", "api_call_id", "span_id")
     for earlier, alike_ranks in alike.items():
-        spans = trace.select("spans", *_SPANS, rank=alike_ranks)
-        calls = trace.select("api_calls", *columns, where=is_launch & is_in_span, rank=alike_ranks)
+        spans = trace.select(
+            "spans",
+            *_SPANS,
+            rank=alike_ranks,
+        )
+        calls = trace.select(
+            "api_calls",
+            *columns,
+            where=is_launch & is_in_span,
+            rank=alike_ranks,
+        )
         tree, calls_of_tree = one_tree(spans, calls)
         yield _place(tree, calls_of_tree, earlier)
 
@@ -54,7 +63,10 @@ def _place(
     kept = tree.select("parent_id", "kind", "name").filter(is_kept)
     spans = kept.with_columns(parent_id=kept_row.gather(kept["parent_id"]))
     chain_of_span, chains = call_paths(spans, "kind", "name")
-    paths = find_paths(chains, pl.int_range(chains.height, eager=True))
+    paths = find_paths(
+        chains,
+        pl.int_range(chains.height, eager=True),
+    )
     lacks_own = paths.frame["own"].is_null()
     place = paths.frame["place"].set(lacks_own, None)
     what_of_chain = paths.texts(chains, place).cast(pl.Categorical)

@@ -17,7 +17,12 @@ def allocator_events(trace: Trace, *more: str) -> pl.DataFrame:
     all_rows = trace.select("allocations", *columns)
     rows = all_rows.sort("time_ns", maintain_order=True)
     end = pl.col("start_ns") + pl.col("duration_ns")
-    steps = steps_of(trace).select("rank", "step", "start_ns", end_ns=end)
+    steps = steps_of(trace).select(
+        "rank",
+        "step",
+        "start_ns",
+        end_ns=end,
+    )
     if not steps.height:
         return rows.with_columns(step=pl.lit(None, pl.Int64))
     placed = rows.join_asof(

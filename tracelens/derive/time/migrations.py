@@ -30,7 +30,11 @@ def migrations(trace: Trace) -> pl.DataFrame:
 
     Copies that a call asks for are left out, whatever memory they copy.
     """
-    return trace.select("memcpys", *_MOVED, where=IS_MOVE)
+    return trace.select(
+        "memcpys",
+        *_MOVED,
+        where=IS_MOVE,
+    )
 
 
 def waiting_kernels(trace: Trace, moves: pl.DataFrame) -> pl.DataFrame:
@@ -59,7 +63,11 @@ def waiting_kernels(trace: Trace, moves: pl.DataFrame) -> pl.DataFrame:
     last_moved_ns = pl.col("moved_ns").max()
     ended_ns = pl.col("ended_ns").first()
     until_ns = pl.min_horizontal(last_moved_ns, ended_ns)
-    by_kernel = in_kernels.group_by(*_DEVICE, "kernel_id", maintain_order=True)
+    by_kernel = in_kernels.group_by(
+        *_DEVICE,
+        "kernel_id",
+        maintain_order=True,
+    )
     waits = by_kernel.agg(
         pl.col("span_id", "name", "step").first(),
         n_moves=pl.len(),
@@ -96,10 +104,24 @@ def _page_waits(trace: Trace) -> dict[int, float]:
 def stalls_by_place(trace: Trace, kernels: pl.DataFrame) -> list[tuple[str, int]]:
     """Return ops, else kernels, that waited for pages, with their times, the largest first."""
     is_op = pl.col("kind") == "op"
-    spans = trace.select("spans", "rank", "span_id", "name", where=is_op)
+    spans = trace.select(
+        "spans",
+        "rank",
+        "span_id",
+        "name",
+        where=is_op,
+    )
     op = pl.col("name").cast(pl.String)
-    ops = spans.select("rank", "span_id", op=op)
-    launched = kernels.join(ops, on=["rank", "span_id"], how="left")
+    ops = spans.select(
+        "rank",
+        "span_id",
+        op=op,
+    )
+    launched = kernels.join(
+        ops,
+        on=["rank", "span_id"],
+        how="left",
+    )
     bare_name = pl.col("name").str.extract(_BARE)
     place = pl.coalesce("op", bare_name)
     stalls = launched.select("stalled_ns", place=place)
@@ -110,7 +132,11 @@ def touched_by_host(trace: Trace, moves: pl.DataFrame) -> list[tuple[str, int]]:
     """Return the ops and annotated ranges in which pages moved to the host, with their bytes."""
     is_range = pl.col("kind").is_in(["annotation", "nvtx", "op"])
     columns = ("process_id", "name", "start_ns", "duration_ns")
-    spans = trace.select("spans", *columns, where=is_range)
+    spans = trace.select(
+        "spans",
+        *columns,
+        where=is_range,
+    )
     name = pl.col("name").cast(pl.String)
     ranges = spans.with_columns(name, end_ns=_END)
     to_host = moves.filter(pl.col("direction") == "d2h")
@@ -123,4 +149,8 @@ def _largest(amounts: pl.DataFrame) -> list[tuple[str, int]]:
     """Sum the first column by place; return places with their sums, the largest first."""
     amount = amounts.columns[0]
     sums = amounts.group_by("place").agg(pl.col(amount).sum())
-    return sums.sort(amount, "place", descending=[True, False]).rows()
+    return sums.sort(
+        amount,
+        "place",
+        descending=[True, False],
+    ).rows()

@@ -97,7 +97,11 @@ def _model_of(
     if breakdown is None:
         parts = []
         if trace.has("kernels"):
-            hosts = host_times(trace, host, names_launches=names_launches)
+            hosts = host_times(
+                trace,
+                host,
+                names_launches=names_launches,
+            )
             devices = works_of_devices(trace, hosts, windows)
             times = times_of_devices(trace, devices)
             parts.append(break_down_devices(trace, devices, times, steps, windows))
@@ -114,7 +118,13 @@ def _model_of(
         waits = waits_by_window(trace, windows)
         key = ["rank", "device_id", "step", "phase"]
         device = device.drop("collective_wait_ns")
-        device = device.join(waits, on=key, how="left", nulls_equal=True, maintain_order="left")
+        device = device.join(
+            waits,
+            on=key,
+            how="left",
+            nulls_equal=True,
+            maintain_order="left",
+        )
     return TimeModel(
         trace=trace,
         steps=steps,

@@ -43,7 +43,11 @@ def by_columns(trace: Trace) -> list[pl.DataFrame]:
     calls = trace.select("api_calls", "rank", *_CALLS)
     by_rank = []
     for tree in span_trees(spans):
-        names = by_name(tree, of_rank(work, tree), of_rank(calls, tree))
+        names = by_name(
+            tree,
+            of_rank(work, tree),
+            of_rank(calls, tree),
+        )
         if names.height:
             by_rank.append(names)
     return by_rank
@@ -67,8 +71,16 @@ def by_name(
     times = spans.filter(is_op).group_by("name").agg(*durations(), own_sums)
     of_python = _python_times(marked, op_of_span, spans["cpu_self_ns"])
     of_device = _launched_times(marked, op_of_span, work)
-    with_python = times.join(of_python, on="name", how="left")
-    ops = with_python.join(of_device, on="name", how="left")
+    with_python = times.join(
+        of_python,
+        on="name",
+        how="left",
+    )
+    ops = with_python.join(
+        of_device,
+        on="name",
+        how="left",
+    )
     # CPU self of an op includes the Python calls directly within it.
     python_ns = pl.col("python_ns").fill_null(0)
     complete = ops.with_columns(
@@ -90,7 +102,11 @@ def _span_times(
     cuda_total_ns is 0 for an op inside an op of the same name, so that no work is counted twice.
     """
     in_calls_ns = attribute_calls(calls, tree.height)
-    launched_ns = attribute(work["span_id"], work["duration_ns"], tree.height)
+    launched_ns = attribute(
+        work["span_id"],
+        work["duration_ns"],
+        tree.height,
+    )
     within_ns = sum_within(tree["parent_id"], launched_ns)
     op_around = op_of_span.gather(tree["parent_id"])
     is_op_with_work = tree["is_op"] & (within_ns > 0)
@@ -213,7 +229,12 @@ class _Ops:
 
     def time(self, spans: pa.RecordBatch) -> bool:
         """Add the spans' own times to their chains; return False if a span has no chain yet."""
-        return bool(self.library.ops_time(self.ops, values(spans.column("self_ns"))))
+        return bool(
+            self.library.ops_time(
+                self.ops,
+                values(spans.column("self_ns")),
+            )
+        )
 
     def expect(self) -> bool:
         """Sum the chains by name, and make room for the durations of each name's ops.
@@ -298,7 +319,11 @@ def _names(rank: int, ops: _Ops) -> pl.DataFrame:
             ),
             ops.measures(),
         )
-        measures = pl.DataFrame(list(of_each), _MEASURES, orient="row")
+        measures = pl.DataFrame(
+            list(of_each),
+            _MEASURES,
+            orient="row",
+        )
     words = pl.DataFrame(
         {"name": [*ops.words]},
         {"name": pl.String},
@@ -320,7 +345,11 @@ def _each(
 
     Yield whether that succeeded.
     """
-    for rank, batches in trace.batches(name, *columns, use_threads=False):
+    for rank, batches in trace.batches(
+        name,
+        *columns,
+        use_threads=False,
+    ):
         ops = ranks.get(rank)
         yield ops is None or all(_can_be_read(batch) and take(ops, batch) for batch in batches)
 
@@ -333,7 +362,11 @@ def _can_be_read(batch: pa.RecordBatch) -> bool:
     return all(
         (_is_coded(column.type) if name in {"kind", "name"} else column.type == pa.int64())
         and (name in {"span_id", "parent_id"} or not column.null_count)
-        for name, column in zip(batch.schema.names, batch.columns, strict=True)
+        for name, column in zip(
+            batch.schema.names,
+            batch.columns,
+            strict=True,
+        )
     )
 
 

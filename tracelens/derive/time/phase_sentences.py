@@ -33,7 +33,10 @@ def phase_sentences(model: TimeModel) -> list[str]:
     bare = phases.filter(~is_marked)
     sentences = [*_on_program(bare, trace)] if bare.height else []
     sentences += _on_edges(phases, trace)
-    return [*sentences, *_on_steps(phases.drop_nulls("step"), trace)]
+    return [
+        *sentences,
+        *_on_steps(phases.drop_nulls("step"), trace),
+    ]
 
 
 def _on_program(bare: pl.DataFrame, trace: Trace) -> Iterator[str]:
@@ -70,7 +73,10 @@ def _on_edges(phases: pl.DataFrame, trace: Trace) -> Iterator[str]:
     kernels = trace.select("kernels", "rank", "link", "duration_ns")
     kernels = kernels.filter(pl.col("link") == "pre_window")
     for phase in (EARLIER, LATER):
-        of_phase = phases.filter(pl.col("step").is_null(), phase=phase)
+        of_phase = phases.filter(
+            pl.col("step").is_null(),
+            phase=phase,
+        )
         if of_phase.is_empty():
             continue
         time_by_rank = of_phase.group_by("rank").agg(ns=_NS)

@@ -125,7 +125,11 @@ def _marked_ranks(trace: Trace) -> pl.Series:
     in_steps = {*kernels.drop_nulls("step")["rank"].unique()}
     with_steps = {*steps_of(trace)["rank"].unique()}
     marked = in_steps | (with_steps - with_kernels)
-    return pl.Series("rank", sorted(marked), dtype=pl.Int32)
+    return pl.Series(
+        "rank",
+        sorted(marked),
+        dtype=pl.Int32,
+    )
 
 
 class _Rank(Struct, frozen=True, dict=True):
@@ -178,7 +182,12 @@ class _Rank(Struct, frozen=True, dict=True):
 
     def gaps(self, begin: int, end: int) -> Gaps:
         """Return the gaps between the work of all devices, from the beginning to the end."""
-        return find_gaps(self.work, self.activities, self.calls, (begin, end))
+        return find_gaps(
+            self.work,
+            self.activities,
+            self.calls,
+            (begin, end),
+        )
 
 
 def _of_all_ranks(trace: Trace) -> pl.DataFrame:
@@ -208,7 +217,11 @@ def _of_all_ranks(trace: Trace) -> pl.DataFrame:
         elif events.activities.height or work:
             awaited = awaited_from(trace).get(rank)
             rows += [(rank, *row) for row in _of_recorded(events, awaited)]
-    windows = pl.DataFrame(rows, schema=WINDOWS, orient="row")
+    windows = pl.DataFrame(
+        rows,
+        schema=WINDOWS,
+        orient="row",
+    )
     return windows.sort("rank", "start_ns", "end_ns")
 
 
@@ -267,7 +280,12 @@ def _of_recorded(known: _Rank, awaited: int | None) -> Iterable[_Row]:
         known.end,
     )
     rows: list[_Row] = []
-    for name, low, high in zip(PHASES, edges, edges[1:], strict=False):
+    for name, low, high in zip(
+        PHASES,
+        edges,
+        edges[1:],
+        strict=False,
+    ):
         if low < high or name == PROGRAM:
             rows.append((None, name, low, high, True))
     return rows
@@ -275,12 +293,25 @@ def _of_recorded(known: _Rank, awaited: int | None) -> Iterable[_Row]:
 
 def _of_steps(known: _Rank) -> Iterable[_Row]:
     """Return the phase of each step, and the phases of the time before and after all steps."""
-    steps = known.steps.select("step", "start_ns", end_ns=END)
+    steps = known.steps.select(
+        "step",
+        "start_ns",
+        end_ns=END,
+    )
     flags = _phases_of_steps(known)
     whole = [known.later is None or end < known.later for end in steps["end_ns"]]
-    has_whole = (PROGRAM, True) in zip(flags, whole, strict=True)
+    has_whole = (PROGRAM, True) in zip(
+        flags,
+        whole,
+        strict=True,
+    )
     rows: list[_Row] = []
-    for (step, start, end), flag, is_whole in zip(steps.iter_rows(), flags, whole, strict=True):
+    for (step, start, end), flag, is_whole in zip(
+        steps.iter_rows(),
+        flags,
+        whole,
+        strict=True,
+    ):
         # A step that the trace's end cuts off is no measure of a step if others are whole.
         is_cut_off = flag == PROGRAM and has_whole and not is_whole
         phase = LATER if is_cut_off else flag
@@ -291,10 +322,24 @@ def _of_steps(known: _Rank) -> Iterable[_Row]:
     if earlier is not None and known.begin < min(earlier, first):
         rows.insert(
             0,
-            (None, EARLIER, known.begin, min(earlier, first), True),
+            (
+                None,
+                EARLIER,
+                known.begin,
+                min(earlier, first),
+                True,
+            ),
         )
     if known.later is not None:
-        rows.append((None, LATER, max(known.later, last), known.end, True))
+        rows.append(
+            (
+                None,
+                LATER,
+                max(known.later, last),
+                known.end,
+                True,
+            )
+        )
     return rows
 
 
@@ -352,7 +397,12 @@ def _launched(known: _Rank) -> pl.Series:
     runs = step_of_launch.rle().struct.unnest()
     n_launched = pl.col("len").sum().cast(pl.Int64)
     counts = runs.group_by(step="value").agg(launched=n_launched)
-    with_counts = steps.join(counts, on="step", how="left", maintain_order="left")
+    with_counts = steps.join(
+        counts,
+        on="step",
+        how="left",
+        maintain_order="left",
+    )
     return with_counts["launched"].fill_null(0)
 
 
@@ -380,4 +430,8 @@ def _trials_ns(known: _Rank, place: int) -> int:
     later = steps.slice(place + 1)
     if kernels is None or later.height < _SEVERAL:
         return 0
-    return trials_ns(kernels, steps["step"][place], later["step"])
+    return trials_ns(
+        kernels,
+        steps["step"][place],
+        later["step"],
+    )

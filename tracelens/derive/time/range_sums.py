@@ -17,7 +17,12 @@ def sums_of_ranges(ranges: Ranges) -> pl.DataFrame:
     while the range was open.
     """
     work, begin, end = _runs(ranges, THREAD)
-    sums = _run_sums(work, begin, end, ["n_launches", "device_ns", "kernel_ns"])
+    sums = _run_sums(
+        work,
+        begin,
+        end,
+        ["n_launches", "device_ns", "kernel_ns"],
+    )
     runs = _runs(ranges, THREAD[:-1])
     together = _run_sums(*runs, ["device_ns"])
     others = (together["device_ns"] - sums["device_ns"]).alias("others_ns")
@@ -53,7 +58,12 @@ def _group_of_ranges(ranges: Ranges, groups: pl.DataFrame, key: Sequence[str]) -
     number = pl.int_range(pl.len(), dtype=pl.Int64)
     group_numbers = groups.with_columns(number=number)
     keys = ranges.tree.select(key)
-    of_ranges = keys.join(group_numbers, on=key, how="left", maintain_order="left")
+    of_ranges = keys.join(
+        group_numbers,
+        on=key,
+        how="left",
+        maintain_order="left",
+    )
     return of_ranges["number"].fill_null(groups.height)
 
 
@@ -103,8 +113,14 @@ def _run_extent(
         runs = is_of_size.arg_true()
         left_block = begin.gather(runs)
         right_block = end.gather(runs) - size
-        least = _lesser(first.gather(left_block), first.gather(right_block))
-        greatest = _greater(last.gather(left_block), last.gather(right_block))
+        least = _lesser(
+            first.gather(left_block),
+            first.gather(right_block),
+        )
+        greatest = _greater(
+            last.gather(left_block),
+            last.gather(right_block),
+        )
         extent = extent.scatter(runs, greatest - least)
         first = _lesser(first, first.shift(-size))
         last = _greater(last, last.shift(-size))

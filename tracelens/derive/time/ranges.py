@@ -56,7 +56,13 @@ def read_ranges(trace: Trace) -> pl.DataFrame:
     columns = [*THREAD, "name", "start_ns", "duration_ns"]
     kind = pl.col("kind")
     is_range = kind.is_in(["annotation", "nvtx"])
-    spans = trace.select("spans", *columns, "kind", "category", where=is_range)
+    spans = trace.select(
+        "spans",
+        *columns,
+        "kind",
+        "category",
+        where=is_range,
+    )
     category_text = pl.col("category").cast(pl.String)
     category = pl.when(kind == "nvtx").then(category_text).fill_null("")
     is_mark = category.str.contains(r"^mark( |$)")
@@ -88,7 +94,11 @@ def open_at_end(ranges: pl.DataFrame) -> pl.DataFrame:
     )
     start = pl.col("start_ns")
     step_end = pl.col("step_end")
-    with_step = annotations.join(last_steps, on=THREAD, nulls_equal=True)
+    with_step = annotations.join(
+        last_steps,
+        on=THREAD,
+        nulls_equal=True,
+    )
     begins_in_step = (start > pl.col("step_start")) & (start < step_end)
     ends_after_step = step_end < END
     is_open = with_step.filter(begins_in_step & ends_after_step)
@@ -138,9 +148,18 @@ def one_after_another(*frames: pl.DataFrame) -> Iterator[tuple[pl.DataFrame, ...
     if extents.height < 2:
         yield frames
         return
-    for shifts in _shifts_by_group(extents.join(frames[0], on="rank", how="semi")):
+    for shifts in _shifts_by_group(
+        extents.join(
+            frames[0],
+            on="rank",
+            how="semi",
+        )
+    ):
         by_rank = pl.DataFrame(
-            {"rank": shifts.keys(), "shift": shifts.values()},
+            {
+                "rank": shifts.keys(),
+                "shift": shifts.values(),
+            },
             schema={"rank": pl.Int32, "shift": pl.Int64},
         )
         yield tuple(_shifted(frame, by_rank) for frame in frames)
@@ -165,7 +184,11 @@ def _shifts_by_group(extents: pl.DataFrame) -> list[dict[int, int]]:
 
 def _shifted(frame: pl.DataFrame, shifts: pl.DataFrame) -> pl.DataFrame:
     """Return the rows of the ranks in `shifts`, with shifted starts."""
-    with_shift = frame.join(shifts, on="rank", maintain_order="left")
+    with_shift = frame.join(
+        shifts,
+        on="rank",
+        maintain_order="left",
+    )
     start_ns = pl.col("start_ns") + pl.col("shift")
     return with_shift.with_columns(start_ns=start_ns).drop("shift")
 
@@ -219,7 +242,11 @@ def place_work(
     )
     # A thread's work counts once in each of its domains. Before the first moment nothing is open.
     within_edges = launched.with_row_index("row").filter(pl.col("segment") >= 0)
-    asked = within_edges.join(numbered_threads, on=THREAD, maintain_order="left")
+    asked = within_edges.join(
+        numbered_threads,
+        on=THREAD,
+        maintain_order="left",
+    )
     moments = asked.select(
         "process_id",
         thread_id="thread_number",
@@ -234,11 +261,21 @@ def place_work(
         depth=pl.Series(nesting.depth, dtype=pl.Int64),
         self_ns=pl.Series(nesting.self_ns, dtype=pl.Int64),
     )
-    in_no_range = pl.repeat(False, launched.height, dtype=pl.Boolean, eager=True)
+    in_no_range = pl.repeat(
+        False,
+        launched.height,
+        dtype=pl.Boolean,
+        eager=True,
+    )
     rows_in_ranges = asked["row"].filter(around.is_not_null())
     within = in_no_range.scatter(rows_in_ranges, True)
     own_ns = attribute(around, asked["device_ns"], tree.height)
-    return Ranges(tree, launched.with_columns(within=within), own_ns, edges)
+    return Ranges(
+        tree,
+        launched.with_columns(within=within),
+        own_ns,
+        edges,
+    )
 
 
 def _launched(
@@ -273,7 +310,12 @@ def _launched(
     start_ns = pl.col("start_ns")
     end = pl.col("end")
     by_kind = (
-        work.select("start_ns", "duration_ns", "is_kernel", end=END)
+        work.select(
+            "start_ns",
+            "duration_ns",
+            "is_kernel",
+            end=END,
+        )
         .with_columns(key.alias("key"), *is_first_piece)
         .group_by("key", "is_kernel")
         .agg(

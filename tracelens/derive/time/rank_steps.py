@@ -30,7 +30,12 @@ def rank_steps(model: TimeModel) -> pl.DataFrame:
         nulls_equal=True,
     )
     parts = [f"{part}_ns" for part in PARTS]
-    parts_of_steps = of_device.select("rank", "step", *parts, step_ns="window_ns")
+    parts_of_steps = of_device.select(
+        "rank",
+        "step",
+        *parts,
+        step_ns="window_ns",
+    )
     return parts_of_steps.sort("rank", "step")
 
 
@@ -48,7 +53,11 @@ def rank_averages(model: TimeModel) -> pl.DataFrame:
     in_program = model.phases.filter(pl.col("phase") == PROGRAM)
     waits = waits_in(model.trace, in_program)
     delays = waits.rename({"awaited_rank": "rank", "exposed_ns": "delays_ns"})
-    with_delays = means.join(delays, on="rank", how="left")
+    with_delays = means.join(
+        delays,
+        on="rank",
+        how="left",
+    )
     all_delays_ns = pl.col("delays_ns").fill_null(0)
     per_step = with_delays.with_columns(delays_ns=all_delays_ns / pl.col("n"))
     return per_step.drop("n").sort("rank")
@@ -71,7 +80,11 @@ def ranks_to_draw(model: TimeModel) -> list[int]:
     )
     if by_rank.is_empty():
         return []
-    losses = by_rank.sort("exposed_ns", "rank", descending=[True, False])
+    losses = by_rank.sort(
+        "exposed_ns",
+        "rank",
+        descending=[True, False],
+    )
     worst = losses["rank"][0]
     awaited = losses["awaited_rank"][0]
     median = losses["rank"][losses.height // 2]
@@ -102,7 +115,11 @@ def heat_map(
     if steps.is_empty():
         return None
     awaited = ranks_to_draw(model)[1:2]
-    rows = _groups(steps["rank"], most_rows, alone=awaited)
+    rows = _groups(
+        steps["rank"],
+        most_rows,
+        alone=awaited,
+    )
     columns = _groups(steps["step"], most_columns)
     causes = [f"{cause}_ns" for cause in IDLE_PARTS]
     longest = pl.col("step_ns", "waiting_ns", "compute_ns", "idle_ns").max()
@@ -115,7 +132,10 @@ def heat_map(
         .agg(longest, pl.col(causes).sum())
     )
     longest_cause = pl.concat_list(causes).list.arg_max()
-    cause = longest_cause.replace_strict(dict(enumerate(IDLE_PARTS)), return_dtype=pl.String)
+    cause = longest_cause.replace_strict(
+        dict(enumerate(IDLE_PARTS)),
+        return_dtype=pl.String,
+    )
     is_idle = pl.sum_horizontal(causes) > 0
     with_cause = cells.with_columns(cause=pl.when(is_idle).then(cause)).drop(causes)
     return HeatMap(

@@ -114,7 +114,13 @@ class Gaps(Struct, frozen=True):
         first_input = host.inputs.filter(end_ns > begin)["start_ns"].min()
         input_start = first_input if isinstance(first_input, int) else begin
         busy_ns = int(edges.select(length.sum()).item())
-        return cls(frame, begin, end, busy_ns, max(begin, input_start))
+        return cls(
+            frame,
+            begin,
+            end,
+            busy_ns,
+            max(begin, input_start),
+        )
 
 
 def start_up_calls(calls: pl.DataFrame) -> pl.DataFrame:
@@ -130,7 +136,12 @@ def start_up_calls(calls: pl.DataFrame) -> pl.DataFrame:
     waits = pl.col("kind").cast(pl.String).is_in(_WAITING)
     long_apis = calls.filter(is_long, ~waits).select("api").unique()
     columns = calls.select("api", "kind", "start_ns", "duration_ns")
-    candidates = columns.join(long_apis, on="api", how="semi", maintain_order="left")
+    candidates = columns.join(
+        long_apis,
+        on="api",
+        how="semi",
+        maintain_order="left",
+    )
     all_are_long = is_long.cast(pl.Int8).cum_min().over("api") == 1
     marked = candidates.with_columns(is_first=all_are_long)
     is_first = pl.col("is_first")
@@ -160,7 +171,11 @@ def trials_ns(kernels: pl.DataFrame, step: int, later: pl.Series) -> int:
     of_later = kernels.filter(pl.col("step").is_in(later.implode()))
     of_step = kernels.filter(pl.col("step") == step)
     names = of_later.select("name").unique()
-    usual = of_step.join(names, on="name", how="semi")
+    usual = of_step.join(
+        names,
+        on="name",
+        how="semi",
+    )
     n_usual = of_later.group_by("step").len()["len"].median()
     if not isinstance(n_usual, float) or usual.height < _ALL * n_usual:
         return 0
@@ -241,7 +256,10 @@ def _before_first_use(gaps: pl.DataFrame, kernels: pl.DataFrame | None) -> pl.Se
     Later gaps are those that end with the same kernel.
     """
     if kernels is None or gaps.is_empty():
-        return pl.Series([False] * gaps.height, dtype=pl.Boolean)
+        return pl.Series(
+            [False] * gaps.height,
+            dtype=pl.Boolean,
+        )
     end_ns = pl.col("end_ns")
     start_ns = pl.col("start_ns")
     length = pl.col("length")
@@ -249,7 +267,11 @@ def _before_first_use(gaps: pl.DataFrame, kernels: pl.DataFrame | None) -> pl.Se
     starts = kernels.select("name", end_ns=start_ns.cast(pl.Int64))
     ending = times.join(starts, on="end_ns").unique("end_ns", keep="first")
     names = ending.select("name").unique()
-    starts_of_named = starts.join(names, on="name", how="semi")
+    starts_of_named = starts.join(
+        names,
+        on="name",
+        how="semi",
+    )
     first_uses = starts_of_named.group_by("name").agg(first_ns=end_ns.min())
     uses = ending.join(first_uses, on="name").sort("end_ns")
     is_later = end_ns > pl.col("first_ns")

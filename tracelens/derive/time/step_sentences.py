@@ -80,7 +80,11 @@ def _sentence(
     """
     words = f"{subject} step takes {duration(row['median_ns'])}"
     is_process = rank is not None and rank.is_process
-    beside = _beside_mark(row["median_ns"], row["mark_ns"], is_process=is_process)
+    beside = _beside_mark(
+        row["median_ns"],
+        row["mark_ns"],
+        is_process=is_process,
+    )
     if row["n_steps"] == 1:
         return f"{words}{beside}; there is only one, so it is unknown how much steps vary."
     spread = f"median of {row['n_steps']}{_spread(row['low_ns'], row['high_ns'])}"

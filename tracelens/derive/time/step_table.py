@@ -84,11 +84,19 @@ def _steps_and_activities(trace: Trace) -> dict[str, pl.DataFrame]:
     }
 
 
-def _joined(parts: list[dict[str, pl.DataFrame]], name: str) -> pl.DataFrame:
+def _joined(
+    parts: list[dict[str, pl.DataFrame]],
+    name: str,
+) -> pl.DataFrame:
     """Join a table's rows of all ranks."""
     table = TABLES[name]
     frames = [part[name] for part in parts if part[name].height]
-    return pl.concat([table.empty(), *map(table.conform, frames)])
+    return pl.concat(
+        [
+            table.empty(),
+            *map(table.conform, frames),
+        ]
+    )
 
 
 def _of_rank(trace: Trace, rank: int, pattern: str | None = None) -> dict[str, pl.DataFrame]:
@@ -195,7 +203,12 @@ def mark_steps_by(trace: Trace, pattern: str) -> Trace:
 def _with_steps(table: pl.DataFrame, steps: pl.DataFrame) -> pl.DataFrame:
     """Replace the table's steps by those of `steps`, whose other columns are the key."""
     key = [name for name in steps.columns if name != "step"]
-    return table.drop("step").join(steps, on=key, how="left", maintain_order="left")
+    return table.drop("step").join(
+        steps,
+        on=key,
+        how="left",
+        maintain_order="left",
+    )
 
 
 def _found(

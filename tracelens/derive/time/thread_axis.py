@@ -158,7 +158,12 @@ def _with_extent(
     )
     longest_pause = PAUSE_NS * STACKS_SLOW_BY
     pause_ns = pl.when("has_python").then(longest_pause).otherwise(PAUSE_NS)
-    joined = threads.join(extent, on=_KEY, how="left", maintain_order="left")
+    joined = threads.join(
+        extent,
+        on=_KEY,
+        how="left",
+        maintain_order="left",
+    )
     paused = joined.with_columns(pause_ns=pause_ns.cast(pl.Int64))
     return paused.drop("has_python").with_row_index("number")
 
@@ -184,7 +189,11 @@ def _batches(threads: pl.DataFrame, overhead: pl.DataFrame) -> Iterator[pl.DataF
     last = overhead["end_ns"].max()
     until = pl.col("high_ns") if last is None else pl.max_horizontal("high_ns", pl.lit(last))
     n_rows_with_overhead = pl.col("n_rows") + overhead.height
-    extents = threads.select("low_ns", until, n_rows=n_rows_with_overhead).rows()
+    extents = threads.select(
+        "low_ns",
+        until,
+        n_rows=n_rows_with_overhead,
+    ).rows()
     first = 0
     n_rows = 0
     axis_ns = 0
@@ -194,7 +203,10 @@ def _batches(threads: pl.DataFrame, overhead: pl.DataFrame) -> Iterator[pl.DataF
         is_too_large = n_rows + n > _MOST_ROWS
         is_too_long = abs(axis_ns) + length > _LONGEST_NS
         if number > first and (is_too_large or is_too_long):
-            yield _placed(threads[first:number], shifts[:-1])
+            yield _placed(
+                threads[first:number],
+                shifts[:-1],
+            )
             first = number
             n_rows = 0
             shifts = [0]
@@ -207,7 +219,11 @@ def _batches(threads: pl.DataFrame, overhead: pl.DataFrame) -> Iterator[pl.DataF
 
 
 def _placed(threads: pl.DataFrame, shifts: list[int]) -> pl.DataFrame:
-    shift = pl.Series("shift_ns", shifts, dtype=pl.Int64)
+    shift = pl.Series(
+        "shift_ns",
+        shifts,
+        dtype=pl.Int64,
+    )
     return threads.with_columns(shift, first_ns=pl.col("low_ns") + shift)
 
 
@@ -238,7 +254,10 @@ def _of_threads(
     columns = frame.select(*names, "start_ns", "duration_ns")
     start = pl.col("start_ns").cast(pl.Int64)
     if by_thread is None or threads.height == 1:
-        rows = _rows_of_one(frame, *threads.select(_KEY).row(0))
+        rows = _rows_of_one(
+            frame,
+            *threads.select(_KEY).row(0),
+        )
         part = columns if len(rows) == frame.height else columns[rows]
     else:
         numbers = by_thread["number"]
@@ -251,7 +270,12 @@ def _of_threads(
         thread = rows_of_batch["number"] - first
         start += threads["shift_ns"].gather(thread)
     end_ns = start + pl.col("duration_ns")
-    placed = part.select(rows, *names, start, end_ns=end_ns)
+    placed = part.select(
+        rows,
+        *names,
+        start,
+        end_ns=end_ns,
+    )
     if placed["start_ns"].is_sorted():
         return placed
     return placed.sort("start_ns", maintain_order=True)
@@ -318,7 +342,11 @@ def launches_behind_allocation(calls: pl.DataFrame) -> pl.DataFrame:
     kind = pl.col("kind")
     launches = timed.filter(kind == "kernel_launch")
     allocations = timed.filter(kind == "memory")
-    pairs = launches.join(allocations, on="process_id", suffix="_other")
+    pairs = launches.join(
+        allocations,
+        on="process_id",
+        suffix="_other",
+    )
     blocked = pairs.filter(_waits_for_other()).unique("row", keep="first")
     by = pl.col("api_other").cast(pl.String) + IN_ANOTHER_THREAD
     return blocked.select("row", by=by).sort("row").collect()

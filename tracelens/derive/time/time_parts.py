@@ -12,7 +12,10 @@ from tracelens.derive.time.host_waits import is_wait
 from tracelens.schemas.results.time import IDLE_PARTS, PARTS, PROGRAM
 from tracelens.trace import Trace
 
-_WAITING = pl.min_horizontal(pl.col("collective_wait_ns").fill_null(0), "exposed_communication_ns")
+_WAITING = pl.min_horizontal(
+    pl.col("collective_wait_ns").fill_null(0),
+    "exposed_communication_ns",
+)
 _PART_OF_WINDOW: dict[str, pl.Expr] = {
     "compute": pl.col("compute_ns"),
     # Waiting between two communication kernels is not communication.
@@ -80,7 +83,12 @@ class TimeModel(Struct, frozen=True):
         parts = {f"{part}_ns": _PART_OF_WINDOW[part] for part in PARTS}
         in_program = pl.col("phase") == PROGRAM
         windows = self.device.filter(in_program).select(
-            "rank", "device_id", "step", "window_ns", "profiler_ns", **parts
+            "rank",
+            "device_id",
+            "step",
+            "window_ns",
+            "profiler_ns",
+            **parts,
         )
         if "device_id" not in keys:
             windows = windows.join(
@@ -140,7 +148,11 @@ class TimeModel(Struct, frozen=True):
         """
         marked = self.device.drop_nulls("step")["rank"].unique()
         kept_by_rank = {rank: kept for rank, kept in self.kept_shares().items() if rank in marked}
-        kept = pl.col("rank").replace_strict(kept_by_rank, default=1.0, return_dtype=pl.Float64)
+        kept = pl.col("rank").replace_strict(
+            kept_by_rank,
+            default=1.0,
+            return_dtype=pl.Float64,
+        )
         taken = 1 - kept
         own_ns = pl.col("profiler_ns")
         of_launch = pl.col("idle_launch_ns") * taken

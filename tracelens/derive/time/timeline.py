@@ -56,9 +56,22 @@ def median_and_longest(model: TimeModel, rank: int) -> list[DrawnStep]:
     steps = model.program_steps.filter(is_of_rank).sort("duration_ns", "step")
     if steps.is_empty():
         return _whole_program(model, rank)
-    drawn = [_drawn(steps.row((steps.height - 1) // 2, named=True), "median")]
+    drawn = [
+        _drawn(
+            steps.row(
+                (steps.height - 1) // 2,
+                named=True,
+            ),
+            "median",
+        )
+    ]
     if steps.height > 1:
-        drawn.append(_drawn(steps.row(-1, named=True), "longest"))
+        drawn.append(
+            _drawn(
+                steps.row(-1, named=True),
+                "longest",
+            )
+        )
     return [drawn_step for drawn_step in drawn if drawn_step.duration_ns > 0]
 
 
@@ -207,7 +220,10 @@ def draw_timeline(
     if not drawn.height:
         return None
     drawn_calls, _ = merge_short(without_deepest(calls, most), length, most)
-    detailed = with_details(model.trace, pl.concat([drawn, drawn_calls]))
+    detailed = with_details(
+        model.trace,
+        pl.concat([drawn, drawn_calls]),
+    )
     return Timeline(
         drawn_step,
         [drawn_step.rank] if begins is None else [*begins],
