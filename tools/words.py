@@ -59,7 +59,7 @@ _AS_THEY_RAN = (
 LIMITS = (
     Limits(
         ("collectors", "schemas", "tracelens"),
-        11.3,
+        9.0,
         0.006,
         (1, 0, 0, 0, 0, 110),
     ),
