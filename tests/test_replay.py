@@ -340,6 +340,16 @@ def waiting_for_batches(waits_us: list[int], what: str) -> tl.Trace:
     return made.trace()
 
 
+def test_a_timed_step_may_wait_longer_for_the_one_worker() -> None:
+    """Each recorded step, of 1.02 ms, waited 20 µs; those timed afterwards waited longer."""
+    trace = waiting_for_batches([20, 20, 20], _LOADER)
+    timed = {"mean": 1_500_000, "min": 1_100_000, "max": 2_000_000, "turn": 1}
+    settings = {"unprofiled_step_ns": timed, "profiled_step_ns": {"mean": 1_020_000}}
+    trace.manifest.sources = [{"kind": "torch", "rank": 0, "settings": settings}]
+    row = unprofiled_step(trace).row(0, named=True)
+    assert (row["unprofiled_ns"], row["evidence"]) == (1_500_000, "measured")
+
+
 @pytest.mark.parametrize(
     # Half of Student's interval around the mean of the waits, in µs: of three steps 2.92 standard
     # errors, √(1/3) for (29, 31, 30). At most one wait in all steps: 60 / 3 for (0, 60, 30), whose

@@ -268,14 +268,21 @@ def measured_range(trace: Trace, rank: int) -> tuple[int, int, int] | None:
         if source.get("rank") != rank or not isinstance(times, dict):
             continue
         turn, mean_ns = times.get("turn"), times.get("mean")
-        if step_ns is None and isinstance(turn, int) and turn > 1 and isinstance(mean_ns, int):
-            step_ns = mean_ns
+        if step_ns is None and isinstance(turn, int) and isinstance(mean_ns, int):
+            has_workers = turn > 1 or _waits_for_workers(trace, rank)
+            step_ns = mean_ns if has_workers else None
         if step_ns is not None and step_ns in (mean_ns, times.get("median")):
             low, high = times.get("min"), times.get("max")
             if isinstance(low, int) and isinstance(high, int):
                 differs = round(STEP_WIDTH * RUN_SHARE * step_ns)
                 return step_ns, min(low, step_ns - differs), max(high, step_ns + differs)
     return None if step_ns is None else (step_ns, step_ns, step_ns)
+
+
+def _waits_for_workers(trace: Trace, rank: int) -> bool:
+    """Return whether recorded steps of the rank wait for a loader's workers; one is enough."""
+    replay = replays(trace).get(rank)
+    return replay is not None and len(replay.worker_waits[0]) > 0
 
 
 def has_known_costs(trace: Trace, rank: int) -> bool:
