@@ -263,10 +263,9 @@ CAUSES = (
 
 ACTIVITIES = Table(
     "activities",
-    "An interval of a host thread that launches device work, with what the thread did, which"
-    " causes the device's idle time. Intervals of a thread do not overlap; between them"
-    " nothing is recorded. Derived from spans and calls, which analyses of idle time then"
-    " need not read.",
+    "What a host thread that launches device work did in an interval. Idle time of the device"
+    " is explained by it. Intervals of a thread do not overlap; between them nothing is"
+    " recorded. Derived from spans and calls, which analyses of idle time then need not read.",
     (
         RANK,
         PROCESS,

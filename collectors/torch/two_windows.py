@@ -171,7 +171,10 @@ def _stretch(
     pairs: list[tuple[int, int]],
     same_events: list[pl.DataFrame],
 ) -> Stretch:
-    """Return the stretch of these steps: pairs of light and deep."""
+    """Join successive steps to a stretch.
+
+    `pairs` has the index of each light step, and of the deep step that matches it.
+    """
     deep, light = steps
     edges_of_steps = [
         (deep[edge][partner], light[edge][place])

@@ -161,7 +161,10 @@ def _linears(torch: Any) -> dict[str, Lowering]:
 
 
 def _normalizations(torch: Any) -> dict[str, Lowering]:
-    """Return functions that normalize; those of layers take no weights."""
+    """Return functions that normalize, by name.
+
+    `layer_norm` and `rms_norm` are called without weights, and use ones.
+    """
 
     def layer_norm(x: Any, shape: Sequence[int]) -> Any:
         weight, bias = x.new_ones(shape), x.new_zeros(shape)

@@ -133,7 +133,10 @@ def _row(trace: Trace, advised: Advised) -> dict[str, Any]:
 
 
 def _example(trace: Trace, cause: str, place: str | None) -> dict[str, int]:
-    """Return start and length of the longest idle gap with a cause: at the place, if it has any."""
+    """Return start and length of the longest idle gap with a cause.
+
+    Only gaps at the place are searched, if there are any.
+    """
     gaps = time_model(trace).idle.filter(pl.col("cause") == cause)
     here = gaps.filter(pl.col("what").eq_missing(pl.lit(place, pl.String)))
     longest = (gaps if here.is_empty() else here).sort("longest_ns", descending=True).head(1)

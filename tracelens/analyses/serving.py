@@ -205,8 +205,8 @@ def notes(
 class _ReplayGaps(Struct, frozen=True):
     """The host's time between replays of graphs.
 
-    `by_step` has rank, step and between_ns, the time before the step's replays. `sentences` give
-    the length of that time, and its places.
+    `by_step` has rank, step and between_ns, the time before the step's replays. `sentences` say
+    how long the host takes between replays, and where in the code.
     """
 
     by_step: pl.DataFrame

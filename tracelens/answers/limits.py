@@ -77,7 +77,7 @@ class Limits(Struct, frozen=True):
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """The bound, and the second part if there is one."""
+        """The part of a step that limits the rank, then the second part if there is one."""
         return (self.bound,) if self.second is None else (self.bound, self.second)
 
     @property

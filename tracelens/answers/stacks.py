@@ -38,7 +38,10 @@ class CallPath(Struct, frozen=True):
 
     @property
     def calling(self) -> tuple[_Frame, ...]:
-        """The frames that call, without those from the start of the process."""
+        """The callers of the innermost frame, outermost first.
+
+        The frames that start the process are left out.
+        """
         begin = next(
             (number for number, frame in enumerate(self.frames) if frame[0] == "python"),
             None,

@@ -92,7 +92,10 @@ def _load(name: str) -> Any:
 
 
 class _Commands(LoadedGroup):
-    """The commands; an error in one of them becomes a line and an exit code."""
+    """The group of all commands.
+
+    If a command fails, the group prints the error on one line and sets the exit code.
+    """
 
     names = (*COMMANDS,)
     load = staticmethod(_load)

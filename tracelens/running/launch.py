@@ -74,7 +74,7 @@ def _become_traced(
 
 
 def _take_streams(streams: list[int], parent: int) -> None:
-    """Make the user's streams the standard ones.
+    """Use the file descriptors `streams` as standard input, output and error.
 
     If the parent's process group owned the terminal, this process's group takes it over.
     """

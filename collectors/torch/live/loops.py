@@ -93,8 +93,8 @@ class Loops:
     def is_outermost(self, loop: Loop | None, frame: FrameType | None) -> bool:
         """Return whether no loop is seen around this one in the code of `frame` and its callers.
 
-        Without a loop, return whether none is seen at all. The loop that asks a generator turns
-        once for each turn of the generator's own, so it does not count.
+        Without a loop, return whether none is seen at all. The search ends at a generator: a
+        loop over the generator turns once per turn of the loop inside, so it is not counted.
         """
         while frame is not None:
             mark = self._mark(frame)

@@ -203,9 +203,10 @@ _OF_TARGET = r"^step\[TARGET_VERIFY "
 
 
 def around_batches(marks: pl.DataFrame, spans: pl.DataFrame) -> pl.DataFrame:
-    """Return the marks, with those inside one of SGLang's batches replaced by one mark: the batch.
+    """Replace all marks inside a batch of SGLang by one mark that is as long as the batch.
 
-    Both have process_id, thread_id, name and start_ns; marks have end_ns, spans duration_ns. With
+    `marks` and `spans` have process_id, thread_id, name and start_ns. The end of a mark is end_ns;
+    the length of a span is duration_ns. With
     speculative decoding, each forward pass of the draft model has a mark like the target's, or none
     if a graph is replayed. Requests and tokens of a batch are those of the target model's pass; for
     a prompt, that pass comes first.

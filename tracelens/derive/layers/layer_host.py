@@ -57,7 +57,7 @@ def _sums_by_place(
     compiled: pl.DataFrame,
     by: Sequence[str],
 ) -> pl.DataFrame:
-    """Count the ops of a tree of spans and sum their self time, by what `name_layers` needs.
+    """Count the ops of a tree of spans and sum their self time, per `_PLACE` and `by`.
 
     Ops of compiled graphs whose modules are known (`compiled`) are left out.
     """

@@ -236,7 +236,10 @@ def _of(measured: pl.DataFrame, way: Way) -> pl.DataFrame:
 
 
 def _measured_pairs(base: list[Way], other: list[Way]) -> list[tuple[Way, Way]]:
-    """Return, for each pair of configurations and each method, the best variant that both have."""
+    """Return one pair of ways to compare per pair of configurations, compile modes and method.
+
+    Ways without a profiler are preferred, then synchronised ones.
+    """
     eager = [way for way in base if way.configuration in EAGER] or base
     compiled = [way for way in other if way.configuration not in EAGER] or other
     pairs = [

@@ -29,9 +29,9 @@ _KERNEL = (
     *("link", "api_call_id", "grid_x", "is_communication"),
 )
 UNKNOWN_CONTEXTS = "at least: how long contexts are is not recorded"
-"""The assumption about attention that reads a cache for an unknown number of tokens.
+"""Value of `assumed` for attention over a cache, if the number of tokens it reads is unknown.
 
-Its work has a known lower bound, but may be any multiple of it.
+Only a lower bound of the call's work is then known; the work may be any multiple of the bound.
 """
 UNKNOWN_WORK = (UNKNOWN_CONTEXTS, UNKNOWN_MASK)
 """Assumptions about work that may be much more than is shown, so that no gain follows."""

@@ -42,7 +42,7 @@ _TRAINING = (
     _Shares(0.49, 0.99, 0.19),
     _Shares(1.16, 1.0, 0.68),
 )
-"""The same shares for steps that train, together with an optimizer that was not compiled.
+"""Median, least and largest shares of training steps, whose optimizer was not compiled.
 
 They are measured on four compiled programs of samples/blind whose host takes longer than its
 device: groups_train, next_train, points_train and window_train. docs/accuracy.md judges the other

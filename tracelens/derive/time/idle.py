@@ -45,7 +45,7 @@ def idle_pieces(device: DeviceWork, causes: pl.Series | None) -> Iterator[pl.Dat
 
 
 def is_counted(device: DeviceWork) -> pl.Expr:
-    """Return a condition for pieces in windows that count in the sums by place."""
+    """Return a condition for idle time in windows that are `counted`."""
     rows = device.windows["counted"].arg_true().cast(pl.Int64)
     return pl.col("window").is_in(rows.implode())
 

@@ -45,7 +45,10 @@ _SCALE = 1.4826
 """A normal distribution's standard deviation over its median absolute deviation."""
 _OWN_PARTS = tuple(part for part in PARTS if part not in ("waiting", "communication"))
 OWN, COMMUNICATION = "excess_ns", "communication_excess_ns"
-"""Columns of delays: the excess of a rank's own time, and of the time of its transfers."""
+"""Columns of delays: by how much a rank's time exceeds the median of all ranks.
+
+The first column compares the ranks' own times, the second the times of their transfers.
+"""
 _USUAL_PACE, _BY_SPEED = "usual_pace_ns", "by_speed_ns"
 OWN_TIME, IDLE = "own", "idle"
 """Names for the cause if no single part of a step explains a delay.
