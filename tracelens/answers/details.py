@@ -344,7 +344,10 @@ def _not_shown(trace: Trace, rank: RankTime) -> tuple[str, ...]:
 
 
 def incomplete(trace: Trace, *, is_judged: bool = True) -> tuple[str, ...]:
-    """Warn of a trace that is cut off; if it is judged, say that only a part is."""
+    """Warn that a trace is incomplete.
+
+    With `is_judged`, also say that only the recorded part is judged.
+    """
     if trace.manifest.complete:
         return ()
     return (f"the trace is incomplete{'; this judges the part that is there' * is_judged}",)

@@ -76,7 +76,7 @@ def constant(value: bytes) -> pa.Scalar:
 
 
 def moments(times: pl.Series) -> list[pa.Array | pa.Scalar]:
-    """Return pieces for a packet's timestamp."""
+    """Return the encoded parts of a packet's timestamp: its tag, and a varint per row."""
     return [constant(_TIMESTAMP), *wide_varints(times)]
 
 

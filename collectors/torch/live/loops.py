@@ -62,7 +62,10 @@ class Loops:
     """
 
     def begin(self, frame: FrameType | None) -> None:
-        """Note that calls are followed from here on: loops around this place do not turn."""
+        """Follow calls from here on, and mark `frame` and its callers.
+
+        Loops around this place are assumed not to turn again, so `is_outermost` ignores them.
+        """
         if sys.gettrace() is None:
             frames = []
             while frame is not None:
@@ -117,7 +120,10 @@ class Loops:
 
 
 _AFTER_HANDLER = 5
-"""Instructions between a handler's end and its jump: they forget the exception and its name."""
+"""Most instructions between the POP_EXCEPT of an exception handler and its jump back.
+
+They delete the exception and its name.
+"""
 
 
 @functools.cache

@@ -11,7 +11,10 @@ from typing import Any
 from .loops import Loop, Loops
 
 _MOST_CALLS = 64
-"""Calls that are remembered; the calls of a longer turn are steps themselves."""
+"""At most this many calls are remembered.
+
+If a turn of a loop has more calls, each call of a module counts as a step instead of the turn.
+"""
 _SHORT = 8
 """A loop whose turn has more calls than this makes no steps, as soon as one inside it does."""
 

@@ -128,7 +128,10 @@ def _attention_sizes(bound: Bound, first: int) -> tuple[int, int, int]:
 
 
 def _is_causal(bound: Bound) -> bool:
-    """Return whether a mask is causal: a truth value, or 1 or 2 as the mask's number in cutlass."""
+    """Return whether the attention's mask is causal.
+
+    An op records this as True, or as 1 or 2, which are cutlass's numbers of causal masks.
+    """
     return bound.value("C") in (True, 1, 2)
 
 

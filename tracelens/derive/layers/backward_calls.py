@@ -92,7 +92,8 @@ def _nodes_with_forward_work(works: pl.DataFrame, spans: pl.DataFrame) -> pl.Dat
 def _not_moved(recorded: pl.Series) -> pl.Series:
     """Return, for each node, the bytes to subtract from twice the bytes of its forward call.
 
-    The result is not moved again, and its gradient, the first input, is read as it is stored.
+    Twice the forward bytes count the forward call's result twice. The backward call only reads
+    the gradient of the result, its first input, once and as it is stored.
     """
     texts = recorded.struct.unnest().cast(pl.String)
     sizes = {row: _not_moved_by(row) for row in texts.unique().iter_rows()}

@@ -43,7 +43,7 @@ _SECOND_OF_BACKWARD = 1.0
 """Score of a backward call's second main kernel: it has one for the input and one for the weight.
 """
 _SECOND_MAIN = -1.0
-"""Score of a second main kernel in any other call, which should have only one."""
+"""Score of a second main kernel in a call that is no backward call: it should have only one."""
 _SKIPPED_CALL = -2.0
 """Score of a call that launched nothing."""
 _WITHOUT_MAIN = -1.0

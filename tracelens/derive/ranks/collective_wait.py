@@ -97,7 +97,10 @@ def _waits_in_all(waits: Waits, ranks: pl.DataFrame) -> pl.DataFrame:
 
 
 def _waits_in_steps(waits: Waits, steps: pl.DataFrame) -> pl.DataFrame:
-    """Return the waiting in each step: that before its end, less that before its start."""
+    """Return the time that each rank waits in each step.
+
+    It is the waiting before the step's end minus the waiting before the step's start.
+    """
     end_ns = pl.col("start_ns") + pl.col("duration_ns")
     windows = steps.select("rank", "step", "start_ns", end_ns=end_ns)
     until_start = _until(waits, windows, "start_ns")
