@@ -102,6 +102,10 @@ class Bench:
         """Run a module of the benchmark that makes an input."""
         return measure([sys.executable, "-m", *arguments])
 
+    def collect(self, kind: str, source: Path, trace: Path) -> Measurement:
+        """Collect a source of this kind into a trace that others read."""
+        return self.make("tracelens", "collect", kind, str(source), "--out", str(trace))
+
     def leave_out(self, what: str, why: str) -> None:
         """Say once that something is not measured."""
         if what not in self._said:

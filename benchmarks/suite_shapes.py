@@ -43,14 +43,7 @@ def _report_of_names(bench: Bench, n: int) -> None:
     source, trace = bench.folder / "names.json", bench.folder / "names.tracelens"
     with source.open("w") as stream:
         stream.writelines(named(n))
-    bench.make(
-        "tracelens",
-        "collect",
-        "torch",
-        str(source),
-        "--out",
-        str(trace),
-    )
+    bench.collect("torch", source, trace)
     contender = Contender(
         REPORT,
         tracelens("report", "--all", str(trace)),

@@ -328,14 +328,7 @@ def report(bench: Bench) -> None:
     for size in bench.settings.sizes_mb:
         source, trace = bench.folder / "trace.json", bench.folder / "trace.tracelens"
         printed = bench.make("benchmarks.enlarge", str(source), "--megabytes", str(size)).said
-        bench.make(
-            "tracelens",
-            "collect",
-            "torch",
-            str(source),
-            "--out",
-            str(trace),
-        )
+        bench.collect("torch", source, trace)
         source.unlink()
         contender = Contender("tracelens report", tracelens("report", str(trace)))
         bench.race(
@@ -363,14 +356,7 @@ def _page(bench: Bench) -> None:
         "--megabytes",
         str(size),
     )
-    bench.make(
-        "tracelens",
-        "collect",
-        "torch",
-        str(source),
-        "--out",
-        str(base),
-    )
+    bench.collect("torch", source, base)
     source.unlink()
     bench.make(
         "benchmarks.enlarge_tables",

@@ -15,29 +15,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import ipc
 
-_CELLS: tuple[Any, ...] = (
-    None,
-    0,
-    -1,
-    1,
-    7,
-    2**31,
-    2**32 - 1,
-    2**62,
-    2**63 - 1,
-    -(2**63),
-    1.5,
-    1e300,
-    float("inf"),
-    "",
-    "x",
-    "12",
-    "\x1b[31m",
-    "\u202e",
-    "y" * 300,
-    b"\xff\xfe",
-    b"",
-)
 _INTEGERS = (
     None,
     0,
@@ -49,6 +26,20 @@ _INTEGERS = (
     2**62,
     2**63 - 1,
     -(2**63),
+)
+_CELLS: tuple[Any, ...] = (
+    *_INTEGERS,
+    1.5,
+    1e300,
+    float("inf"),
+    "",
+    "x",
+    "12",
+    "\x1b[31m",
+    "\u202e",
+    "y" * 300,
+    b"\xff\xfe",
+    b"",
 )
 _TYPES: tuple[pa.DataType, ...] = (
     pa.string(),

@@ -281,14 +281,8 @@ def slowed_in(replay: Replay, is_step: Flags) -> float:
     `is_step` flags the excerpt's steps. The result is 1 if either have no launch.
     """
     launches = _launches(replay)
-    steps = (
-        np.searchsorted(
-            replay.excerpt.marks,
-            launches["start"].to_numpy(),
-            "right",
-        )
-        - 1
-    )
+    starts = launches["start"].to_numpy()
+    steps = np.searchsorted(replay.excerpt.marks, starts, "right") - 1
     inside = (steps >= 0) & (steps < len(is_step))
     took_ns, chosen = launches["ns"].to_numpy()[inside], is_step[steps[inside]]
     if chosen.all() or not chosen.any():
