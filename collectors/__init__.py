@@ -1,7 +1,7 @@
-"""Collectors: each reads one kind of source into one Capture per rank.
+"""Collectors, each of which reads one kind of source into one Capture per rank.
 
-Some run a program to capture from. A new collector consists of a module that ends with `COLLECTOR`,
-its test, and one line in NAMES.
+Some can also run a program and capture it. A new collector consists of a module that ends with
+`COLLECTOR`, its test, and one line in NAMES.
 """
 
 import os
@@ -24,12 +24,11 @@ NAMES = (
     "trace_log",
     "jax",
     "rocprof",
-    # torch accepts whatever begins like JSON, so logs of gdb and sidecars must be recognised before
-    # it
+    # torch accepts any file that begins like JSON, so gdb's logs and sidecars come before it.
     "torch",
     "nsys",
 )
-"""Modules here, in the order in which they sniff a file."""
+"""Names of the collectors' modules, in the order in which they sniff a file."""
 COLLECTORS.update({name: import_module(f"{__name__}.{name}").COLLECTOR for name in NAMES})
 
 
@@ -68,8 +67,9 @@ def run_program(
 ) -> tuple[Trace, Run]:
     """Run a program under a collector while sampling GPU counters.
 
-    Return the trace in memory, and the run. `options` are those of the collector's own `run`.
-    Raises ToolError if the command cannot be run, or if nothing was captured.
+    Return the trace in memory, and the collector's Run. `options` are keyword arguments of the
+    collector's own `run`. Raises ToolError if the command cannot be run, or if nothing was
+    captured.
     """
     run = COLLECTORS[kind].run
     if run is None:

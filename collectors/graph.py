@@ -1,4 +1,4 @@
-"""Read the sidecar of a live capture with the graph of the model that ran."""
+"""Read the sidecar in which a live capture stores the model's graph."""
 
 import json
 from typing import Literal
@@ -38,7 +38,7 @@ class _Graph(Sidecar, frozen=True, kw_only=True):
     nodes: list[_Node]
 
     def rows(self) -> pl.DataFrame:
-        """Return one row per node, in order."""
+        """Return one row per node of the graph, in call order."""
         rows = [
             {
                 name: json.dumps(value) if isinstance(value, list) else value
@@ -47,10 +47,7 @@ class _Graph(Sidecar, frozen=True, kw_only=True):
             | {"graph_key": self.graph_key, "call_order": order, "source": self.source}
             for order, node in enumerate(self.nodes)
         ]
-        return pl.DataFrame(
-            rows,
-            schema=TABLES["graph"].without("rank").schema,
-        )
+        return pl.DataFrame(rows, schema=TABLES["graph"].without("rank").schema)
 
 
 COLLECTOR = sidecar_collector(_Graph, "torch")

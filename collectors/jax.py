@@ -37,7 +37,7 @@ _CALL = re.compile(r"^(?:cu|hip)[A-Z]|^cuda[A-Z]")
 _COPIES = ("h2d", "d2h", "d2d", "p2p")
 _MEMORIES = {"host": "pageable", "pageable": "pageable", "pinned": "pinned", "device": "device"}
 _MOST_EVENTS = 1_000_000
-"""XLA writes only the most important events if there are more than this, without a notice."""
+"""The number of events above which XLA leaves out the less important ones, without a notice."""
 _MOST_DIGITS = 18
 _AXES = ("x", "y", "z")
 _PLACE = ("process_id", "thread_id", "start_ns", "duration_ns")
@@ -52,13 +52,7 @@ _REASONS = {
 }
 
 
-_I64: TypeAlias = Annotated[
-    int,
-    msgspec.Meta(
-        ge=-(2**63),
-        le=2**63 - 1,
-    ),
-]
+_I64: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 _Microseconds: TypeAlias = Annotated[float, msgspec.Meta(ge=-(2.0**50), le=2.0**50)]
 
 
@@ -72,15 +66,18 @@ class _Event(msgspec.Struct):
     args: dict[str, Any] = {}
 
     def number(self, name: str) -> int | None:
-        """Return an argument that is a whole number, which XLA writes as text."""
+        """Return an argument as a whole number, None if it is absent or not a number."""
         return _number(str(self.args.get(name, "")))
 
     def text(self, name: str) -> str | None:
-        """Return an argument, None if it is absent or empty."""
+        """Return an argument as text, None if it is absent or empty."""
         return str(self.args[name]) if self.args.get(name) else None
 
     def times(self) -> dict[str, int]:
-        """Return start and duration in ns; the file has microseconds since the profiler began."""
+        """Return start and duration in nanoseconds.
+
+        The file counts microseconds from the profiler's start.
+        """
         start, end = round(self.ts * 1000), round((self.ts + self.dur) * 1000)
         return {"start_ns": start, "duration_ns": end - start}
 
@@ -90,7 +87,10 @@ class _Trace(msgspec.Struct):
 
 
 def sniff(path: Path, head: bytes) -> bool:
-    """Return whether the source is a trace of jax.profiler, or the folder given to it."""
+    """Return whether the source is a trace of jax.profiler, or a folder with its traces.
+
+    An XPlane file without a trace beside it counts, too, so that `read` can say what to take.
+    """
     if path.is_dir():
         return bool(_runs(path))
     if path.name.endswith(_UNREAD):
@@ -105,13 +105,16 @@ def files_of(path: Path) -> list[Path]:
 
 
 def _runs(folder: Path) -> list[Path]:
-    """Return the folders of runs in `plugins/profile`, which are named by time, in order."""
+    """Return the folders in `plugins/profile` that hold a trace, one per run, oldest first.
+
+    Their names are times.
+    """
     runs = folder / "plugins" / "profile"
     return sorted(p for p in runs.glob("*") if any(p.glob(f"*{_ENDING}"))) if runs.is_dir() else []
 
 
 def read(path: Path) -> list[Capture]:
-    """Read the trace of one process. Raises SourceError if it is damaged or holds no event."""
+    """Read the trace of one process. Raises SourceError if the file is damaged or has no event."""
     if path.name.endswith(_UNREAD):
         raise SourceError(
             f"{path}: XPlane is not read; take the {_ENDING} that jax.profiler writes beside it"
@@ -169,7 +172,7 @@ def _raw_tables(events: list[_Event], diagnostics: Diagnostics) -> dict[str, pl.
         if e.ph == "M" and e.name in ("process_name", "thread_name")
     }
     rows: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    launched: dict[int, set[_Op]] = defaultdict(set)
+    launched_ops: dict[int, set[_Op]] = defaultdict(set)
     n_others = 0
     for event in events:
         if event.ph != "X":
@@ -187,7 +190,7 @@ def _raw_tables(events: list[_Event], diagnostics: Diagnostics) -> dict[str, pl.
                 }
             )
             if row["correlation_id"] is not None:
-                launched[row["correlation_id"]].add(_op(event))
+                launched_ops[row["correlation_id"]].add(_op(event))
         elif process.startswith("/host:"):
             table, row = _host_event(event)
             rows[table].append(row)
@@ -195,13 +198,13 @@ def _raw_tables(events: list[_Event], diagnostics: Diagnostics) -> dict[str, pl.
             n_others += not device
     text = "events of processes that are neither the host nor a GPU, as a TPU's; not read"
     diagnostics.add("loss", "device_unknown", text, n_others)
-    rows["spans"] += _op_spans(rows["api_calls"], launched)
+    rows["spans"] += _op_spans(rows["api_calls"], launched_ops)
     frames = {name: pl.DataFrame(some, infer_schema_length=None) for name, some in rows.items()}
     return {name: frame.drop("op", strict=False) for name, frame in frames.items() if frame.height}
 
 
 class _Op(NamedTuple):
-    """An HLO op, its layer, and the module that XLA compiled; None if unknown."""
+    """Holds the names of an HLO op, its layer and its XLA module. An unknown name is None."""
 
     name: str | None
     layer: str | None
@@ -211,8 +214,8 @@ class _Op(NamedTuple):
 def _op(event: _Event) -> _Op:
     """Return the HLO op of an event, with its layer and module.
 
-    The layer is the scope made by jax.named_scope and the functions around the op, without the last
-    name, which is the primitive. Without a scope, it is the module that XLA compiled.
+    The layer is the path of jax.named_scope names and functions around the op, without the
+    primitive at its end. Without such a path, the layer is the XLA module.
     """
     scopes = (event.text("name") or "").rpartition("/")[0]
     module = event.text("hlo_module")
@@ -220,7 +223,7 @@ def _op(event: _Event) -> _Op:
 
 
 def _host_event(event: _Event) -> tuple[str, dict[str, Any]]:
-    """Return the table and row of an event of the host."""
+    """Return the name of the raw table for a host event, and the event's row."""
     place = {"process_id": event.pid, "thread_id": event.tid} | event.times()
     correlation = event.number("correlation_id")
     if correlation is not None and _CALL.match(event.name):
@@ -235,7 +238,7 @@ def _host_event(event: _Event) -> tuple[str, dict[str, Any]]:
 
 
 def _kind_and_name(event: _Event, op: _Op) -> tuple[str, str]:
-    """Return the kind of span for an event of the host, and its name."""
+    """Return the kind and name of the span for a host event."""
     step = event.number("step_num")
     if op.name is not None:
         return "op", op.name
@@ -248,7 +251,7 @@ def _kind_and_name(event: _Event, op: _Op) -> tuple[str, str]:
 
 
 def _device_work(event: _Event) -> tuple[str, dict[str, Any]]:
-    """Return the table and row of an event of a stream."""
+    """Return the name of the raw table for an event on a stream, and the event's row."""
     row: dict[str, Any] = {"correlation_id": event.number("correlation_id")} | event.times()
     name = event.name.lower()
     if "memcpy_details" in event.args or name.startswith("memcpy"):
@@ -266,14 +269,15 @@ def _device_work(event: _Event) -> tuple[str, dict[str, Any]]:
     if "Memset_details" in event.args or name.startswith("memset"):
         details = dict(_DETAIL.findall(event.text("Memset_details") or ""))
         return "memsets", row | {"size_bytes": _number(details.get("num_bytes")) or 0}
-    return "kernels", row | {"name": event.name} | _launched(event.text("kernel_details") or "")
+    launch_columns = _parse_kernel_details(event.text("kernel_details") or "")
+    return "kernels", row | {"name": event.name} | launch_columns
 
 
 @lru_cache(maxsize=1 << 12)
-def _launched(details: str) -> dict[str, int | None]:
-    """Parse a kernel's details into columns.
+def _parse_kernel_details(details: str) -> dict[str, int | None]:
+    """Return a kernel's grid, block, registers and shared memory as columns of `kernels`.
 
-    Few of these texts differ, so results are cached.
+    Results are cached, because many kernels have the same details.
     """
     known = dict(_DETAIL.findall(details))
     static, dynamic = (_number(known.get(f"{word}_shared")) for word in ("static", "dynamic"))
@@ -300,16 +304,16 @@ def _number(text: str | None) -> int | None:
 
 def _op_spans(
     calls: Iterable[dict[str, Any]],
-    launched: dict[int, set[_Op]],
+    launched_ops: dict[int, set[_Op]],
 ) -> list[dict[str, Any]]:
-    """Return a span around each call that launches, named after the HLO op that it launches.
+    """Return op spans, one around each API call, named after the HLO op that the call launches.
 
-    A call that launches several, such as cuGraphLaunch, is named after the module that they have in
-    common.
+    A call that launches several ops, such as cuGraphLaunch, is named after their XLA module. A call
+    without a known op or module gets no span.
     """
     spans = []
     for call in calls:
-        ops = launched.get(call["correlation_id"]) or {call["op"]}
+        ops = launched_ops.get(call["correlation_id"]) or {call["op"]}
         modules = {op.module for op in ops}
         op = next(iter(ops))
         if len(ops) > 1:

@@ -1,6 +1,6 @@
 """Read sidecars that name the modules from which each generated kernel was made.
 
-A live capture records them at compile time.
+A live capture records these names while torch.compile runs.
 """
 
 from typing import Annotated, Any
@@ -21,7 +21,10 @@ class _Node(msgspec.Struct, frozen=True):
 
 
 class _Inputs(msgspec.Struct, frozen=True):
-    """The arguments of a kernel call, by position, in the form of a recorded op's inputs."""
+    """Holds the arguments of one kernel call, one list entry per argument.
+
+    The entries have the form of an op's inputs in torch.profiler's traces.
+    """
 
     shapes: list[Any]
     dtypes: list[str]
@@ -29,7 +32,7 @@ class _Inputs(msgspec.Struct, frozen=True):
     values: list[Any]
 
     def texts(self) -> tuple[str, ...]:
-        """Return the four lists as JSON."""
+        """Return shapes, dtypes, strides and values as JSON, in this order."""
         return tuple(
             msgspec.json.encode(column).decode()
             for column in (self.shapes, self.dtypes, self.strides, self.values)
@@ -70,11 +73,7 @@ class _Provenance(Sidecar, frozen=True, kw_only=True):
             for node_fields in [msgspec.structs.astuple(node) for node in call.nodes]
             or [(None, None, None, "none", None)]
         ]
-        return pl.DataFrame(
-            rows,
-            schema=TABLES["provenance"].without("rank").schema,
-            orient="row",
-        )
+        return pl.DataFrame(rows, schema=TABLES["provenance"].without("rank").schema, orient="row")
 
 
 COLLECTOR = sidecar_collector(_Provenance, "torch")

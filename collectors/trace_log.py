@@ -1,11 +1,11 @@
 """Read torch's structured logs (TORCH_TRACE) to find the modules of compiled kernels.
 
-This is for programs that ran without --compile-provenance; the sidecar of that option is stronger
-evidence. Nodes in a log have no modules. But the graph that Dynamo printed names parameters by
-their modules (`l_self_modules_fc_parameters_weight_`). And a comment above each call in Inductor's
-generated code names the nodes of Dynamo's graph from which the call came. A node without parameters
-gets the module of the node whose result it takes. Logs also hold paths, source lines and settings,
-but only names of nodes, operators, kernels and modules are read.
+It serves programs that ran without --compile-provenance. The sidecar of that option is stronger
+evidence. A log does not record the modules of nodes. But the graph that Dynamo prints names each
+parameter by its module (`l_self_modules_fc_parameters_weight_`). And in Inductor's generated code,
+a comment above each call names the nodes of Dynamo's graph that the call computes. A node without
+parameters gets the module of a node whose result it takes. Logs also hold paths, source lines and
+settings. Only names of nodes, operators, kernels and modules are read.
 """
 
 import re
@@ -53,9 +53,10 @@ _CompileId: TypeAlias = tuple[str, ...]
 
 
 class _Node(Struct):
-    """A node of the graph that Dynamo printed.
+    """Holds a node of a printed graph.
 
-    It has an operator, a module with the evidence for it, and the size of its output in bytes.
+    `target` is its operator. `rule` names the evidence for its module. `output_bytes` is 0 if the
+    size is unknown.
     """
 
     target: str
@@ -65,10 +66,11 @@ class _Node(Struct):
 
 
 class _Log(Struct):
-    """The compiled graphs in a log.
+    """Holds the compiled graphs of a log.
 
-    For each compilation, it holds the graph that Dynamo printed, the last lowered graph, and
-    generated code whose key is not known yet. `graphs` holds all three for each graph with a key.
+    `dynamo` and `lowered` hold the last printed graphs of each compilation. `code` holds pairs of a
+    lowered graph and its generated code, until the log names the code's cache key. `graphs` then
+    holds Dynamo's graph, the lowered graph and the code by this key.
     """
 
     dynamo: dict[_CompileId, str] = field(default_factory=dict)
@@ -83,13 +85,13 @@ class _Log(Struct):
 def sniff(path: Path, head: bytes) -> bool:
     """Return whether the content is a structured log of torch.
 
-    The first line of such a log has time, process and place, and continues in JSON.
+    The first line of such a log has a time, a process and a source line, followed by JSON.
     """
     return not path.is_dir() and _RECORD.match(head.split(b"\n", 1)[0]) is not None
 
 
 def read(path: Path) -> list[Capture]:
-    """Read one log into the table `provenance`: one row per node.
+    """Return one Capture whose table `provenance` has one row per kernel call and node.
 
     Raises SourceError if the file is no structured log of torch.
     """
@@ -137,7 +139,10 @@ def read(path: Path) -> list[Capture]:
 
 
 def _records(path: Path) -> Iterator[tuple[dict[str, Any], str]]:
-    """Yield each record; its payload is empty unless records of its kind are needed."""
+    """Yield the JSON object and the payload of each record.
+
+    Both are empty for a record of a kind that is not needed.
+    """
     about: dict[str, Any] | None = None
     lines: list[str] = []
     with path.open("rb") as stream:
@@ -193,18 +198,19 @@ def _take(log: _Log, about: dict[str, Any], payload: str) -> None:
 
 
 def _inputs(graph: str) -> dict[str, str | None]:
-    """Return the inputs of a graph that Dynamo printed, in order, each with its module.
+    """Return the modules of the inputs of a graph that Dynamo printed, by input, in order.
 
-    The module is the one whose parameter the input is.
+    The module of an input that is not a parameter is None.
     """
     aliases = (_ALIAS.match(line) for line in graph.splitlines())
     return {alias[1]: _module_of_parameter(alias[2]) for alias in aliases if alias}
 
 
 def _nodes(graph: str, inputs: dict[str, str | None]) -> dict[str, _Node]:
-    """Return the nodes of a printed graph, each with its module.
+    """Return the nodes of a printed graph by name, each with its module.
 
-    The module is the one whose parameters the node uses, else a neighbour's.
+    A node's module owns the parameters that the node uses. Without parameters, a node gets the
+    module of a node whose result it uses.
     """
     order = list(inputs.values())
     nodes: dict[str, _Node] = {}
@@ -244,28 +250,28 @@ def _nodes(graph: str, inputs: dict[str, str | None]) -> dict[str, _Node]:
 
 
 def _module_by_number(word: str, order: list[str | None]) -> str | None:
-    """Return the module of an input of a graph that AOTAutograd made.
+    """Return the module of an input such as `primals_3`, None for any other word.
 
-    AOTAutograd numbers Dynamo's inputs in order.
+    AOTAutograd names Dynamo's inputs by their position, and `order` has their modules.
     """
     match = _NUMBERED.match(word)
-    place = int(match[2]) - 1 if match and match[2] else int(match[1]) if match else -1
-    return order[place] if 0 <= place < len(order) else None
+    position = int(match[2]) - 1 if match and match[2] else int(match[1]) if match else -1
+    return order[position] if 0 <= position < len(order) else None
 
 
 def _module_of_parameter(name: str) -> str | None:
-    """Return the module in a parameter's name.
+    """Return the module in a parameter's name, None for any other name.
 
-    It is layer1.0 for `L_self_modules_layer1_modules_0_parameters_weight_`.
+    The module of `L_self_modules_layer1_modules_0_parameters_weight_` is layer1.0.
     """
     match = _PARAMETER.match(name)
     return (match[1] or "").replace("_modules_", ".") if match else None
 
 
 def _bytes(kind: str) -> int:
-    """Return the size in bytes of a tensor from its annotation, `f32[2, 8][8, 1]cpu`.
+    """Return the bytes of a tensor from its annotation, such as `f32[2, 8][8, 1]cpu`.
 
-    Return 0 for symbolic sizes, and above 64 bits.
+    Return 0 if the size is symbolic or no int64 can hold it.
     """
     match = _TYPE.match(kind)
     if match is None:
@@ -281,7 +287,7 @@ def _bytes(kind: str) -> int:
 def _calls(source: str) -> Iterator[tuple[str, bool, list[str]]]:
     """Yield the kernel calls of generated code, in order.
 
-    Each has a name, whether it calls a library, and the nodes named above it.
+    An item has the kernel's name, whether it is a library call, and the nodes that it computes.
     """
     nodes_of_kernels: dict[str, list[str]] = {}
     for pattern, name, nodes in _statements(source):
@@ -294,7 +300,10 @@ def _calls(source: str) -> Iterator[tuple[str, bool, list[str]]]:
 
 
 def _statements(source: str) -> Iterator[tuple[re.Pattern[str], str, list[str]]]:
-    """Yield definitions and calls of kernels: their pattern, a name, and the nodes named above."""
+    """Yield each definition and call of a kernel in generated code, in order.
+
+    An item has the pattern that matched, the kernel's name, and the nodes in the comment above.
+    """
     nodes: list[str] = []
     for line in source.splitlines():
         if match := _SOURCE_NODES.match(line):
@@ -314,13 +323,12 @@ def _table(log: _Log) -> pl.DataFrame:
         is_backward = "_backward']" in source[:200]
         inputs = _inputs(dynamo)
         graphs = [_nodes(dynamo, inputs), _nodes(lowered, inputs)]
-        # Comments name Dynamo's nodes. In the backward pass, they also name those that autograd
-        # added.
+        # Comments name Dynamo's nodes. In the backward pass, they also name nodes of autograd.
         nodes = graphs[0] | graphs[1] if is_backward else graphs[1] | graphs[0]
         for order, (name, is_extern, named) in enumerate(_calls(source)):
             named_nodes = [(word, nodes[word]) for word in dict.fromkeys(named) if word in nodes]
             if is_extern:
-                # A library call runs only the last of its nodes; those before it were inlined.
+                # A library call runs only the last of its nodes. The other nodes were inlined.
                 named_nodes = (
                     [pair for pair in named_nodes if pair[1].rule == "trace_log"] or named_nodes
                 )[-1:]

@@ -148,9 +148,9 @@ def test_versions_are_read_whatever_their_table_is_called(tmp_path: Path, table:
 
 
 @pytest.mark.parametrize(
-    ("told", "code"), [([], "schema_untold"), (version("2.1.0"), "schema_older")]
+    ("told", "code"), [([], "schema_unknown"), (version("2.1.0"), "schema_older")]
 )
-def test_an_older_or_untold_schema_is_read_with_a_warning(
+def test_an_older_or_unknown_schema_is_read_with_a_warning(
     tmp_path: Path, told: list[Row], code: str
 ) -> None:
     meta = [*told, {"name": "EXPORT_ARCH", "value": "x64"}]

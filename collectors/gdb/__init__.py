@@ -1,4 +1,4 @@
-"""Collect call stacks from gdb and cuda-gdb, from their logs or from a program that they run."""
+"""Collect call stacks from logs of gdb and cuda-gdb, or from a program that runs under them."""
 
 from tracelens.collectors.gdb.breakpoints import DEFAULT_SYMBOL, PRESETS
 from tracelens.collectors.gdb.live import Limits, LiveStacks, run
@@ -34,12 +34,7 @@ COLLECTOR = Collector(
             "pip install pygdbmi py-spy",
             program,
         ),
-        Tool(
-            "pygdbmi",
-            "talking to gdb while it runs",
-            "pip install pygdbmi py-spy",
-            package,
-        ),
+        Tool("pygdbmi", "talking to gdb while it runs", "pip install pygdbmi py-spy", package),
     ),
 )
 

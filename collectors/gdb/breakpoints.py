@@ -1,4 +1,7 @@
-"""The breakpoints of a run: named presets, where each symbol was found, and its hits."""
+"""Set the breakpoints of a run under gdb, and count their hits.
+
+A preset is a named set of symbols.
+"""
 
 from contextlib import suppress
 from typing import Any
@@ -25,9 +28,10 @@ PRESETS: dict[str, tuple[str, ...]] = {
     "launch": ("cudaLaunchKernel", "cudaLaunchKernelExC", "cuLaunchKernel", "cuLaunchKernelEx"),
     "cpu": ("dnnl_primitive_execute",),
 }
-"""Symbols by name of a preset.
+"""Symbols of each preset, by its name.
 
-They are convolutions in cuDNN, kernel launches of CUDA's runtime and driver, and oneDNN on the CPU.
+`cudnn` stops at convolutions in cuDNN. `launch` stops at kernel launches of CUDA's runtime and
+driver. `cpu` stops at oneDNN's primitives.
 """
 
 _LEGACY = frozenset(symbol for symbol in PRESETS["cudnn"] if symbol != BACKEND_SYMBOL)
@@ -47,9 +51,9 @@ _WHY_NEVER = (
         ),
     ),
 )
-"""Reasons why a breakpoint was never hit, each with advice.
+"""One row per reason why a breakpoint was never hit.
 
-The key says whether a loaded library defines the functions (True) or none does (False).
+A row has whether a loaded library defines the function, the reason, and advice.
 """
 _USE_BACKEND = (
     f". {BACKEND_SYMBOL} is loaded, by which PyTorch 2 calls cuDNN instead: break there (--break"
@@ -58,11 +62,11 @@ _USE_BACKEND = (
 
 
 class Breakpoint(Struct):
-    """One symbol with a breakpoint.
+    """Holds the breakpoint of one symbol, with its counts.
 
-    `n_calls` counts its calls (a forwarded call once), `n_matching` those with the wanted frame,
-    `n_kept` the stacks kept. `is_found`: a loaded library defines the symbol; otherwise the
-    breakpoint is pending.
+    `n_calls` counts calls of the symbol, and a forwarded call once. `n_matching` counts calls whose
+    stack has the wanted frame. `n_kept` counts kept stacks. `is_found` is True once a loaded
+    library defines the symbol; until then the breakpoint is pending.
     """
 
     symbol: str
@@ -73,15 +77,15 @@ class Breakpoint(Struct):
     n_kept: int = 0
     is_removed: bool = False
 
-    def take(self, described: Record) -> None:
-        """Update the breakpoint from gdb's description of it.
+    def update(self, described: Record) -> None:
+        """Set `is_found` from gdb's description of the breakpoint.
 
-        After the program's end gdb calls it pending again; `is_found` stays True.
+        gdb calls every breakpoint pending after the program's end, but `is_found` stays True.
         """
         self.is_found |= described.get("addr") != _PENDING
 
     def remove(self, session: Session) -> None:
-        """Delete the breakpoint, so that the program passes without stopping."""
+        """Delete the breakpoint, so that the program no longer stops there."""
         if not self.is_removed:
             self.is_removed = True
             with suppress(RefusedError):
@@ -89,10 +93,10 @@ class Breakpoint(Struct):
 
 
 class Breakpoints(Struct):
-    """All breakpoints of a run, by gdb's number.
+    """Holds all breakpoints of a run, by gdb's number.
 
-    If only breakpoints on cuDNN's older interface are requested, a disabled breakpoint shows
-    whether a loaded library defines the newer interface.
+    If only symbols of cuDNN's older interface are requested, a disabled breakpoint is added. It
+    shows whether a loaded library defines the newer interface.
     """
 
     symbols: tuple[str, ...]
@@ -123,14 +127,11 @@ class Breakpoints(Struct):
                 f"--break {symbol}: gdb refuses it: {error}; name a function as nm -DC prints it"
             ) from error
         breakpoint_.number = str(described.get("number", ""))
-        breakpoint_.take(described)
+        breakpoint_.update(described)
         self._by_number[breakpoint_.number] = breakpoint_
 
     def at(self, stop: Record) -> Breakpoint | None:
-        """Return the breakpoint that the program stopped at.
-
-        Return None for one that was removed meanwhile.
-        """
+        """Return the breakpoint at which the program stopped, None if it was removed meanwhile."""
         breakpoint_hit = self._by_number.get(str(stop.get("bkptno", "")).partition(".")[0])
         return None if breakpoint_hit is None or breakpoint_hit.is_removed else breakpoint_hit
 
@@ -139,7 +140,7 @@ class Breakpoints(Struct):
         if isinstance(described, dict) and (
             changed := self._by_number.get(str(described.get("number")))
         ):
-            changed.take(described)
+            changed.update(described)
 
     def remove_all(self, session: Session) -> None:
         """Delete all breakpoints."""
@@ -147,9 +148,9 @@ class Breakpoints(Struct):
             breakpoint_.remove(session)
 
     def unreached(self) -> str | None:
-        """Explain which breakpoints gave no stack, and what to do.
+        """Return why some breakpoints gave no stack, and what to do about it.
 
-        Return None if each of them gave one.
+        Return None if every breakpoint gave a stack.
         """
         empty = [b for b in self._by_number.values() if b is not self._backend and not b.n_kept]
         texts = [

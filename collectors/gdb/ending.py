@@ -20,9 +20,10 @@ _PTRACE_DENIED = (
 
 
 class Outcome(Struct, frozen=True):
-    """The program's exit code as a shell reports it, and the failure, if any.
+    """Holds how the program ended.
 
-    If signal n ended the program, the code is 128+n. `was_cut` is True if it did not end by itself.
+    `exit_code` is 128+n if signal n ended the program. `reason` describes a failure, None if there
+    was none. `was_cut` is True if the program did not end by itself.
     """
 
     exit_code: int
@@ -30,14 +31,14 @@ class Outcome(Struct, frozen=True):
     was_cut: bool = False
 
     def in_words(self) -> str:
-        """Return the program's end as a clause of a sentence."""
+        """Return how the program ended, as a clause for a message."""
         return self.reason or f"the program ended with exit code {self.exit_code}"
 
 
 def outcome_of(stop: Record) -> Outcome | None:
-    """Return the program's end, if the stop is one.
+    """Return how the program ended, None if gdb reports a stop of a program that still runs.
 
-    Return None otherwise. gdb prints exit codes in octal.
+    gdb prints exit codes in octal.
     """
     match stop.get("reason"):
         case "exited-normally":
@@ -70,16 +71,16 @@ def failed_to_start(reason: str, printed: str) -> str:
 
 
 class Interruption(Struct):
-    """The first signal that asked this process to end; None until one comes.
+    """Holds the number of the first signal that asked this process to end, None before it.
 
-    `wake` is a file descriptor that is readable from then on.
+    `wake` is a file descriptor that the signal makes readable.
     """
 
     wake: int | None = None
     number: int | None = None
 
     def drain(self) -> None:
-        """Empty the pipe: a signal that does not end the program may have filled it."""
+        """Read all bytes from `wake`, which any signal makes readable."""
         if self.wake is not None:
             with suppress(BlockingIOError):
                 os.read(self.wake, 4096)
@@ -87,7 +88,7 @@ class Interruption(Struct):
 
 @contextmanager
 def interruptible() -> Iterator[Interruption]:
-    """Record SIGINT, SIGTERM and SIGHUP while the body runs, instead of ending by them.
+    """Record SIGINT, SIGTERM and SIGHUP while the body runs, instead of ending this process.
 
     Outside the main thread, do nothing.
     """

@@ -1,7 +1,4 @@
-"""Take call stacks of a program that runs under gdb.
-
-Breakpoints are set, the stack at every stop is read, and the program is ended.
-"""
+"""Run a program under gdb, and read its call stack at every stop at a breakpoint."""
 
 import logging
 import os
@@ -41,12 +38,12 @@ _LOG = logging.getLogger(__name__)
 
 
 class Limits(Struct, frozen=True):
-    """Limits on the stacks that are taken.
+    """Limits which stacks are kept, and how long the program runs.
 
     `hits`: after this many kept stacks of a symbol, its breakpoint is deleted, and the program
     continues. `where_frame`: a function that must be in the stack, as a plain name or a regular
-    expression. `skip`: of the calls that `where_frame` matches, this many are skipped first, for
-    each symbol. `timeout_s`: the program is killed after this time, and the capture is incomplete.
+    expression. `skip`: for each symbol, the first calls that match `where_frame` are skipped, up to
+    this number. `timeout_s`: the program is killed after this time, and the capture is incomplete.
     `frames`: at most this many frames of a stack are listed.
     """
 
@@ -76,7 +73,7 @@ _SETTINGS = (
     "breakpoint pending on",
     "print frame-arguments none",  # reading values takes time, and they may be secrets
     "print entry-values no",
-    # Libpython's own script would put its filters before the frames
+    # libpython's own script for gdb would filter the frames
     "auto-load python-scripts off",
     "debuginfod enabled off",
     "startup-with-shell on",
@@ -87,9 +84,9 @@ _SETTINGS = (
 
 
 class LiveStacks(Run, frozen=True):
-    """The result of a run under gdb.
+    """Holds the result of a run under gdb.
 
-    `hit_seconds`: how long the program was stopped for each kept stack.
+    `hit_seconds` has, for each kept stack, how many seconds the program was stopped.
     """
 
     hit_seconds: Sequence[float] = ()
@@ -105,7 +102,7 @@ def run(
 ) -> LiveStacks:
     """Run the command under gdb and keep the stack of every call of the functions in `breaks`.
 
-    The program has this process's standard streams, and gets the signals that this process is sent.
+    The program uses this process's standard streams, and this process passes its signals on to it.
     `gdb` is the path of gdb or cuda-gdb; by default it is looked up. `implementation` labels the
     stacks; by default it is the script's name. Raises ToolError if gdb or the program cannot be
     run, or if no stack was captured.
@@ -139,7 +136,7 @@ class _Live:
         self.reader = StopReader(self.limits.where_frame, self.limits.frames, self.diagnostics)
 
     def drive(self, debugger: str, command: list[str], interruption: Interruption) -> Outcome:
-        """Run the program to its end, or until its time is over."""
+        """Run the program to its end, or until the timeout."""
         limit = self.limits.timeout_s
         deadline = None if limit is None else time.monotonic() + limit
         streams = [_copy(number) for number in range(3)]
@@ -249,9 +246,10 @@ class _Live:
         self.hit_seconds.append(time.perf_counter() - began)
 
     def _end(self, session: Session, number: int | None) -> Outcome:
-        """End the program when its time is over or this process got a signal.
+        """End the program after a timeout, or after a signal to this process.
 
-        It gets the same signal, else SIGTERM, and then SIGKILL. Its last seconds are not captured.
+        The program gets the same signal, or SIGTERM after a timeout, and at last SIGKILL. Calls in
+        its last seconds are not captured.
         """
         why = (
             f"the capture was ended by {signal.Signals(number).name}"
@@ -288,7 +286,7 @@ class _Live:
                 os.killpg(self.reader.process_id, number)
 
     def result(self, outcome: Outcome, implementation: str) -> LiveStacks:
-        """Return the captured stacks and remarks. Raises ToolError without a stack."""
+        """Return the captured stacks and remarks. Raises ToolError if no stack was captured."""
         unreached = self.breakpoints.unreached()
         if not self.stops:
             raise ToolError(f"no stack was captured, and {outcome.in_words()}. {unreached}")
@@ -336,7 +334,7 @@ class _Live:
 
 
 def _copy(number: int) -> int:
-    """Return a copy of a standard stream for the program, or of os.devnull if it is closed."""
+    """Return a copy of a standard stream's file descriptor, of os.devnull if it is closed."""
     try:
         return os.dup(number)
     except OSError:

@@ -52,7 +52,7 @@ _MI_HEAD = re.compile(rb"\^done,stack=\[frame=\{|\*stopped,reason=")
 def sniff(path: Path, head: bytes) -> bool:  # noqa: ARG001 - every collector has this signature
     """Return whether the first bytes of a file look like gdb's output.
 
-    That is a frame, one of gdb's own messages, or MI records.
+    gdb's output has a frame, one of gdb's own messages, or an MI record.
     """
     start = head.lstrip()
     if start.startswith((b"{", b"<", b"SQLite format", b"\x1f\x8b")):
@@ -147,7 +147,7 @@ def _no_frame(path: Path, lines: list[str], size_bytes: int) -> str:
 
 
 def count_losses(stops: list[Stop], diagnostics: Diagnostics) -> None:
-    """Count frames and names that are missing in the stacks."""
+    """Record in `diagnostics` how many frames and function names the stacks lack."""
     for stop in stops:
         missing = stop.frames[-1].level + 1 - len(stop.frames)
         diagnostics.add("warning", "missing_frames", "frames skipped in gdb's numbering", missing)
@@ -158,7 +158,7 @@ def count_losses(stops: list[Stop], diagnostics: Diagnostics) -> None:
 
 
 class _Log(Struct):
-    """Reads the lines of a `bt` log one after another.
+    """Parses the lines of a `bt` log one after another.
 
     A frame stays open until its text is complete.
     """
@@ -170,11 +170,8 @@ class _Log(Struct):
     _parts: list[str] = field(default_factory=list)  # text of the open frame
     _head: tuple[int, str | None] = (0, None)  # the open frame's level and address
     _unclosed: int = 0  # the open frame's unclosed parentheses
-    _source_shown: bool = (
-        # True if a source line follows the newest frame, as after `frame`, `up` and `down` (not
-        # `bt`)
-        False
-    )
+    # True if a source line follows the newest frame, as after `frame`, `up` and `down` (not `bt`)
+    _source_shown: bool = False
     _thread: str | None = None
     _thread_id: int | None = None
     # The system's thread ids, by gdb's thread number
@@ -190,9 +187,10 @@ class _Log(Struct):
         return self._backtraces()
 
     def _end_within_line(self) -> None:
-        """Mark the stack of a last frame whose text the log's end cuts; drop a cut name.
+        """Mark the last stack as truncated if the log ends within a frame.
 
-        A whole frame has its arguments in parentheses, or is one of gdb's remarks in brackets.
+        The frame is dropped if the log ends within its name. A whole frame has its arguments in
+        parentheses, or is one of gdb's remarks in brackets.
         """
         text = " ".join(self._parts)
         if not text or text.startswith("<") or (" (" in text and self._unclosed <= 0):
@@ -216,13 +214,12 @@ class _Log(Struct):
         self._remark(line.strip())
 
     def _frame(self, line: str) -> bool:
-        """Return whether a frame begins on this line; open it if so."""
+        """Open the frame that begins on this line; return False if no frame begins there."""
         match = _FRAME.match(line)
         if match is None and "#" in line[:170] and (prefix := _PREFIX.match(line)):
             match = _FRAME.match(line, prefix.end())
-            if match and (
-                match[2] or " (" in match[3]
-            ):  # prefixes that differ only in numbers, such as times or ranks, count as equal
+            if match and (match[2] or " (" in match[3]):
+                # Prefixes that differ only in numbers, such as times or ranks, count as equal.
                 shape = "".join(
                     r"\d+" if p.isdigit() else re.escape(p) for p in re.split(r"(\d+)", prefix[1])
                 )
@@ -254,7 +251,7 @@ class _Log(Struct):
         return True
 
     def _last_level(self) -> int | None:
-        """Return the level of the newest frame; None before the first."""
+        """Return the newest frame's level, None before the first frame."""
         if self._parts:
             return self._head[0]
         return self.stops[-1].frames[-1].level if self.stops else None
@@ -262,7 +259,8 @@ class _Log(Struct):
     def _continues(self, line: str) -> bool:
         """Return whether the line continues the open frame.
 
-        gdb breaks lines before arguments and before places, a terminal breaks them anywhere.
+        gdb breaks a line before arguments, and before the file or library. A terminal breaks it
+        anywhere.
         """
         indented = line[0] in " \t"
         if self._unclosed > 0:
@@ -273,11 +271,7 @@ class _Log(Struct):
         if self._parts:
             level, address = self._head
             self.stops[-1].frames.append(
-                StackFrame(
-                    level,
-                    address,
-                    split_frame(" ".join(self._parts)),
-                )
+                StackFrame(level, address, split_frame(" ".join(self._parts)))
             )
             self._parts = []
 
@@ -313,9 +307,9 @@ class _Log(Struct):
             self._thread = thread[1]
 
     def _backtraces(self) -> list[Stop]:
-        """Return the stops, without the single frames that gdb prints on its own.
+        """Return the stops without single frames that are no backtrace.
 
-        gdb prints those on attaching, and on `frame`, `up` and `down`.
+        gdb prints a single frame on attaching, and after `frame`, `up` and `down`.
         """
         kept = []
         for stop, following in zip_longest(self.stops, self.stops[1:]):

@@ -23,9 +23,9 @@ from tracelens.errors import ToolError
 from tracelens.running.program import start
 
 _ANSWER_S = 120.0
-"""The time that gdb may take to answer a command.
+"""The seconds within which gdb must answer a command.
 
-Unwinding 16,000 frames, or reading CUDA's symbols, takes seconds.
+Unwinding 16,000 frames, or reading CUDA's symbols, takes several seconds.
 """
 _GRACE_S = 3.0
 _KEPT_WORDS = 40
@@ -34,17 +34,17 @@ Record = dict[str, Any]
 
 
 class GdbGoneError(Exception):
-    """gdb itself ended, or no longer answers."""
+    """Raised when gdb itself has ended, or no longer answers."""
 
 
 class RefusedError(Exception):
-    """gdb answered a command with an error; the text is gdb's."""
+    """Raised with gdb's own text when gdb answers a command with an error."""
 
 
 class Session:
-    """A running gdb.
+    """Controls a running gdb.
 
-    Answers are kept by the token of their command, stops in the order in which they came.
+    Answers are kept by the token of their command. Stops are kept in the order of arrival.
     `on_notice` is called with every other asynchronous record (libraries loaded, breakpoints
     modified). `wake` is a file descriptor that ends a wait when it becomes readable.
     """
@@ -58,8 +58,8 @@ class Session:
     ) -> None:
         """Run gdb in a process group of its own, which the terminal's Ctrl-C does not reach.
 
-        It inherits `streams`, for the program. Raises ToolError if pygdbmi is absent or gdb
-        cannot be run.
+        gdb inherits the file descriptors `streams` for the program. Raises ToolError if pygdbmi is
+        absent or gdb cannot be run.
         """
         try:
             manager = importlib.import_module("pygdbmi.IoManager")
@@ -80,8 +80,7 @@ class Session:
                 bufsize=0,
                 process_group=0,
                 pass_fds=streams,
-                # gdb starts the program through $SHELL, which may be a shell that does not
-                # understand sh
+                # gdb starts the program through $SHELL, in the syntax of sh
                 env={**os.environ, "SHELL": "/bin/sh"},
             )
         except ToolError:
@@ -116,7 +115,7 @@ class Session:
         return payload
 
     def ask_console(self, command: str) -> str:
-        """Return the output of a command of gdb's console."""
+        """Run a console command of gdb, and return its output."""
         printed: list[str] = []
         self._console = printed
         escaped = command.replace("\\", "\\\\").replace('"', '\\"')
@@ -137,14 +136,14 @@ class Session:
         return self._stops.popleft()
 
     def last_words(self) -> str:
-        """Return the last lines that gdb wrote to standard error or its log, for error messages."""
+        """Return gdb's last lines of standard error and log, for error messages."""
         self.errors.seek(0)
         lines = self.errors.read().decode(errors="replace").splitlines()
         kept = [line.strip() for line in (*self._words, *lines[-_KEPT_WORDS:]) if line.strip()]
         return "; ".join(dict.fromkeys(kept[-6:])) or "gdb gave no reason"
 
     def close(self) -> None:
-        """End gdb, and with it the program; never fails."""
+        """End gdb and the program. Raises no error."""
         if self.process.poll() is None:
             with suppress(OSError, AssertionError):
                 assert self.process.stdin is not None
@@ -160,9 +159,10 @@ class Session:
                     stream.close()
 
     def _read(self, deadline: float | None, *, watch: bool) -> bool:
-        """Read gdb's next records; return False if none came before the deadline or the wake-up.
+        """Read gdb's next records.
 
-        Raises GdbGoneError if gdb has ended.
+        Return False if the deadline came first, or if `wake` became readable first and `watch` is
+        True. Raises GdbGoneError if gdb has ended.
         """
         assert self.process.stdout is not None
         watched = [self.process.stdout.fileno()]
@@ -195,7 +195,10 @@ class Session:
 
 
 def mi_frame(record: Mapping[str, str]) -> StackFrame | None:
-    """Return the frame of a `frame={…}` record, without folders; None if it has no level."""
+    """Return the frame of a `frame={…}` record, None if the record has no level.
+
+    File and library names are without folders.
+    """
     level, number = record.get("level", ""), record.get("line", "")
     if not (level.isascii() and level.isdigit() and len(level) < 8):
         return None

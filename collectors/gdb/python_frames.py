@@ -28,9 +28,9 @@ _PATIENCE_S = 10
 _MOST_FAILURES = 3
 _EVAL = "_PyEval_EvalFrameDefault"
 _TAIL_CALL = "_TAIL_CALL_"
-"""Prefix of the instruction handlers in CPython 3.14's interpreter if it was built with tail calls.
+"""Prefix of the names of instruction handlers in a CPython 3.14 that was built with tail calls.
 
-The handler that runs has a frame directly inside the loop's frame.
+The running handler has a frame directly inside the frame of the interpreter's loop.
 """
 _INTERPRETER = re.compile(r"_?Py[A-Z_]|pymain_")
 _LIBPYTHON = re.compile(r"libpython\d")
@@ -49,7 +49,7 @@ class PythonFrame(Struct, frozen=True):
 
 
 class PythonStacks(Struct):
-    """Reads Python's frames by py-spy; it gives up after a few failures in a row."""
+    """Reads Python's frames with py-spy, and gives up after a few failures in a row."""
 
     program: str | None
     diagnostics: Diagnostics
@@ -58,8 +58,8 @@ class PythonStacks(Struct):
     def read(self, process_id: int) -> dict[int, list[PythonFrame]] | None:
         """Return each thread's Python frames, innermost first, by the system's thread id.
 
-        Return None if they could not be read. Python before 3.11 does not know the system's id:
-        then the key is the address that pthread uses.
+        Return None if py-spy could not read them. Python before 3.11 does not know the system's id,
+        so the key is then the address of the pthread.
         """
         if self.program is None:
             self._fail("py-spy is absent: Python's frames are missing; pip install pygdbmi py-spy")
@@ -97,7 +97,10 @@ class PythonStacks(Struct):
 
 
 def read_threads(threads: list[dict[str, Any]]) -> dict[int, list[PythonFrame]]:
-    """Return py-spy's answer by thread, without the threads that it could not read."""
+    """Return each thread's Python frames from py-spy's answer, by thread id.
+
+    Threads that py-spy could not read are left out.
+    """
     return {
         int(thread.get("os_thread_id") or thread["thread_id"]): [
             _frame(frame) for frame in thread["frames"] if not _is_trampoline(frame)
@@ -109,11 +112,10 @@ def read_threads(threads: list[dict[str, Any]]) -> dict[int, list[PythonFrame]]:
 
 def _frame(frame: dict[str, object]) -> PythonFrame:
     line = frame.get("line")
-    place = file_name(str(frame.get("filename", "")))
     printed = PrintedFrame(
         str(frame.get("name", UNKNOWN_FUNCTION)),
         None,
-        place,
+        file_name(str(frame.get("filename", ""))),
         line if isinstance(line, int) and line > 0 else None,
     )
     return PythonFrame(
@@ -131,10 +133,10 @@ def _is_trampoline(frame: dict[str, object]) -> bool:
 
 
 class Loops(Struct, frozen=True):
-    """Indices of native frames that run Python frames, or may run some.
+    """Holds the indices of native frames that run Python frames, or may run them.
 
-    `named` are calls of the interpreter's loop. `unnamed` are frames of the interpreter without a
-    name: each may be such a call.
+    `named` are calls of the interpreter's loop. `unnamed` are frames in the interpreter whose
+    function is unknown, so each may be a call of the loop.
     """
 
     named: tuple[int, ...]
@@ -142,10 +144,11 @@ class Loops(Struct, frozen=True):
 
 
 class Placing(Struct, frozen=True):
-    """Python's frames, in one group per call of the interpreter's loop, with the place of each.
+    """Holds Python's frames in groups, with the native frames that may have run each group.
 
-    The innermost group comes first. If several native frames may have run a group, `least` is the
-    innermost of them and `most` the outermost. If both are equal, the place is exact.
+    One call of the interpreter's loop runs one group. The innermost group comes first. For each
+    group, `least` is the index of the innermost native frame that may have run it. `most` is the
+    index of the outermost one.
     """
 
     groups: tuple[tuple[PythonFrame, ...], ...]
@@ -158,9 +161,10 @@ class Placing(Struct, frozen=True):
         return self.least == self.most
 
     def calls_above(self, pattern: str) -> tuple[str, int, int] | None:
-        """Return the innermost Python function whose name ends with the pattern.
+        """Return the innermost Python function whose name ends with the pattern, and two numbers.
 
-        Also return the least and the most calls between that function and frame 0.
+        The numbers are the least and the most calls between this function and frame 0. Return None
+        if there is no such function.
         """
         sizes = [0, *accumulate(len(group) for group in self.groups)]
         for i, group in enumerate(self.groups):
@@ -174,7 +178,7 @@ class Placing(Struct, frozen=True):
 def has_interpreter(native: Sequence[StackFrame], *, is_python: bool) -> bool:
     """Return whether the stack has a frame of the interpreter.
 
-    With `is_python`, the program is Python itself, and its unnamed frames count, too.
+    `is_python` is True if the program is Python itself. Its unnamed frames then count, too.
     """
     return any(
         _is_interpreter(frame)
@@ -188,11 +192,11 @@ def has_interpreter(native: Sequence[StackFrame], *, is_python: bool) -> bool:
 
 
 def find_loops(native: Sequence[StackFrame]) -> Loops:
-    """Return the calls of the interpreter's loop, and the frames that may be one.
+    """Return which native frames are, or may be, calls of the interpreter's loop.
 
-    A stripped interpreter still exports the loop's symbol. It has no names for parts that the
-    compiler split off, such as `_PyEval_EvalFrameDefault.cold`: their frames may be calls of the
-    loop.
+    A stripped interpreter still exports the loop's symbol. It lacks names for parts that the
+    compiler split off, such as `_PyEval_EvalFrameDefault.cold`. So a frame without a name may be a
+    call of the loop.
     """
     named, unnamed = [], []
     for i, frame in enumerate(native):
@@ -209,12 +213,12 @@ def find_loops(native: Sequence[StackFrame]) -> Loops:
 
 
 def place(loops: Loops, python: Sequence[PythonFrame], *, truncated: bool) -> Placing | None:
-    """Return the native frames that may run each Python frame; None if the two do not fit.
+    """Return Python's frames in groups, with the native frames that may run each group.
 
-    One call of the loop runs the Python frames up to the one that it was entered with. Each named
-    loop is one call. If there are more groups of Python frames than named loops, their calls are
-    among the frames without a name. A truncated stack lacks its outer frames: if every loop in it
-    has a name, the outer Python frames are left out, too.
+    Return None if Python's frames do not fit the native ones. A group ends with the Python frame
+    with which a call of the loop was entered. Each named loop is one call. If there are more groups
+    than named loops, other groups run in frames without a name. A truncated stack lacks its outer
+    frames. If every loop in it has a name, the outer Python frames are left out, too.
     """
     groups = _by_entry(python)
     named = loops.named
@@ -222,27 +226,27 @@ def place(loops: Loops, python: Sequence[PythonFrame], *, truncated: bool) -> Pl
         groups = groups[: len(named)]
     if len(named) == len(groups):
         return Placing(tuple(groups), named, named)
-    all_of_them = sorted((*named, *loops.unnamed))
+    all_loops = sorted((*named, *loops.unnamed))
     last = len(groups) - 1
     least, most = [], []
     for j in range(len(groups)):
         # Every named loop must be used, in order, and leave enough loops on both sides for the
         # other groups.
-        may = [
+        candidates = [
             loop
-            for i, loop in enumerate(all_of_them)
+            for i, loop in enumerate(all_loops)
             if bisect_left(named, loop) <= j <= i
-            and len(named) - bisect_left(named, loop + 1) <= last - j <= len(all_of_them) - 1 - i
+            and len(named) - bisect_left(named, loop + 1) <= last - j <= len(all_loops) - 1 - i
         ]
-        if truncated or not may:
+        if truncated or not candidates:
             return None
-        least.append(may[0])
-        most.append(may[-1])
+        least.append(candidates[0])
+        most.append(candidates[-1])
     return Placing(tuple(groups), tuple(least), tuple(most)) if groups else None
 
 
 def merge(native: Sequence[StackFrame], placing: Placing) -> list[StackFrame]:
-    """Return both kinds of frames in one list from the innermost, renumbered.
+    """Return native and Python frames in one list, innermost first, with new levels.
 
     Python's frames come directly inside the loop that runs them.
     """
@@ -251,14 +255,7 @@ def merge(native: Sequence[StackFrame], placing: Placing) -> list[StackFrame]:
     for i, frame in enumerate(native):
         for python_frame in inside.get(i, ()):
             merged.append(StackFrame(len(merged), None, python_frame.printed, is_python=True))
-        merged.append(
-            StackFrame(
-                len(merged),
-                frame.address,
-                frame.printed,
-                frame.has_debug_info,
-            )
-        )
+        merged.append(StackFrame(len(merged), frame.address, frame.printed, frame.has_debug_info))
     return merged
 
 
@@ -293,6 +290,6 @@ def _is_interpreter(frame: StackFrame) -> bool:
 def _is_in_interpreter(frame: StackFrame) -> bool:
     """Return whether the frame's code is Python's own.
 
-    It is in libpython or, if Python is linked statically, in the program.
+    This code is in libpython or, if Python is linked statically, in the program.
     """
     return frame.printed.library is None or _LIBPYTHON.match(frame.printed.library) is not None

@@ -1,7 +1,4 @@
-"""Read the stack of each stop at a breakpoint.
-
-A stack has frames, a thread, libraries, and Python's own frames.
-"""
+"""Read the stack of each stop at a breakpoint, with its thread, libraries and Python's frames."""
 
 import os
 import re
@@ -31,12 +28,11 @@ _LWP = re.compile(r"(?:Thread (0x[0-9a-f]+) )?\(?LWP (\d+)")
 _LIST = "-stack-list-frames --no-frame-filters"
 _NO_SUCH_FILE = "^[.]no-such-file$"
 _CALL = ".forward"
-"""Ending of the name of functions above which calls are counted, even if Python frames are
-uncertain."""
+"""Ending of the Python functions whose distance from frame 0 is reported if merging fails."""
 
 
 class _Call(Struct, frozen=True):
-    """A call in progress: its function and library, and its return address."""
+    """Identifies a call in progress on one thread."""
 
     function: str
     library: str | None
@@ -46,10 +42,10 @@ class _Call(Struct, frozen=True):
 
 @dataclass(slots=True)
 class Libraries:
-    """The libraries of the program, kept up to date by gdb's notices.
+    """Tracks the libraries of the program by gdb's notices.
 
-    `debug` says of each library, and of the program itself, whether it has debug information; None
-    if gdb does not list it.
+    `debug` holds whether a library, or the program itself, has debug information. The value is None
+    if gdb does not list the library.
     """
 
     debug: dict[str, bool | None] = field(default_factory=dict)
@@ -87,8 +83,8 @@ class Libraries:
     def look_up(self, session: Session, libraries: Iterable[str | None]) -> None:
         """Ask gdb which object files have debug information.
 
-        The question takes tenths of a second, so it is asked only if one of the libraries is new.
-        gdb before 12 cannot answer it.
+        The query takes tenths of a second, so it is sent only if one of the libraries is new. gdb
+        before version 12 lacks this query.
         """
         unknown = {library for library in libraries if library is not None} - self.debug.keys()
         if not unknown:
@@ -111,14 +107,14 @@ class Libraries:
             self.debug.setdefault(library)
 
     def build_kinds(self) -> dict[str, str]:
-        """Return, by library and for the program itself, the build: debug, release or unknown."""
+        """Return the build of each library and of the program: debug, release or unknown."""
         words = {True: "debug", False: "release", None: "unknown"}
         return {name: words[debug] for name, debug in sorted(self.debug.items())}
 
 
 @dataclass(slots=True)
 class StopReader:
-    """Asks gdb and py-spy about stops of one program."""
+    """Reads the stops of one program from gdb and py-spy."""
 
     where_frame: str | None
     most_frames: int
@@ -150,12 +146,7 @@ class StopReader:
             )["value"]
         except (RefusedError, KeyError, IndexError):
             return False
-        call = _Call(
-            function,
-            library,
-            str(caller.get("addr")),
-            str(stack_pointer),
-        )
+        call = _Call(function, library, str(caller.get("addr")), str(stack_pointer))
         before = self._calls.get(thread)
         jumped = (
             before is not None
@@ -170,7 +161,10 @@ class StopReader:
         return True
 
     def frames(self, session: Session, stop: Record) -> Stop:
-        """Return the stack's native frames, up to the limit, with the depth of the whole stack."""
+        """Return the stop with its native frames, up to `most_frames`.
+
+        `depth` is the depth of the whole stack if the limit was reached.
+        """
         most, thread = self.most_frames, str(stop.get("thread-id", ""))
         try:
             records: Sequence[Record] = session.ask(f"{_LIST} 0 {most - 1}")["stack"]
@@ -189,14 +183,14 @@ class StopReader:
         return listed
 
     def matches(self, stop: Stop) -> bool:
-        """Return whether the stack contains the wanted frame."""
+        """Return whether the stack contains the function `where_frame`, if one is required."""
         if self.where_frame is None:
             return True
         names = [normalise_function(frame.printed.raw_function) for frame in stop.frames]
         return find_function(names, self.where_frame) is not None
 
     def complete(self, session: Session, stop: Stop, symbol: str) -> None:
-        """Add the system's thread, the libraries' build kinds and Python's frames."""
+        """Add the system's thread id, each frame's debug information, and Python's frames."""
         stop.process_id = self.process_id
         stop.thread_id = self._lwp(session, stop.thread or "")
         self.libraries.look_up(
@@ -246,7 +240,7 @@ class StopReader:
         return "merged"
 
     def _unplaced(self, placing: Placing | None) -> None:
-        """Report that Python's frames are left out, and which counts are certain all the same."""
+        """Report that Python's frames are left out, and the bounds on calls above frame 0."""
         text = "stacks whose Python frames do not fit the native ones; they were left out"
         self.diagnostics.add("warning", "python_frames_unfit", text)
         bounds = placing and (placing.calls_above(_CALL) or placing.calls_above(""))
@@ -266,10 +260,7 @@ class StopReader:
                 if frame.printed.library
                 else replace(
                     frame,
-                    printed=replace(
-                        frame.printed,
-                        library=self.libraries.at(frame.address),
-                    ),
+                    printed=replace(frame.printed, library=self.libraries.at(frame.address)),
                 )
             )
             for frame in frames
@@ -295,8 +286,8 @@ class StopReader:
                 match = _LWP.search(str(about.get("target-id", "")))
             except (RefusedError, KeyError, ValueError):
                 match = None
-            # A program with one thread and no libpthread has no thread of its own; its process
-            # counts as one.
+            # gdb names no LWP if the program has one thread and no libpthread. The id of its only
+            # thread is the process id.
             self._lwps[thread] = int(match[2]) if match else self.process_id
             if match and match[1]:
                 self._pthreads[thread] = int(match[1], 16)

@@ -16,7 +16,7 @@ from tracelens.errors import ToolError
 from tracelens.running.program import ask, find_program
 
 CUDA_FOLDERS = "/usr/local/cuda*/bin"
-"""Folders of CUDA installations, which are rarely on PATH."""
+"""Pattern of the folders of CUDA's programs, which are rarely on PATH."""
 
 _PYTHON = re.compile(r"python(\d+(\.\d+)?)?$")
 _MOST_SCRIPTS = 4
@@ -24,9 +24,10 @@ _PATIENCE_S = 20
 
 
 def find_gdb(asked: str | None = None) -> str:
-    """Return the path of gdb: as given, else gdb on PATH, else cuda-gdb.
+    """Return the path of the requested debugger, else of gdb on PATH, else of cuda-gdb.
 
-    cuda-gdb is looked for on PATH and in a CUDA installation. Raises ToolError when there is none.
+    cuda-gdb is looked for on PATH and in a CUDA installation. Raises ToolError if there is no
+    debugger.
     """
     if asked is not None:
         path = shutil.which(os.path.expanduser(asked))  # noqa: PTH111 - a bare name is looked up, not a path yet
@@ -53,11 +54,11 @@ def find_cuda_gdb() -> str | None:
 
 
 def resolve(command: Sequence[str]) -> list[str]:
-    """Return the command with the executable that really runs as its first word.
+    """Return the command with a real executable as its first word.
 
-    For a script, that is its interpreter, which its first line names. `python` itself may be a
-    version manager's shim; it is run to print the real interpreter. Raises ToolError if there is no
-    such program.
+    A script is preceded by the interpreter that its first line names. A `python` that is a version
+    manager's shim is run to print the real interpreter. Raises ToolError if there is no such
+    program.
     """
     words = [
         os.path.abspath(find_program(command[0])),  # noqa: PTH100
@@ -87,14 +88,14 @@ def resolve(command: Sequence[str]) -> list[str]:
 
 def find_py_spy() -> str | None:
     """Return the path of py-spy, beside this Python or on PATH; None if it is not installed."""
-    return shutil.which(
-        "py-spy",
-        path=str(Path(sys.executable).parent),
-    ) or shutil.which("py-spy")
+    return shutil.which("py-spy", path=str(Path(sys.executable).parent)) or shutil.which("py-spy")
 
 
 def _first_line(path: str) -> str | None:
-    """Return a script's first line without `#!`; empty for other text, None for an executable."""
+    """Return a script's first line without `#!`.
+
+    Return an empty text for a file without `#!`, None for an executable.
+    """
     try:
         with open(path, "rb") as stream:  # noqa: PTH123 - the head only
             head = stream.read(512)
@@ -107,7 +108,7 @@ def _first_line(path: str) -> str | None:
 
 
 def _interpreter(line: str) -> list[str]:
-    """Return the words of a script's first line, without `env`, its options and assignments."""
+    """Return the interpreter and its arguments from a script's first line, without `env`."""
     program, *rest = line.split(None, 1) or [""]
     arguments = [
         word
@@ -121,7 +122,7 @@ def _interpreter(line: str) -> list[str]:
 
 
 def _real_python(path: str) -> str | None:
-    """Return the interpreter that a shim called python runs; None if it does not print one."""
+    """Return the interpreter that a `python` shim runs, None if the shim prints no path."""
     try:
         answer = ask([path, "-I", "-S", "-c", "import sys; print(sys.executable)"], _PATIENCE_S)
     except ToolError:

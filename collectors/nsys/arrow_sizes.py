@@ -10,17 +10,17 @@ import pyarrow as pa
 from pyarrow import ipc
 
 _HEADER = 2
-"""The field of a Message with its header, which is a RecordBatch if the message has rows."""
+"""Number of the field `header` of a Message, a RecordBatch if the message has rows."""
 _LENGTH, _NODES, _BUFFERS, _COMPRESSION = 0, 1, 2, 3
 
 
 def batch_bytes(stream: pa.NativeFile) -> Iterator[int]:
     """Yield how many bytes each batch of rows takes in memory, as its header says.
 
-    That is the size of its buffers, and eight bytes for each value. Arrow would inflate a buffer of
-    any size in one piece, so the sizes are read first. Arrow has verified the header. Raises
-    ValueError for a header that cannot be read, and for a dictionary, which may be far larger in
-    memory than in the file.
+    A batch takes the bytes of its buffers, and eight bytes for each value. The sizes are read
+    first, because Arrow would inflate a buffer of any size in one piece. Arrow has verified the
+    header. Raises ValueError for a header that cannot be read. Raises it also for a dictionary,
+    which may be far larger in memory than in the file.
     """
     for message in ipc.MessageReader.open_stream(stream):
         if message.type == "dictionary":
@@ -45,12 +45,12 @@ def _sizes(head: memoryview, body: memoryview) -> int:
     start = _field(head, batch, _LENGTH)
     n_rows = _int64(head, start) if start else 0
     if min(n_rows, *lengths, 0) < 0:
-        raise ValueError("a batch of less than nothing")
+        raise ValueError("a batch has a negative size")
     return sum(lengths) + 8 * n_columns * n_rows
 
 
 def _inflated(body: memoryview, offset: int, length: int) -> int:
-    """Return the size of a buffer once inflated, from its prefix of 8 bytes.
+    """Return the size of a buffer after inflation, from its prefix of 8 bytes.
 
     A prefix of -1 means that the buffer is stored without compression.
     """
@@ -73,7 +73,7 @@ def _indirect(head: memoryview, offset: int) -> int:
 
 
 def _vector(head: memoryview, table: int, number: int) -> tuple[int, int]:
-    """Return the position of a vector's values, and how many there are."""
+    """Return the position of a vector's values, and their number."""
     offset = _indirect(head, _field(head, table, number))
     return offset + 4, int(struct.unpack_from("<I", head, offset)[0])
 

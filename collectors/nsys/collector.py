@@ -1,6 +1,6 @@
 """Read one nsys file as one Capture per rank.
 
-Either the whole file is one rank, or each process that uses a GPU of its own is one.
+A rank is the whole file, or each process that uses a GPU of its own.
 """
 
 from collections.abc import Iterator
@@ -91,16 +91,17 @@ def ranked_by(choice: str) -> Iterator[None]:
 def by_process(
     raw: dict[str, pl.DataFrame], diagnostics: Diagnostics
 ) -> list[dict[str, pl.DataFrame]]:
-    """Split the raw tables by rank, ordered by GPU.
+    """Return the raw tables of each rank, in the order of the GPUs.
 
-    A row belongs to the rank of its process; devices without a process belong to every rank. Rows
+    A row belongs to the rank of its process. Devices without a process belong to every rank. Rows
     of processes that run no kernel (launchers, loaders), or of no process, go to the first rank and
     are counted.
     """
     owners = _owners(raw)
     processes = owners["process_id"].unique(maintain_order=True)
-    apart = owners["gpu_id"].n_unique() == owners.height
-    if len(processes) < 2 or CHOSEN.get() == "file" or (CHOSEN.get() == "auto" and not apart):
+    shares_no_gpu = owners["gpu_id"].n_unique() == owners.height
+    by_file = CHOSEN.get() == "file" or (CHOSEN.get() == "auto" and not shares_no_gpu)
+    if len(processes) < 2 or by_file:
         return [raw]
     ranks = [_rank_of(name, frame, processes, owners) for name, frame in raw.items()]
     others = sum(
@@ -123,28 +124,28 @@ def _rank_of(
     processes: pl.Series,
     owners: pl.DataFrame,
 ) -> pl.Series:
-    """Return each row's rank, by its process or, for a sample, by its GPU.
+    """Return each row's rank, from its process or, in `counters`, from its GPU.
 
-    It is -1 for a row with neither, and _EVERY for a device without a process.
+    The rank is -1 if no rank has this process or GPU, and _EVERY for a device without a process.
     """
     numbers = pl.Series(range(len(processes)), dtype=pl.Int64)
     if name == "counters":
         of_gpu = owners.unique("gpu_id", keep="first")
-        whose = (
+        owner = (
             frame["device_id"]
             .cast(pl.Int64)
             .replace_strict(of_gpu["gpu_id"], of_gpu["process_id"], default=None)
         )
     else:
-        whose = frame["process_id"].cast(pl.Int64)
-    rank = whose.replace_strict(processes, numbers, default=-1, return_dtype=pl.Int64)
-    return rank.set(whose.is_null(), _EVERY) if name == "devices" else rank
+        owner = frame["process_id"].cast(pl.Int64)
+    rank = owner.replace_strict(processes, numbers, default=-1, return_dtype=pl.Int64)
+    return rank.set(owner.is_null(), _EVERY) if name == "devices" else rank
 
 
 def _owners(raw: dict[str, pl.DataFrame]) -> pl.DataFrame:
-    """Return the processes that run kernels, with their devices, ordered by GPU.
+    """Return one row per process that runs kernels and device, ordered by GPU.
 
-    Columns are process_id, device_id and gpu_id (nsys's number).
+    Columns are process_id, device_id, and gpu_id, nsys's own number of the GPU.
     """
     keys = ["process_id", "device_id"]
     used = (
@@ -168,7 +169,7 @@ def _owners(raw: dict[str, pl.DataFrame]) -> pl.DataFrame:
 def sniff(path: Path, head: bytes) -> bool:
     """Return whether the path may be a source from nsys.
 
-    It may be a SQLite file, a directory with files named as its tables, or a report.
+    A source is a SQLite file, a directory with files named like nsys's tables, or a report.
     """
     if path.is_dir():
         return any(
@@ -180,10 +181,10 @@ def sniff(path: Path, head: bytes) -> bool:
 
 
 def read(path: Path) -> list[Capture]:
-    """Return the captures in an export or report, one per rank: see `by_process`.
+    """Return the captures in an export or report, one per rank as `by_process` counts them.
 
-    Raises SourceError when it is not an export or is damaged. Raises ToolError when a report cannot
-    be exported here.
+    Raises SourceError if the source is not an export or is damaged. Raises ToolError if a report
+    cannot be exported here.
     """
     try:
         if path.is_file() and path.suffix in (*REPORT_SUFFIXES, RAW_SUFFIX):
@@ -246,9 +247,8 @@ def _captures(export: Export, source: Future[SourceFile]) -> list[Capture]:
     metadata.note_losses(export, diagnostics)
     captures = []
     for number, raw in enumerate(ranks):
-        diagnostics_of_rank = (
-            Diagnostics() if number else diagnostics
-        )  # losses of the file are reported with its first capture only
+        # Losses of the file are reported with its first capture only.
+        diagnostics_of_rank = Diagnostics() if number else diagnostics
         raw["devices"] = _one_numbering(raw, raw["devices"], diagnostics_of_rank)
         fitted = {
             name: fitting(TABLES[name], f, diagnostics_of_rank) if name in TABLES else f
@@ -273,13 +273,13 @@ def _captures(export: Export, source: Future[SourceFile]) -> list[Capture]:
             diagnostics=diagnostics_of_rank,
             host_facts=HostFacts.on(metadata.host(export) or file.sha256),
         )
-        clean(capture, metadata.owners(export))
+        clean(capture, metadata.private_names(export))
         captures.append(capture)
     return captures
 
 
 def _raw_tables(session: Session) -> dict[str, pl.DataFrame]:
-    """Return every table that the export fills, before sorting and linking."""
+    """Return the raw tables of an export by name, neither sorted nor linked."""
     with ThreadPoolExecutor(1) as pool:
         # Each thread counts losses separately. With one counter, counts could be lost, and their
         # order would vary.
@@ -299,7 +299,7 @@ def _raw_tables(session: Session) -> dict[str, pl.DataFrame]:
 
 
 def _last_moment(raw: dict[str, pl.DataFrame]) -> int | None:
-    """Return the last recorded end of anything; None when nothing was recorded."""
+    """Return the latest end of any event in nanoseconds, None if there are no events."""
     last = (pl.col("start_ns") + pl.col("duration_ns")).max()
     ends = [frame.select(last).item() for frame in raw.values() if "duration_ns" in frame.columns]
     return max(
@@ -315,8 +315,8 @@ def _one_numbering(
 ) -> pl.DataFrame:
     """Return the devices, numbered so that each GPU has one device_id.
 
-    Two processes may use one ordinal for different GPUs; their work then gets the GPU's own id
-    instead.
+    If processes use the same ordinal for different GPUs, device_id becomes nsys's own number of the
+    GPU, in the tables of `raw`, too.
     """
     clash = (
         devices.group_by("device_id").agg(pl.col("gpu_id").n_unique()).filter(pl.col("gpu_id") > 1)

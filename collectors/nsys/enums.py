@@ -1,6 +1,6 @@
-"""Translate codes that exports use into words.
+"""Translate the codes in exports into words.
 
-The ENUM_ tables that name the codes came with schema 3.0, so the names are listed here.
+Before schema 3.0, exports had no ENUM_ tables with the words, so the words are listed here.
 """
 
 import polars as pl
@@ -8,8 +8,7 @@ import polars as pl
 PUSH_POP, START_END, MARK = (59, 70), (60, 71), (34,)
 """NVTX event types of push/pop ranges, start/end ranges and marks.
 
-In a pair, the second type is for the same event from an nvtxt file. All other types are
-bookkeeping.
+The second type of a pair is the same event from an nvtxt file. All other types are bookkeeping.
 """
 
 DOMAIN_CREATE = 75
@@ -31,7 +30,7 @@ DIRECTIONS = {
     12: "d2h",
     13: "d2d",
 }
-"""Directions by copyKind; kinds 3 to 7 go to or from an array."""
+"""Directions of copies by copyKind. Kinds 3 to 7 copy to or from an array."""
 
 MIGRATIONS = (11, 12, 13)
 """Kinds of copies (copyKind) that migrate pages of managed memory.
@@ -48,12 +47,12 @@ MEMORIES = {
     5: "device",
     6: "managed",
 }
-"""Memories by srcKind, dstKind and memKind; 5 and 6 are device and managed variables."""
+"""Kinds of memory by srcKind, dstKind and memKind. 5 and 6 are device and managed variables."""
 
 SYNCHRONIZATIONS = {1: "event", 2: "stream_wait", 3: "stream", 4: "context"}
 
 SEVERITIES = {2: "warning", 3: "error"}
-"""Severities of DIAGNOSTIC_EVENT; 1 is information and 4 is verbose."""
+"""Severities of DIAGNOSTIC_EVENT that are reported. 1 is information and 4 is verbose."""
 
 NONE_U32 = 2**32 - 1
 """CUPTI's value for a synchronization without a stream, device or event."""
@@ -64,17 +63,12 @@ def word(
     words: dict[int, str],
     default: str | None = "unknown",
 ) -> pl.Expr:
-    """Return the words for codes, as Categorical.
+    """Return the words for a column of codes, as Categorical.
 
     A code that is absent or not listed becomes `default`.
     """
     categories = pl.Series(list(words.values()), dtype=pl.Categorical)
-    named = code.replace_strict(
-        list(words),
-        categories,
-        default=None,
-        return_dtype=pl.Categorical,
-    )
+    named = code.replace_strict(list(words), categories, default=None, return_dtype=pl.Categorical)
     return named if default is None else named.fill_null(default)
 
 

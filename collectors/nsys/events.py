@@ -35,9 +35,9 @@ _WORK_COLUMNS = (
 
 
 def api_calls(session: Session) -> pl.DataFrame:
-    """Return calls of the CUDA runtime and driver, which share one table.
+    """Return the calls of the CUDA runtime and driver, one row per call.
 
-    Older exports have another table for the driver.
+    An export has both in one table. Older exports have a second table for the driver.
     """
     return together(
         _calls(session, table, raw)
@@ -59,10 +59,7 @@ def _calls(session: Session, table: str, raw: pl.DataFrame) -> pl.DataFrame:
     source = enums.word(pl.col("eventClass"), enums.API_CLASSES, default=None)
     if not raw["eventClass"].is_in(list(enums.API_CLASSES)).all(ignore_nulls=False):
         source = pl.coalesce(source, by_name)
-    calls = session.intervals(
-        table,
-        raw.with_columns(name).with_columns(source_api=source),
-    )
+    calls = session.intervals(table, raw.with_columns(name).with_columns(source_api=source))
     return narrow(
         calls.select(
             pl.col("source_api", "raw_api", "start_ns", "duration_ns"),
@@ -94,11 +91,7 @@ def kernels(session: Session) -> pl.DataFrame:
         )
         for raw in launched
     )
-    replayed = session.chunks(
-        WHOLE_GRAPHS,
-        ["start", "end"],
-        [*_WORK, "graphId", "graphExecId"],
-    )
+    replayed = session.chunks(WHOLE_GRAPHS, ["start", "end"], [*_WORK, "graphId", "graphExecId"])
     graphs = (_kernels(session, WHOLE_GRAPHS, _as_launches(raw)) for raw in replayed)
     return together(chain(parts, graphs))
 
@@ -114,7 +107,7 @@ def _kernel_names(session: Session, raw: pl.DataFrame) -> pl.Series:
 
 
 def _as_launches(graphs: pl.DataFrame) -> pl.DataFrame:
-    """Return replays of whole graphs with the columns of kernels.
+    """Return the replays of whole graphs with the columns of kernels.
 
     A replay is named after the graph that was instantiated.
     """
@@ -151,9 +144,9 @@ def _kernels(session: Session, table: str, raw: pl.DataFrame) -> pl.DataFrame:
 
 
 def graph_nodes(session: Session) -> pl.DataFrame:
-    """Return when, and by which thread, each node of a CUDA graph was made.
+    """Return the time and thread in which each CUDA graph node was made, one row per node.
 
-    If a node was copied, `original_id` is the node from which it was copied.
+    `original_id` is the node that was copied, None if the node is no copy.
     """
     integers = ["globalTid", "graphNodeId", "originalGraphNodeId"]
     return together(
@@ -286,9 +279,10 @@ def _work(
 
 
 def with_process(session: Session, frame: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
-    """Fill in the process of each row if the export has no column globalPid.
+    """Return the rows with process_id filled in if the export has no column globalPid.
 
-    The process is that of the call with the same correlation id, if no other process has that id.
+    A row gets the process of the call with its correlation id, if only one process has such a call.
+    Other rows get 0.
     """
     if not frame["process_id"].null_count():
         return frame

@@ -1,4 +1,4 @@
-"""Read the output of `nsys export` in any of its formats: its tables and their columns.
+"""Read the tables that `nsys export` wrote, in any of its formats.
 
 No table or column is required here: nsys leaves out tables without rows, and columns come and go
 with versions.
@@ -52,7 +52,7 @@ def chunk_rows(columns: Collection[str]) -> int:
 
 
 class Export(ABC):
-    """One export. All formats yield the same frames."""
+    """Reads the tables of one export. All formats yield the same frames."""
 
     def __init__(
         self,
@@ -69,8 +69,8 @@ class Export(ABC):
     def frame(self, table: str, columns: Mapping[str, DataType]) -> pl.DataFrame:
         """Return the named columns of a table, in this order.
 
-        An absent column is None, an absent table has no rows. Integers of any width become Int64;
-        unsigned ones above its range wrap around, as in SQLite. Raises SourceError if the table
+        An absent column is None. An absent table has no rows. Integers of any width become Int64.
+        Unsigned integers above its range wrap around, as in SQLite. Raises SourceError if the table
         cannot be read to its end.
         """
         return pl.concat(
@@ -104,16 +104,7 @@ class Export(ABC):
 
     def _nothing(self, table: str) -> pl.DataFrame:
         """Return a frame with as many rows as the table, without any of its columns."""
-        return pl.DataFrame(
-            {
-                "": pl.repeat(
-                    None,
-                    self.n_rows(table),
-                    dtype=pl.Int8,
-                    eager=True,
-                )
-            }
-        )
+        return pl.DataFrame({"": pl.repeat(None, self.n_rows(table), dtype=pl.Int8, eager=True)})
 
     def broken(self, table: str, error: BaseException) -> SourceError:
         """Return the error for a table that cannot be read."""
@@ -189,7 +180,7 @@ class DirectoryExport(Export):
 
 
 def read_ahead(chunks: Iterator[pl.DataFrame]) -> Iterator[pl.DataFrame]:
-    """Yield the same chunks, each read in another thread while its predecessor is used."""
+    """Yield the chunks, reading each in another thread while the previous one is used."""
     with ThreadPoolExecutor(1) as pool:
         coming = pool.submit(next, chunks, None)
         while (chunk := coming.result()) is not None:
@@ -200,9 +191,9 @@ def read_ahead(chunks: Iterator[pl.DataFrame]) -> Iterator[pl.DataFrame]:
 
 
 def decoded(table: pa.Table) -> pl.DataFrame:
-    """Return an Arrow table as a frame, its buffers checked.
+    """Check the buffers of an Arrow table, and return the table as a frame.
 
-    Raises ArrowInvalid for a damaged one.
+    Raises ArrowInvalid for a damaged table.
     """
     columns = {name: pl.from_arrow(_checked(table.column(name))) for name in table.column_names}
     return pl.DataFrame(columns)
@@ -236,10 +227,10 @@ def _schema_of(file: Path) -> pa.Schema:
 
 
 def _parquet_tables(file: Path, columns: list[str]) -> Iterator[pa.Table]:
-    """Yield the file in batches, each decoded by one core, because tables are read in parallel.
+    """Yield the file in batches, each decoded by one core.
 
-    If several cores decode a row group, they free each other's memory, which costs as much system
-    time as the decoding itself.
+    Other cores read other tables. If several cores decode a row group, they free each other's
+    memory. That costs as much system time as the decoding itself.
     """
     import pyarrow.parquet as pq  # noqa: PLC0415 - takes 0.02 s, which others need not wait
 
@@ -252,7 +243,7 @@ def _parquet_tables(file: Path, columns: list[str]) -> Iterator[pa.Table]:
 
 
 def _spread(file: Path, table: pa.Table) -> pa.Table:
-    """Return the table with texts in place of dictionaries.
+    """Return the table with its dictionary columns decoded to texts.
 
     Raises SourceError if the texts would be far larger than the file.
     """
@@ -280,7 +271,7 @@ def _spread(file: Path, table: pa.Table) -> pa.Table:
 
 
 def _check_types(schema: pa.Schema, columns: list[str] | None) -> None:
-    """Raise ValueError for a column type whose rows may share memory: its size has no bound."""
+    """Raise ValueError for a column whose decoded size has no bound, because rows share memory."""
     for field in schema:
         if (columns is None or field.name in columns) and not any(
             is_one(field.type) for is_one in _FLAT
@@ -289,7 +280,10 @@ def _check_types(schema: pa.Schema, columns: list[str] | None) -> None:
 
 
 def _check_size(file: Path, size_bytes: int) -> None:
-    """Raise SourceError for a file that claims far more rows than an export of its size has."""
+    """Raise SourceError if the file's data would take far more memory than an export of its size.
+
+    `size_bytes` is the size in memory that the file's header states.
+    """
     given = file.stat().st_size
     if size_bytes > may_become(given):
         raise SourceError(
@@ -299,9 +293,10 @@ def _check_size(file: Path, size_bytes: int) -> None:
 
 
 def _arrow_batches(file: Path, columns: list[str] | None) -> Iterator[pa.Table]:
-    """Yield the stream to its end.
+    """Yield the batches of an Arrow stream.
 
-    A stream that was cut between two batches is an error, although Arrow's own reader accepts it.
+    Raises ValueError for a stream that was cut between two batches, which Arrow's own reader
+    accepts.
     """
     with pa.memory_map(str(file)) as mapped:
         if (
@@ -319,10 +314,10 @@ def _arrow_batches(file: Path, columns: list[str] | None) -> Iterator[pa.Table]:
 
 
 def _checked(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return the column with its buffers checked, and bytes that are not UTF-8 replaced.
+    """Check the column's buffers, and return it with bytes that are not UTF-8 replaced.
 
-    nsys writes names as the program gave them. Raises ArrowInvalid for a damaged column, which
-    Arrow and Polars would otherwise read out of bounds.
+    nsys writes names as the program gave them. Raises ArrowInvalid for a damaged column, because
+    Arrow and Polars would read it out of bounds.
     """
     if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
         column.validate(full=True)  # a stream states its number of nulls, which may be wrong

@@ -1,7 +1,7 @@
 """Run the user's program, and write its exit code to a file.
 
-nsys runs this in place of the program, as nsys may exit with a code of its own. Called as `python
--I -S keep_exit_code.py FILE COMMAND...`; only the standard library is used.
+nsys may exit with a code of its own, so it runs this script in place of the program. The command is
+`python -I -S keep_exit_code.py FILE COMMAND...`. Only the standard library is used.
 """
 
 import signal
@@ -15,7 +15,7 @@ from types import FrameType
 def main(file: str, command: list[str]) -> int:
     """Run the command with this process's standard streams.
 
-    Write its exit code to the file and return it; it is 128+n for signal n.
+    Return the command's exit code, and write it to the file. The code is 128+n for signal n.
     """
     children: list[subprocess.Popen[bytes]] = []
 

@@ -1,4 +1,4 @@
-"""Run a program under nsys and read what it recorded."""
+"""Run a program under nsys, and read the recording."""
 
 import shutil
 import sys
@@ -28,22 +28,22 @@ _KEEP_EXIT_CODE = Path(__file__).with_name("keep_exit_code.py")
 
 
 class Options(Struct, frozen=True):
-    """Options of a recording.
+    """Holds the options of a recording.
 
     `trace` names the APIs to trace. With `range_only`, only the time from cudaProfilerStart to
-    cudaProfilerStop is recorded. `more` are further words for nsys profile.
+    cudaProfilerStop is recorded. `more` holds further arguments for nsys profile.
     """
 
     trace: str = "cuda,nvtx"
     range_only: bool = False
     more: tuple[str, ...] = ()
 
-    def own(self) -> list[str]:
-        """Return the options for nsys profile, without `more`.
+    def recorded_arguments(self) -> list[str]:
+        """Return the arguments for nsys profile that the trace may record, so without `more`.
 
-        `more` may contain secrets and stays out of the trace. Graphs are recorded node by node,
-        because a graph recorded as a whole hides its kernels. The CPU is not sampled: its samples
-        take gigabytes and are not read here.
+        `more` may contain secrets. Graphs are recorded node by node, because a graph recorded as a
+        whole hides its kernels. The CPU is not sampled, because its samples take gigabytes and are
+        not read here.
         """
         words = [f"--trace={self.trace}", "--sample=none", "--cpuctxsw=none"]
         if "cuda" in self.trace.split(","):
@@ -61,12 +61,12 @@ def run(
     keep: Path | None = None,
     raw: Path = Path("capture.qdstrm"),
 ) -> Run:
-    """Run the command under nsys and read what was recorded.
+    """Run the command under nsys, and read the recording.
 
     The report is copied to `keep`, if that is given. A raw capture that cannot be turned into a
-    report is kept as `raw`; a report that cannot be read is kept beside it. The program uses this
-    process's standard streams. Raises ToolError if nsys is absent, unsuitable or fails, or if
-    nothing was recorded.
+    report is kept as `raw`. A report that cannot be read is kept under the same name with its own
+    suffix. The program uses this process's standard streams. Raises ToolError if nsys is absent,
+    unsuitable or fails, or if nothing was recorded.
     """
     options = options or Options()
     find_program(command[0])
@@ -93,7 +93,7 @@ def run(
     if not any(frame.height for name, frame in captures[0].tables.items() if name != "devices"):
         raise ToolError(_why_nothing(options, exit_code))
     for capture in captures:
-        capture.settings["nsys_options"] = options.own()
+        capture.settings["nsys_options"] = options.recorded_arguments()
         capture.versions.setdefault("nsys", tool.version)
     remarks: tuple[str, ...] = ()
     if "cuda" in options.trace.split(",") and not any(
@@ -111,12 +111,12 @@ def _run_under(
     options: Options,
     folder: Path,
 ) -> int:
-    """Run the program under nsys; return its exit code, 128+n for signal n."""
+    """Run the program under nsys, and return its exit code, which is 128+n for signal n."""
     noted = folder / "exit_code"
     profile = [
         str(tool.path),
         "profile",
-        *options.own(),
+        *options.recorded_arguments(),
         *options.more,
         f"--output={folder / _NAME}",
     ]
@@ -136,7 +136,11 @@ def _run_under(
 
 
 def _report(tool: Nsys, folder: Path, exit_code: int, raw_target: Path) -> Path:
-    """Return the report that nsys wrote, or one made here from its raw capture."""
+    """Return the report that nsys wrote, or make a report from nsys's raw capture.
+
+    Raises ToolError if there is no report and none can be made. The raw capture is then kept as
+    `raw_target`.
+    """
     for suffix in REPORT_SUFFIXES:
         for report in folder.glob(f"*{suffix}"):
             return report

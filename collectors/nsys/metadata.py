@@ -1,8 +1,8 @@
 """Read facts about an export: versions, clock, settings, devices, sampled counters, errors.
 
-An export contains the environment of the profiled program, its paths and the host's name, in
-META_DATA_CAPTURE, TARGET_INFO_SYSTEM_ENV and StringIds. So only single values, chosen by name here,
-are read, and each is checked for its form.
+META_DATA_CAPTURE, TARGET_INFO_SYSTEM_ENV and StringIds contain the environment of the profiled
+program, its paths and the host's name. So only single values are read from them, chosen by name,
+and the form of each value is checked.
 """
 
 import re
@@ -45,10 +45,10 @@ _PLAIN_WORD = re.compile(
 
 
 def versions(export: Export, diagnostics: Diagnostics) -> dict[str, str]:
-    """Return versions of nsys, the export's schema and the driver.
+    """Return the versions of nsys, the export's schema and the driver, by name.
 
-    A schema that tracelens does not know gets a warning. The needed columns are checked when each
-    table is read.
+    A schema that tracelens does not know causes a warning. The needed columns are checked later,
+    when each table is read.
     """
     facts = _values(export, "META_DATA_CAPTURE", "EXPORT_META_DATA", "META_DATA_EXPORT")
     driver = _values(export, "TARGET_INFO_SYSTEM_ENV").get("NvDriverVersion")
@@ -63,16 +63,16 @@ def versions(export: Export, diagnostics: Diagnostics) -> dict[str, str]:
     numbers = [facts.get(f"EXPORT_SCHEMA_VERSION_{part}") or "" for part in ("MAJOR", "MINOR")]
     if not all(number.isdecimal() for number in numbers):
         numbers = versions.get("nsys_schema", "").split(".")[:2]
-    is_told = len(numbers) == 2 and all(number.isdecimal() for number in numbers)
-    version = tuple(map(int, numbers)) if is_told else None
+    is_known = len(numbers) == 2 and all(number.isdecimal() for number in numbers)
+    version = tuple(map(int, numbers)) if is_known else None
     code = None
     if version is None:
-        code = "schema_untold"
+        code = "schema_unknown"
     elif not OLDEST_SCHEMA <= version <= NEWEST_SCHEMA:
         code = "schema_newer" if version > NEWEST_SCHEMA else "schema_older"
     if code is not None:
         oldest, newest, recorded = (
-            ".".join(map(str, schema_version)) if schema_version else "untold"
+            ".".join(map(str, schema_version)) if schema_version else "not recorded"
             for schema_version in (OLDEST_SCHEMA, NEWEST_SCHEMA, version)
         )
         text = (
@@ -84,10 +84,10 @@ def versions(export: Export, diagnostics: Diagnostics) -> dict[str, str]:
 
 
 def clock(export: Export, diagnostics: Diagnostics) -> tuple[int, str]:
-    """Return the offset from the export's times to the trace's, and the name of the clock.
+    """Return the nanoseconds to add to the export's times, and the name of the trace's clock.
 
-    The name goes into the manifest. Times count from the start of the session, unless the export
-    was made with --ts-normalize.
+    The name goes into the manifest. The export's times count from the start of the session, unless
+    the export was made with --ts-normalize.
     """
     if (
         _values(export, "EXPORT_META_DATA", "META_DATA_EXPORT").get("EXPORT_PARAM_TIME_NORMALIZE")
@@ -107,7 +107,7 @@ def clock(export: Export, diagnostics: Diagnostics) -> tuple[int, str]:
 def settings(export: Export) -> dict[str, Any]:
     """Return the settings of the capture that matter for reading its numbers.
 
-    They are the traced APIs, and whether graphs were recorded as a whole or by node.
+    The settings are the traced APIs, and whether graphs were recorded as a whole or by node.
     """
     rows = export.frame("META_DATA_CAPTURE", wanted(texts=["name", "value"])).drop_nulls()
     traced = rows.filter(pl.col("name") == "CAPTURE_EVENT_TYPE")["value"].to_list()
@@ -121,9 +121,10 @@ def settings(export: Export) -> dict[str, Any]:
 
 
 def devices(export: Export) -> pl.DataFrame:
-    """Return devices by their ordinal in the process that used them.
+    """Return one row per process and GPU that it used, with the columns of the table devices.
 
-    Added columns are `process_id`, and `gpu_id`, the number of the device in the export.
+    `device_id` is the ordinal in the process. Added columns are `process_id`, None if the export
+    lacks it, and `gpu_id`, the number of the GPU in the export.
     """
     integers = [
         "id",
@@ -171,9 +172,9 @@ def devices(export: Export) -> pl.DataFrame:
 
 
 def counters(session: Session) -> pl.DataFrame:
-    """Return sampled GPU metrics.
+    """Return the sampled GPU metrics, one row per sample.
 
-    The low byte of a metric's type is the device, and most are percentages.
+    The low byte of a metric's type id is the device. Most metrics are percentages.
     """
     about = session.export.frame(
         "TARGET_INFO_GPU_METRICS", wanted(["typeId", "metricId"], ["metricName"])
@@ -205,7 +206,7 @@ def counters(session: Session) -> pl.DataFrame:
 
 
 def note_losses(export: Export, diagnostics: Diagnostics) -> None:
-    """Count the export's rows that the trace lacks, and nsys's own warnings."""
+    """Record in `diagnostics` how many rows are not read, and nsys's own warnings."""
 
     def count(severity: str, code: str, table: str, text: str) -> None:
         diagnostics.add(
@@ -230,22 +231,22 @@ def note_losses(export: Export, diagnostics: Diagnostics) -> None:
                 table,
                 f"rows of the export's table {table} are not read",
             )
-    private = owners(export)
+    private = private_names(export)
     events = export.frame("DIAGNOSTIC_EVENT", wanted(["severity"], ["text"]))
     for severity, message in events.filter(
         pl.col("severity").is_in(list(enums.SEVERITIES))
     ).iter_rows():
         text = scrub(message or "", private)
-        name = (
-            "_".join(re.findall(r"[a-z]+", text.lower())[:6]) or "message"
-        )  # without numbers, so that the text is the same in each run
+        # Without numbers, the name is the same in each run.
+        name = "_".join(re.findall(r"[a-z]+", text.lower())[:6]) or "message"
         diagnostics.add(enums.SEVERITIES[severity], f"nsys_{name}", f"nsys: {text}")
 
 
 def scrub(text: str, private: frozenset[str] = frozenset()) -> str:
-    """Return the first line of a message with everything but plain words and numbers removed.
+    """Return the first line of a message with `…` for all but plain words and numbers.
 
     The removed parts may be a path, a variable's value, or the name of a host, a user or a file.
+    The words in `private` are removed, too.
     """
     line = text.strip().split("\n", 1)[0].replace("\0", " ")
     line = _PASSWORD.sub(r"\1\2 …", re.sub(r"""(["'`]).*?\1""", "…", line))
@@ -255,8 +256,8 @@ def scrub(text: str, private: frozenset[str] = frozenset()) -> str:
     return re.sub(r"…(\s…)+", "…", " ".join(words))[:200]
 
 
-def owners(export: Export) -> frozenset[str]:
-    """Return names of the machine and its user, which otherwise look like any word."""
+def private_names(export: Export) -> frozenset[str]:
+    """Return the names of the machine and its user, which look like plain words."""
     environment = _values(export, *_ENVIRONMENT)
     named = {
         v
@@ -268,9 +269,9 @@ def owners(export: Export) -> frozenset[str]:
 
 
 def host(export: Export) -> str | None:
-    """Return the machine's name, which is never written.
+    """Return the machine's name, None if the export lacks it.
 
-    It shows which captures were taken on one host.
+    The name shows which captures come from one host, and is never written.
     """
     environment = _values(export, *_ENVIRONMENT)
     return next(
@@ -284,9 +285,9 @@ def host(export: Export) -> str | None:
 
 
 def _values(export: Export, *tables: str) -> dict[str, str]:
-    """Return tables of names and values as one dict.
+    """Return the values in tables of names and values, by name.
 
-    It also holds private values, so callers pick single values and never copy it as a whole.
+    Some values are private, so callers pick single values and never copy the whole dict.
     """
     frames = [export.frame(table, wanted(texts=["name", "value"])).drop_nulls() for table in tables]
     return dict(pl.concat(frames).iter_rows())

@@ -1,14 +1,15 @@
-"""Spans from NVTX: push/pop ranges, start/end ranges, and marks.
+"""Make spans from NVTX's push/pop ranges, start/end ranges and marks.
 
-A mark is a span without duration and of category `mark`; ranges are `push_pop` or `start_end`. A
-domain other than the default one follows in the category (`push_pop NCCL`), so that names stay as
-the program gave them. Ranges of hooks that mark each module's call, as in vLLM and SGLang
-(`{'Module': 'model.layers.0', …}`), become module calls, and so do the layers of TensorRT. Ranges
-of PyTorch's emit_nvtx become ops and annotations: they are named `aten::mm, seq = 3, op_id = 12,
-sizes = [[8, 64], [64, 64]], input_op_ids = [(9,0), (11,0)]` (getNvtxStr in
-torch/csrc/profiler/util.cpp). Each part but the name may be missing: without autograd there is no
-`seq`, before PyTorch 1.11 no `op_id`, and `sizes` and `input_op_ids` come with record_shapes=True.
-A program's own record_function is named `NAME, op_id = N`.
+A span's category is `push_pop`, `start_end` or `mark`, and a mark has no duration. The category
+also names the domain (`push_pop NCCL`), except for the default domain. So names stay as the program
+gave them. Hooks in vLLM and SGLang mark each module's call by a range (`{'Module':
+'model.layers.0', …}`). These ranges become module calls, and so do the layers of TensorRT.
+
+Ranges of PyTorch's emit_nvtx become ops and annotations. An op's range is named `aten::mm, seq = 3,
+op_id = 12, sizes = [[8, 64], [64, 64]], input_op_ids = [(9,0), (11,0)]` (getNvtxStr in
+torch/csrc/profiler/util.cpp). Each part but the name may be missing. Without autograd there is no
+`seq`. Before PyTorch 1.11 there is no `op_id`. `sizes` and `input_op_ids` come with
+record_shapes=True. The range of the program's own record_function is named `NAME, op_id = N`.
 """
 
 from collections.abc import Callable
@@ -33,9 +34,9 @@ _PARTS = (
     r"(?:, sizes = (?P<input_shapes>\[[\[\]0-9, -]+\]))?(?:, input_op_ids = \[[()0-9, -]*\])?$"
 )
 _QUALIFIED = r"^[A-Za-z_]\w*(::[A-Za-z_]\w*)+(\.\w+)?(: .+)?$"
-"""Names of ops, such as aten::add.Tensor, and of autograd's nodes.
+"""Matches the names of ops and of autograd's nodes.
 
-An example of the latter is autograd::engine::evaluate_function: AddmmBackward0.
+Examples are `aten::add.Tensor` and `autograd::engine::evaluate_function: AddmmBackward0`.
 """
 _BACKWARD = r"^\w*Backward\w*$"
 _BARE = r"^(aten|prim)::\w+$"
@@ -44,7 +45,7 @@ _BARE = r"^(aten|prim)::\w+$"
 def spans(session: Session, end_ns: Callable[[], int | None]) -> pl.DataFrame:
     """Return NVTX ranges and marks as raw spans.
 
-    A range still open when the capture ended, at `end_ns()`, is cut there.
+    A range that was still open when the capture ended gets the end `end_ns()`.
     """
     # Some versions of nsys add _V2 or _V3 to the table's name.
     tables = sorted(
@@ -61,12 +62,7 @@ def _of_table(
     end_ns: Callable[[], int | None],
 ) -> pl.DataFrame:
     parts, created = [], []
-    for raw in session.chunks(
-        table,
-        _NEEDED,
-        ["end", "textId", "domainId"],
-        ["text"],
-    ):
+    for raw in session.chunks(table, _NEEDED, ["end", "textId", "domainId"], ["text"]):
         named = raw.with_columns(
             name=_names(session, raw),
             process_id=process_of("globalTid"),
@@ -79,7 +75,7 @@ def _of_table(
 
 
 def _classified(ranges: pl.DataFrame) -> pl.DataFrame:
-    """Return the ranges with kind, exact_path and the columns parsed from names.
+    """Return the ranges with their kind, exact_path, and columns parsed from their names.
 
     The library that opened a range decides how its name is parsed.
     """
@@ -104,12 +100,9 @@ def _classified(ranges: pl.DataFrame) -> pl.DataFrame:
 
 
 def _names(session: Session, raw: pl.DataFrame) -> pl.Series:
-    """Return the text of each row, inline or by its id; None if it has none."""
+    """Return the text of each row, from the row itself or by its id, None if it has no text."""
     written = raw["text"].cast(pl.Categorical)
-    return written.zip_with(
-        written.is_not_null(),
-        session.named(raw["textId"]),
-    )
+    return written.zip_with(written.is_not_null(), session.named(raw["textId"]))
 
 
 def _ranges(
@@ -155,7 +148,7 @@ def _ranges(
 def _with_domains(ranges: pl.DataFrame, created: pl.DataFrame) -> pl.DataFrame:
     """Return the ranges with their domain's name appended to the category.
 
-    Domain ids are per process, 0 the default.
+    A domain id is unique within its process. Domain 0 is the default and gets no name.
     """
     keys = ["process_id", "domainId"]
     domains = created.filter(pl.col("domainId") != 0).drop_nulls("name").unique(keys, keep="last")
@@ -207,9 +200,9 @@ def _find_layers(ranges: pl.DataFrame) -> pl.Series:
 
 
 def read_names(names: pl.Series) -> pl.DataFrame:
-    """Return the kind of each range, its name, and other columns of spans.
+    """Return columns of spans that are parsed from the names of ranges: kind, name, ids and shapes.
 
-    The kind is op or annotation; it is None for a range that PyTorch did not name, such as
+    The kind is op or annotation. It is None for a range that PyTorch did not name, such as
     `load, shard 3` or `Model::forward`. PyTorch adds an id, a sequence number or sizes to the name
     of an op. Without any of these, only a name in `aten` or `prim` is an op.
     """
@@ -221,7 +214,10 @@ def read_names(names: pl.Series) -> pl.DataFrame:
 
 
 def _parsed(texts: pl.Series) -> pl.DataFrame:
-    """Return the columns of `read_names` for distinct texts; only texts with parts are parsed."""
+    """Return the columns of `read_names` for distinct texts.
+
+    Only texts with parts such as `, seq = ` and bare `aten` and `prim` names are parsed.
+    """
     frame = texts.alias("text").to_frame()
     text = pl.col("text")
     has_parts = pl.any_horizontal(

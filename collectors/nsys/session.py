@@ -1,7 +1,6 @@
-"""Hold the state of reading one export: its strings, its time zero, and its tables in chunks.
+"""Read an export's tables in chunks, with its strings and its time zero at hand.
 
-An id of a process or thread is packed as hardware (8 bits), virtual machine (8), process (24),
-thread (24).
+A globalPid or globalTid packs hardware (8 bits), virtual machine (8), process (24), thread (24).
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -26,9 +25,10 @@ _LONGEST_NAME = 1 << 13
 
 
 class Session(Struct, frozen=True):
-    """The state needed to read any table of one export.
+    """Holds the state needed to read any table of one export.
 
-    It has the export's strings, its time zero, and the diagnostics in which losses are counted.
+    `names` holds the export's strings. `base_ns` is added to its times. `diagnostics` counts
+    losses.
     """
 
     export: Export
@@ -37,9 +37,9 @@ class Session(Struct, frozen=True):
     diagnostics: Diagnostics
 
     def named(self, ids: pl.Series) -> pl.Series:
-        """Return the strings to which a column of ids refers, as Categorical.
+        """Return the strings for a column of string ids, as Categorical.
 
-        Only strings that are used are kept.
+        The categories hold only strings that are used.
         """
         rows, places = distinct_rows(ids)
         used = self.names.filter(pl.col("id").is_in(ids.gather(rows).drop_nulls().implode()))
@@ -59,9 +59,10 @@ class Session(Struct, frozen=True):
         integers: Sequence[str] = (),
         texts: Sequence[str] = (),
     ) -> Iterator[pl.DataFrame]:
-        """Return columns of a table that may be absent, in chunks.
+        """Return the columns of a table in chunks, the first of them without rows.
 
-        Raises SourceError when the table exists without a needed column.
+        So an absent table has its columns, too. Raises SourceError if the table exists without a
+        needed column.
         """
         if self.export.has(table):
             missing = [name for name in needed if name not in self.export.columns[table]]
@@ -73,7 +74,6 @@ class Session(Struct, frozen=True):
                     " another version of nsys"
                 )
         columns = wanted([*needed, *integers], texts)
-        # First a frame without rows, so that an absent table has its columns.
         return chain(
             [pl.DataFrame(schema=columns)],
             self.export.chunks(table, columns),
@@ -87,7 +87,7 @@ class Session(Struct, frozen=True):
     ) -> pl.DataFrame:
         """Return the frame with start_ns and duration_ns.
 
-        Rows without times, or that end before they start, are counted.
+        Rows that lack a time or a needed value, or end before they start, are left out and counted.
         """
         ends = pl.col("end").is_between("start", TIME_LIMIT_NS)
         usable = frame.drop_nulls(["start", "end", *needed]).filter(
@@ -100,7 +100,7 @@ class Session(Struct, frozen=True):
         )
 
     def moments(self, table: str, frame: pl.DataFrame, column: str) -> pl.DataFrame:
-        """Return the rows whose column has a valid time; the others are counted."""
+        """Return the rows whose column has a valid time or None. Other rows are counted as lost."""
         usable = frame.filter(
             pl.col(column).is_between(-TIME_LIMIT_NS, TIME_LIMIT_NS) | pl.col(column).is_null()
         )
@@ -113,11 +113,11 @@ class Session(Struct, frozen=True):
 
 
 def read_names(export: Export, diagnostics: Diagnostics) -> pl.DataFrame:
-    """Return the export's strings by id.
+    """Return the export's strings, with the columns `id` and `value`.
 
-    They include the environment variables of the program, which may be secret: callers keep only
-    the strings to which events refer. A very long string is cut, because results repeat it in every
-    row that refers to it.
+    The strings include the program's environment variables, which may be secret. So callers keep
+    only the strings to which events refer. A very long string is cut, because results repeat it in
+    every row that refers to it.
     """
     names = (
         export.frame("StringIds", wanted(["id"], ["value"]))
@@ -127,10 +127,7 @@ def read_names(export: Export, diagnostics: Diagnostics) -> pl.DataFrame:
     is_long = names["value"].str.len_chars() > _LONGEST_NAME
     text = f"strings whose end after {_LONGEST_NAME} characters was left out"
     diagnostics.add("loss", "name_cut", text, int(is_long.sum()))
-    cut = pl.format(
-        "{}…",
-        pl.col("value").str.head(_LONGEST_NAME),
-    )
+    cut = pl.format("{}…", pl.col("value").str.head(_LONGEST_NAME))
     return (
         names.with_columns(value=pl.when(is_long).then(cut).otherwise("value"))
         if is_long.any()
@@ -139,12 +136,12 @@ def read_names(export: Export, diagnostics: Diagnostics) -> pl.DataFrame:
 
 
 def process_of(column: str) -> pl.Expr:
-    """Return the process in a packed id; 0 if the export has none."""
+    """Return the process id in a column of packed ids, 0 where the packed id is None."""
     return (pl.col(column) // 2**24 & 0xFFFFFF).fill_null(0).cast(pl.Int32)
 
 
 def thread_of(column: str) -> pl.Expr:
-    """Return the thread in a packed id; 0 if the export has none."""
+    """Return the thread id in a column of packed ids, 0 where the packed id is None."""
     return (pl.col(column) & 0xFFFFFF).fill_null(0).cast(pl.Int32)
 
 
@@ -156,14 +153,14 @@ def narrow(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def together(parts: Iterable[pl.DataFrame]) -> pl.DataFrame:
-    """Return chunks as one contiguous frame; each column has the type of its widest chunk."""
+    """Return the chunks as one contiguous frame. Each column gets the type of its widest chunk."""
     return pl.concat(parts, how="vertical_relaxed", rechunk=True)
 
 
 def fitting(table: Table, frame: pl.DataFrame, diagnostics: Diagnostics) -> pl.DataFrame:
     """Return the frame with None for numbers that a 32-bit column cannot hold.
 
-    If the column may not be None, the row is left out.
+    The row is left out if the column may not be None.
     """
     text = f"impossible numbers of {table.name}; left out, or the whole row if it needs the number"
     for column in table:

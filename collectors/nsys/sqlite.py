@@ -21,16 +21,16 @@ from tracelens.storage.table import DataType
 
 MAGIC = b"SQLite format 3\x00"
 _WAL = b"\x02"
-"""The file format number, in the header, of files in WAL mode.
+"""The format number in the header of a SQLite file in WAL mode.
 
-Changes to such a file are written to a log first.
+In this mode, SQLite writes changes to a log first.
 """
 _ROWS = 100_000
 _FAILURES = (sqlite3.Error, UnicodeError, ValueError, OverflowError, MemoryError)
 
 
 class SqliteExport(Export):
-    """A SQLite export, read through ADBC if it is installed."""
+    """Reads a SQLite export, through ADBC if that is installed."""
 
     def __init__(self, path: Path) -> None:
         try:
@@ -59,8 +59,8 @@ class SqliteExport(Export):
                 n_read += chunk.height
                 yield chunk
         except (ImportError, OSError, pa.ArrowException):
-            # ADBC is not installed, or refuses a damaged file or a column of several types. Python
-            # can still read the rows of these.
+            # ADBC is not installed, or it refuses a damaged file or a column of several types.
+            # Python's own module can still read such rows.
             yield from self._row_chunks(table, columns, n_read)
 
     def _arrow_chunks(self, table: str, columns: Mapping[str, DataType]) -> Iterator[pl.DataFrame]:
@@ -117,10 +117,10 @@ class SqliteExport(Export):
 def _address(path: Path) -> tuple[str, OwnFolder | None]:
     """Return the URI by which SQLite opens the file, and a temporary folder or None.
 
-    Even to read a file in WAL mode, SQLite writes two files beside it, and a second reader may find
-    it locked. So the file is opened as immutable. If its log still has pages, copies of file and
-    log in the temporary folder are opened instead. Raises ValueError if the file is shorter than
-    its header says; SQLite itself would accept half a last page.
+    SQLite writes two files beside a file in WAL mode even to read it, and a second reader may find
+    it locked. So the file is opened as immutable. If the log still has pages, SQLite opens copies
+    of file and log in the temporary folder. Raises ValueError if the file is shorter than its
+    header says, because SQLite would accept half a last page.
     """
     with path.open("rb") as stream:
         head = stream.read(100)
@@ -180,9 +180,9 @@ def _quoted(name: str) -> str:
 
 
 def _series(name: str, values: list[Any], dtype: DataType) -> pl.Series:
-    """Return a column from Python values.
+    """Return a column of Python values.
 
-    Values of other types are None in an integer column, and text in a text column.
+    A value of another type becomes None in an integer column, and text in a text column.
     """
     try:
         return pl.Series(name, values, dtype)

@@ -1,7 +1,4 @@
-"""Find nsys and its importer, and make exports with them.
-
-Exports are made of reports (.nsys-rep) and of raw captures.
-"""
+"""Find nsys and its importer, and run them to export reports (.nsys-rep) and raw captures."""
 
 import re
 import shutil
@@ -21,7 +18,7 @@ REPORT_SUFFIXES = (".nsys-rep", ".qdrep")
 RAW_SUFFIX = ".qdstrm"
 
 OLDEST = (2022, 1)
-"""The oldest nsys whose exports tracelens has read, and which has --cuda-graph-trace."""
+"""The oldest supported nsys. It has --cuda-graph-trace, and its exports can be read."""
 
 _USUAL = (
     "/opt/nvidia/nsight-systems*/*/bin/nsys",
@@ -34,9 +31,9 @@ _USUAL = (
 )
 _IMPORTERS = ("host-linux-*/QdstrmImporter", "linux-desktop-*/QdstrmImporter")
 _DEBIANS_IMPORTER = "../../../nsight-systems/host-linux-*/QdstrmImporter"
-"""Folder of the importer on Debian and Ubuntu, relative to nsys's.
+"""Pattern of the importer's path on Debian and Ubuntu, relative to nsys's folder.
 
-It is named after the architecture.
+nsys's folder there is named after the architecture.
 """
 
 _PATIENCE_S = 30
@@ -46,9 +43,9 @@ _PACKAGES = {"libdw.so.1": "libdw1 on Debian and Ubuntu, elfutils-libs on Fedora
 
 
 class Nsys(Struct, frozen=True):
-    """An installed nsys that runs: its file, its version as printed, and its importer.
+    """Describes an installed nsys that runs: its file, its printed version, and its importer.
 
-    The importer is the program that writes nsys's reports.
+    The importer is the program that writes nsys's reports. It is None if it is not installed.
     """
 
     path: Path
@@ -59,8 +56,8 @@ class Nsys(Struct, frozen=True):
 def find_nsys(given: str | None = None) -> Nsys:
     """Return the nsys of the given path or name, else the first one found.
 
-    PATH and the usual places are searched; an nsys with its importer is preferred. Raises ToolError
-    if there is none, or if it does not answer like nsys or is too old.
+    PATH and the usual folders are searched, and an nsys with its importer is preferred. Raises
+    ToolError if there is no nsys, or if it is too old or does not answer like nsys.
     """
     if given is None:
         path = _best()
@@ -100,7 +97,7 @@ def find_nsys(given: str | None = None) -> Nsys:
 def look_for_nsys(_: str) -> Found:
     """Return the nsys that a capture would use, for the list of tools.
 
-    An nsys without its importer can be used, but leaves raw captures.
+    The result has advice if the importer is missing, because nsys then leaves raw captures.
     """
     path = _best()
     if path is None:
@@ -110,7 +107,7 @@ def look_for_nsys(_: str) -> Found:
 
 
 def _best() -> Path | None:
-    """Return the first nsys with an importer, else the first at all; None if there is none."""
+    """Return the first nsys with an importer, else the first nsys, None if there is no nsys."""
     installed = list(candidates())
     return next(
         (path for path in installed if importer_of(path) is not None),
@@ -119,9 +116,9 @@ def _best() -> Path | None:
 
 
 def candidates() -> Iterator[Path]:
-    """Yield every nsys of this machine: on PATH, then in the usual places.
+    """Yield the path of every nsys on this machine: from PATH, then from the usual folders.
 
-    The newest version of each place comes first.
+    Within a folder pattern, the newest version comes first.
     """
     on_path = shutil.which("nsys")
     if on_path is not None:
@@ -137,7 +134,7 @@ def candidates() -> Iterator[Path]:
 
 
 def importer_of(nsys: Path) -> Path | None:
-    """Return the QdstrmImporter that belongs to an nsys, None if there is none."""
+    """Return the path of the QdstrmImporter that belongs to an nsys, None if there is none."""
     here = nsys.resolve().parent
     places = [(folder, pattern) for folder in (here, *here.parents[:2]) for pattern in _IMPORTERS]
     if here.parent.name == "nsight-systems":
@@ -150,9 +147,9 @@ def importer_of(nsys: Path) -> Path | None:
 
 
 def run_tool(command: Sequence[str | Path], timeout_s: float = _TIMEOUT_S) -> str:
-    """Return the output of nsys or its importer.
+    """Run nsys or its importer, and return the output.
 
-    Raises ToolError when it fails, with the last line that it printed.
+    Raises ToolError, with the last line of the output, if the program fails.
     """
     done = ask(command, timeout_s)
     if done.returncode == 0:
@@ -164,7 +161,7 @@ def run_tool(command: Sequence[str | Path], timeout_s: float = _TIMEOUT_S) -> st
 def _complaint(out: str, err: str) -> str:
     """Return the reason why a tool failed, in one line.
 
-    It is the library that the tool misses, else the last line that it printed.
+    The reason is a missing library, or else the last line of the output.
     """
     missing = _MISSING_LIBRARY.search(err + out)
     if missing:
@@ -180,11 +177,11 @@ def _complaint(out: str, err: str) -> str:
 
 @contextmanager
 def exported(report: Path, nsys: Nsys | None = None) -> Iterator[Path]:
-    """Write an export of the report to a temporary directory, which is removed afterwards.
+    """Export a report, and yield the path of the export, which is removed afterwards.
 
     The export is a Parquet directory if nsys can write one (2023.4 and later), else SQLite. A raw
-    capture is imported first. Raises ToolError when nsys is absent or fails, with the command to
-    run by hand.
+    capture is imported first. Raises ToolError, with the command to run by hand, if nsys is absent
+    or fails.
     """
     by_hand = f"nsys export --type sqlite --output {report.stem}.sqlite {report.stem}.nsys-rep"
     if nsys is None:
@@ -217,9 +214,9 @@ def exported(report: Path, nsys: Nsys | None = None) -> Iterator[Path]:
 
 
 def import_raw(raw: Path, report: Path, nsys: Nsys) -> Path:
-    """Make a report from a raw capture with nsys's importer.
+    """Make a report from a raw capture with nsys's importer, and return the report's path.
 
-    Raises ToolError when it is absent or fails.
+    Raises ToolError if the importer is absent or fails.
     """
     by_hand = f"QdstrmImporter -i {raw.name} -o {report.name}"
     if nsys.importer is None:

@@ -1,7 +1,7 @@
 """Read the output of AMD's rocprofv3: JSON (`--output-format json`), and rocpd, a SQLite file.
 
-Both hold the environment, the command and the host's name, none of which is read. Times count from
-the machine's start.
+Both formats hold the environment, the command and the host's name. None of these is read. Times
+count from the machine's boot.
 """
 
 from pathlib import Path
@@ -36,7 +36,10 @@ def sniff(path: Path, head: bytes) -> bool:
 
 
 def read(path: Path) -> list[Capture]:
-    """Read a file's captures, one per process. Raises SourceError if it is damaged or empty."""
+    """Return a file's captures, one per process.
+
+    Raises SourceError if the file is damaged or holds neither kernels nor calls.
+    """
     with path.open("rb") as stream:
         is_database = stream.read(len(MAGIC)) == MAGIC
     captures = []

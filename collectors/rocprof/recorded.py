@@ -1,4 +1,4 @@
-"""Make raw tables of a process's records from rocprofv3, in either of its formats."""
+"""Turn rocprofv3's records of one process into raw tables, for both of its file formats."""
 
 import msgspec
 import polars as pl
@@ -15,9 +15,9 @@ _WORK = {
 }
 _SHAPE = {f"{word}_{axis}": pl.Int64 for word in ("grid", "block") for axis in _AXES}
 KERNELS = _PLACE | _WORK | {"shared_bytes": pl.Int64, "registers_per_thread": pl.Int64} | _SHAPE
-"""Columns of a kernel. Its grid is counted in work-items, as rocprofv3 does."""
+"""Columns of kernel records. As in rocprofv3's output, the grid counts work-items."""
 COPIES = _PLACE | _WORK | {"size_bytes": pl.Int64}
-"""Columns of a copy. Its name ends in HOST_TO_DEVICE and the like."""
+"""Columns of copy records. The name ends in the direction, such as HOST_TO_DEVICE."""
 REGIONS = _PLACE | {
     "thread_id": pl.Int64,
     "correlation_id": pl.Int64,
@@ -25,9 +25,9 @@ REGIONS = _PLACE | {
     "name": pl.String,
     "message": pl.String,
 }
-"""Columns of a call, or of a roctx range, whose text is in `message`.
+"""Columns of the records of calls and roctx ranges.
 
-The category begins with HIP_, HSA_ or MARKER_.
+The category begins with HIP_, HSA_ or MARKER_. `message` is the text of a range.
 """
 _COPIES = {
     "HOST_TO_DEVICE": "h2d",
@@ -38,7 +38,7 @@ _COPIES = {
 
 
 class Agent(msgspec.Struct):
-    """A processor, with the facts that describe a device."""
+    """Describes a CPU or GPU, in rocprofv3's own field names."""
 
     name: str = ""
     product_name: str = ""
@@ -49,9 +49,9 @@ class Agent(msgspec.Struct):
 
 
 class Recorded(Struct, frozen=True):
-    """The records of a process, and its GPUs by ordinal.
+    """Holds the records of one process, and its GPUs by ordinal.
 
-    The records' columns are KERNELS, COPIES and REGIONS.
+    The frames have the columns KERNELS, COPIES and REGIONS.
     """
 
     kernels: pl.DataFrame
@@ -60,7 +60,7 @@ class Recorded(Struct, frozen=True):
     gpus: dict[int, Agent]
 
     def raw_tables(self) -> dict[str, pl.DataFrame]:
-        """Return the raw tables of the records."""
+        """Return the raw tables by name. Grids are converted from work-items to blocks."""
         blocks = [
             (-(-pl.col(f"grid_{axis}") // pl.col(f"block_{axis}"))).alias(f"grid_{axis}")
             for axis in _AXES
@@ -102,9 +102,9 @@ class Recorded(Struct, frozen=True):
 
 
 def _with_direction(copies: pl.DataFrame) -> pl.DataFrame:
-    """Add the direction, which is in a copy's name.
+    """Return the copies with their direction and kinds of memory, both taken from the name.
 
-    Whether host memory is pinned is not recorded.
+    The kind of host memory is unknown, because rocprofv3 does not record whether it is pinned.
     """
     direction = pl.coalesce(
         *(

@@ -1,7 +1,7 @@
-"""Read rocprofv3's JSON: `rocprofiler-sdk-tool`, one object per process, with records by kind.
+"""Read rocprofv3's JSON, a list `rocprofiler-sdk-tool` with one object per process.
 
-It is written by source/lib/output/generateJSON.cpp of rocprofiler-sdk. Names of calls and copies
-are in `strings`, by the numbers of their kind and operation.
+source/lib/output/generateJSON.cpp of rocprofiler-sdk writes the file. A record holds the numbers of
+its kind and operation, and `strings` holds the names.
 """
 
 from collections.abc import Iterator
@@ -18,13 +18,7 @@ HEAD = b'"rocprofiler-sdk-tool"'
 _GPU = 2
 
 
-_I64: TypeAlias = Annotated[
-    int,
-    msgspec.Meta(
-        ge=-(2**63),
-        le=2**63 - 1,
-    ),
-]
+_I64: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 _Number: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 
 
@@ -55,7 +49,7 @@ class _Dispatch(msgspec.Struct):
 
 
 class _Record(msgspec.Struct):
-    """A record of any kind."""
+    """Holds a record of any kind. Fields that its kind lacks keep their defaults."""
 
     start_timestamp: _Number
     end_timestamp: _Number
@@ -126,7 +120,7 @@ class _Process(msgspec.Struct):
         return {"category": kind.kind, "name": name}
 
     def placed(self, record: _Record) -> dict[str, Any]:
-        """Return the record's times and the call to which it belongs."""
+        """Return the record's process, times, correlation id and stream."""
         return {
             "process_id": self.metadata.pid,
             "start_ns": record.start_timestamp,

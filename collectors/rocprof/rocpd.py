@@ -1,6 +1,6 @@
-"""Read rocpd, the SQLite file of rocprofv3 since ROCm 7, by its views.
+"""Read rocpd, the SQLite file of rocprofv3 since ROCm 7, through its views.
 
-Tables change more often than these views, which are in
+The views change less often than the tables. They are defined in
 source/share/rocprofiler-sdk-rocpd/data_views.sql of rocprofiler-sdk.
 """
 
@@ -70,11 +70,10 @@ def read_rocpd(path: Path) -> Iterator[Recorded]:
     pids = pl.concat([frame["process_id"] for frame in (kernels, copies, regions)]).drop_nulls()
     for pid in pids.unique().sort():
         gpus = {ordinal: agent for process, ordinal, agent in agents if process == pid}
-        of_pid = [frame.filter(process_id=pid) for frame in (kernels, copies, regions)]
         yield Recorded(
-            of_pid[0],
-            of_pid[1],
-            of_pid[2],
+            kernels.filter(process_id=pid),
+            copies.filter(process_id=pid),
+            regions.filter(process_id=pid),
             gpus,
         )
 
@@ -88,7 +87,10 @@ def _frame(
     query: str,
     schema: dict[str, type[pl.DataType]],
 ) -> pl.DataFrame:
-    """Return the rows that a query selects; a value whose type is not the declared one is None."""
+    """Return the rows of a query in the dtypes of `schema`.
+
+    A value of another type becomes None.
+    """
     cursor = database.execute(query)
     names = [column[0].lower() for column in cursor.description]
     columns = zip(*cursor.fetchall(), strict=True)
