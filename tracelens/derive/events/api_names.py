@@ -55,9 +55,9 @@ def strip_version(raw: pl.Expr) -> pl.Expr:
 
 
 def api_kind(api: pl.Expr) -> pl.Expr:
-    """Return the kind of call of a function of the runtime or driver, as in `api_calls.kind`.
+    """Return the kind of a runtime or driver function, as in `api_calls.kind`.
 
-    It is unknown without a name.
+    The kind is `unknown` without a name.
     """
     known = (pl.when(api.str.contains(pattern)).then(pl.lit(kind)) for kind, pattern in _KINDS)
     return (

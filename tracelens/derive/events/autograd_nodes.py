@@ -1,4 +1,4 @@
-"""Find the forward op that made each autograd node, and the backward op that ran it."""
+"""Find the forward op that made each autograd node, and the backward op that ran the node."""
 
 import polars as pl
 
@@ -14,9 +14,10 @@ outside of other ops is Python's.
 
 
 def forward_backward(spans: pl.DataFrame) -> pl.DataFrame:
-    """Pair forward ops with their backward ops: span_id, run_id; ambiguous nodes are left out.
+    """Return one row per pair of a forward op (span_id) and its backward op (run_id).
 
-    `spans` has span_id, NODE, thread_id and start_ns of a rank.
+    Ambiguous autograd nodes are left out. `spans` are a rank's, with span_id, NODE, thread_id and
+    start_ns.
     """
     has_number = pl.col("sequence_number").is_not_null()
     has_forward_thread = pl.col("forward_thread_id").fill_null(0) > 0
@@ -37,15 +38,15 @@ def forward_backward(spans: pl.DataFrame) -> pl.DataFrame:
 
 
 def makers_of_nodes(numbered: pl.DataFrame, about: str) -> pl.DataFrame:
-    """Return the forward op that made each node, if it was recorded.
+    """Return the forward op that made each autograd node, if it was recorded.
 
-    `numbered` has the spans with a sequence number: NODE, thread_id, start_ns, is_backward and the
-    column `about`. The maker is the last forward op with the node's number to start; the last
-    backward op with that number ran the node. Numbers are per thread, and a backward op names its
-    forward thread by a number of torch's own. That number is taken to mean the thread whose ops
-    match most of its sequence numbers. If two threads match equally many, the node has a row for
-    each and is ambiguous. Columns: NODE, run_ns (when it ran), thread_id and `about` of the maker,
-    is_ambiguous.
+    Columns: NODE, run_ns (when the node ran), thread_id and `about` of the forward op,
+    is_ambiguous. `numbered` has the spans with a sequence number: NODE, thread_id, start_ns,
+    is_backward and the column `about`. The last forward op to start with the node's sequence number
+    made it. The last backward op with that number ran it. Sequence numbers count per thread, and a
+    backward op names its forward thread by a number of torch's own. That number is taken to mean
+    the thread whose forward ops match most of its sequence numbers. If two threads match equally
+    many, the node is ambiguous, and has a row for each.
     """
     is_backward = pl.col("is_backward")
     latest_ns = pl.col("start_ns").max()

@@ -1,6 +1,7 @@
-"""Find whether a capture begins or ends while the device works.
+"""Find device work that runs across the begin or the end of a capture.
 
-If so, it begins with work that was launched earlier, or it lacks work that it launched at its end.
+At the begin, its launch came before the capture. At the end, its launch is recorded, but the work
+is not.
 """
 
 from collections.abc import Iterable
@@ -11,9 +12,9 @@ from msgspec import Struct, field
 from tracelens.derive.events.api_names import WAITS_FOR_DEVICE
 
 LATE_NS = 100_000
-"""Work that starts this long after its launching call returned waited for something.
+"""Work that starts this long after its launching call returned had to wait.
 
-Otherwise work starts within some 10 µs.
+Work that does not wait starts within some 10 µs.
 """
 _LEADS = 0.5
 """Work explains a delay if it fills at least this share of the delay."""
@@ -28,11 +29,11 @@ _HAS_CALL = pl.col("api_call_id").is_not_null()
 
 
 class CaptureEdges(Struct):
-    """Find, from a rank's device work, whether its capture begins or ends while the device works.
+    """Finds a rank's device work that runs across the begin or the end of the capture.
 
-    At the beginning, work may have been launched before the capture (link pre_window). Such work
-    may be unrecorded. Then a stream's first work starts long after its launch, or the host waits
-    for a device that was given nothing yet. At the end, there may be launches whose work is
+    At the begin, recorded work may have been launched before the capture (link pre_window).
+    Unrecorded work shows in two ways. A stream's first work starts long after its launch, or the
+    host waits for the device before any recorded launch. At the end, the work of launches may be
     missing. `calls` are the rank's API calls, with the columns CALLS.
     """
 
@@ -71,7 +72,7 @@ class CaptureEdges(Struct):
         return any(part["api_call_id"].count() for part in self.parts)
 
     def earlier_end(self) -> int | None:
-        """Return the end of the last work that was launched before the capture, if there is any."""
+        """Return the end of the last work launched before the capture; None without such work."""
         if not self._knows_a_launch():
             return None
         ends = [
@@ -82,19 +83,16 @@ class CaptureEdges(Struct):
         return max(ends, default=None)
 
     def unrecorded_end(self) -> int | None:
-        """Return the end of the last unrecorded work launched before the capture.
-
-        Return None if there is no such work.
-        """
+        """Return the end of the last unrecorded work launched before the capture, None without."""
         if not self._knows_a_launch():
             return None
         ends = [*self._late_starts(), *self._early_waits()]
         return max(ends, default=None)
 
     def later_start(self) -> int | None:
-        """Return the start of work that the capture's end cut off.
+        """Return the earliest start of work that is missing although its launch was recorded.
 
-        That work was launched at the end and is not recorded. Return None if there is none.
+        Return None if no work is missing at the capture's end.
         """
         if not self._knows_a_launch():
             return None
@@ -103,16 +101,16 @@ class CaptureEdges(Struct):
         starts_kernels = pl.col("kind").is_in(_STARTS_KERNELS)
         is_later = pl.col("api_call_id") > last_call
         later_launches = self.calls.filter(is_later, starts_kernels)
-        launches = self._that_would_run(later_launches)
+        launches = self._with_recorded_work(later_launches)
         first_launch = launches["start_ns"].min()
         if not isinstance(first_launch, int):
             return None
         return max(first_launch, *_ends(self.parts))
 
     def _recorded_ends(self) -> list[int]:
-        """Return the end of the recorded work that was launched before the capture.
+        """Return the last end of recorded work that was launched before the capture, as a list.
 
-        The list is empty if that work outlasts all work that the capture launched.
+        The list is empty if that work outlasts all work launched during the capture.
         """
         launched_before = pl.col("link") == "pre_window"
         ends_of_earlier = _ends(self._work(launched_before))
@@ -128,7 +126,7 @@ class CaptureEdges(Struct):
         return [part.filter(condition) for part in self.parts]
 
     def _late_starts(self) -> list[int]:
-        """Return the starts of streams' first work that nothing recorded explains."""
+        """Return the starts of streams' first work that is late for no recorded reason."""
         firsts_of_tables = pl.concat([_first_of_streams(part) for part in self.parts])
         by_start = firsts_of_tables.sort("start_ns")
         firsts = by_start.unique(_STREAM, keep="first")
@@ -148,7 +146,7 @@ class CaptureEdges(Struct):
         return unexplained
 
     def _without_waits(self, late: pl.DataFrame) -> pl.DataFrame:
-        """Leave out the late starts that a recorded wait of their stream explains."""
+        """Leave out late work whose stream had a recorded wait that explains the delay."""
         if not self.waits:
             return late
         all_waits = pl.concat(self.waits)
@@ -164,9 +162,10 @@ class CaptureEdges(Struct):
         return late.join(explained, on=_STREAM, how="anti")
 
     def _is_unexplained(self, start: int, call: int) -> bool:
-        """Return whether no recorded work explains the delay.
+        """Return whether a stream's first work is late, and no recorded work explains why.
 
-        Work explains it if it ends just before, is of the same launch, or fills the time.
+        The first work has this start and this launching call. Earlier work explains the delay if it
+        ends just before, has the same launching call, or fills much of the time.
         """
         has_begun = pl.col("start_ns") < start
         begun = self._work(has_begun)
@@ -185,10 +184,10 @@ class CaptureEdges(Struct):
         return busy_ns < _LEADS * time_ns
 
     def _early_waits(self) -> list[int]:
-        """Return ends of long waits for the device before any launch whose work is recorded.
+        """Return the ends of long waits for the device before the first launch of recorded work.
 
-        Another thread may launch during a wait, and the wait may be for that work. So the wait must
-        end before any recorded work begins.
+        Another thread may launch during a wait, and the wait may be for the other thread's work. So
+        the wait must end before any recorded work begins.
         """
         first_calls = [part["api_call_id"].min() for part in self.parts]
         first_call = min(_integers(first_calls))
@@ -207,10 +206,11 @@ class CaptureEdges(Struct):
         ends = waits.select(_END).to_series()
         return [int(end) for end in ends]
 
-    def _that_would_run(self, launches: pl.DataFrame) -> pl.DataFrame:
-        """Leave out launches that run nothing now, or whose kind of work is never recorded.
+    def _with_recorded_work(self, launches: pl.DataFrame) -> pl.DataFrame:
+        """Return the launches whose work would be recorded if it ran during the capture.
 
-        A launch into a graph that is being captured runs nothing.
+        A launch into a CUDA graph that is being captured starts no work. Some captures record no
+        work of graph launches.
         """
         if launches.is_empty():
             return launches
@@ -226,13 +226,13 @@ class CaptureEdges(Struct):
         return running.filter(is_recorded)
 
     def _calls_among(self, ids: pl.Series) -> pl.DataFrame:
-        """Return the calls with these numbers; None among the numbers is of no call."""
+        """Return the calls with these api_call_ids, which may include None."""
         known_ids = ids.drop_nulls().unique()
         is_among = pl.col("api_call_id").is_in(known_ids.implode())
         return self.calls.filter(is_among)
 
     def _n_open_captures(self, moments: pl.Series) -> pl.Series:
-        """Return how many captures of graphs have begun, but not ended, before each moment."""
+        """Return the number of CUDA graph captures that are in progress at each moment."""
         api = pl.col("api").cast(pl.String)
         is_capture = api.str.contains(_CAPTURES_GRAPH)
         is_begin = api.str.contains("Begin")
@@ -256,7 +256,7 @@ class CaptureEdges(Struct):
 
 
 def _integers(values: Iterable[object]) -> list[int]:
-    """Return the values that are integers: an empty table's minimum and maximum are None."""
+    """Return the values without None, which is the minimum or maximum of an empty table."""
     return [value for value in values if isinstance(value, int)]
 
 
@@ -267,9 +267,9 @@ def _ends(parts: Iterable[pl.DataFrame]) -> list[int]:
 
 
 def _first_of_streams(work: pl.DataFrame) -> pl.DataFrame:
-    """Return the first launched work per stream: device_id, stream_id, start_ns, api_call_id.
+    """Return each stream's first work with a launch: device_id, stream_id, start_ns, api_call_id.
 
-    The work is sorted by start.
+    `work` is sorted by start.
     """
     names = (*_STREAM, "start_ns", "api_call_id")
     unknown = pl.lit(None, pl.Int64)

@@ -1,6 +1,6 @@
-"""Link device work to the API call that started it, and so to the call's span and step.
+"""Link device work to its launching API call, and so to the call's span and step.
 
-A node of a CUDA graph is linked to the span in which it was made, if the source records that.
+A node of a CUDA graph is linked to the span that created it, if the source records that span.
 """
 
 import polars as pl
@@ -12,24 +12,27 @@ _HAS_ID = pl.col("correlation_id").fill_null(0) != 0
 """CUPTI writes 0 for no correlation."""
 _NODE = ["process_id", "graph_node_id"]
 _CLONES = 8
-"""A node may be copied at most this many times in a row.
+"""A node may be a copy of a copy, at most this many times.
 
-Capturing makes the node; instantiating the graph copies it for the first time.
+Graph capture makes the original node, and the graph's instantiation makes the first copy.
 """
 _CALL = ["process_id", "correlation_id"]
 _FEW = 16
-"""Up to this number of processes, each is looked up by itself, in a quarter of a join's time."""
+"""Up to this number of processes, calls are looked up process by process.
+
+That takes a quarter of the time of a join.
+"""
 _STARTS_WORK = pl.col("kind").is_in(["kernel_launch", "graph_launch", "memcpy", "memset"])
 _LINKS = ("graph", "launched", "pre_window", "unlinked")
 
 
 class Callers:
-    """API calls by process and correlation id, to which several tables of device work are linked.
+    """Links tables of device work to API calls, by process and correlation id.
 
-    A runtime call and the driver call below it may have one correlation id. Then the call that
-    starts work is taken; if both start work, the outer one. Work without a recorded call is
-    pre_window if it started before the first recorded call, or if its correlation id is below all
-    recorded ones, because ids count up. Otherwise it is unlinked.
+    A runtime call and the driver call below it may have one correlation id. Then work is linked to
+    the call that starts work, or to the runtime call if each starts work. Work without a recorded
+    call is pre_window if it started before the first recorded call. It is also pre_window if its
+    correlation id is below all recorded ids, because ids count up. Otherwise it is unlinked.
     """
 
     def __init__(self, calls: pl.DataFrame) -> None:
@@ -48,9 +51,9 @@ class Callers:
             self._processes[process] = _Process(part)
 
     def link(self, work: pl.DataFrame) -> pl.DataFrame:
-        """Return the work with api_call_id, span_id, step and link.
+        """Return the work with the columns api_call_id, span_id, step, link, and site_id.
 
-        It also has site_id, if the calls have it.
+        site_id is only added if the calls have it.
         """
         numbered_work = work.with_row_index("row")
         keys = numbered_work.select("row", *_CALL, "start_ns")
@@ -75,9 +78,9 @@ class Callers:
         return work.with_columns(*answers, links)
 
     def _by_process(self, keys: pl.DataFrame) -> tuple[pl.Series, pl.Series]:
-        """Return each key's row among the calls, and whether its work began before all calls.
+        """Return each work's row among the calls, and whether it was called before all of them.
 
-        Keys are looked up process by process. The row is None if there is no call.
+        Work is looked up process by process. The row is None if there is no call.
         """
         rows = pl.repeat(
             None,
@@ -106,11 +109,10 @@ class Callers:
 
 
 class _Process:
-    """The calls of one process by correlation id.
+    """Holds the calls of one process by correlation id, one call per id.
 
-    If two calls have the same id, the one that starts work counts; if both do, the outer one. Ids
-    count up, and work is looked up in order of start, so neighbours lie in the same memory: a
-    million look-ups take 0.05 s, a join 0.2 s.
+    Ids count up, and work is looked up in order of start, so neighbours lie in the same memory. A
+    million look-ups take 0.05 s, and a join takes 0.2 s.
     """
 
     def __init__(self, calls: pl.DataFrame) -> None:
@@ -136,7 +138,7 @@ class _Process:
         return self._rows.gather(position_of_call)
 
     def is_before(self, work: pl.DataFrame) -> pl.Series:
-        """Return whether the work's call came before the first recorded one."""
+        """Return whether the work was called before the process's first recorded call."""
         first_id = pl.lit(self._first_id, pl.Int64)
         is_before = _is_before(first_id, pl.lit(self._first_ns))
         return work.select(is_before).to_series()
@@ -145,7 +147,7 @@ class _Process:
 def _is_before(first_id: pl.Expr, first_ns: pl.Expr) -> pl.Expr:
     """Return whether work was called before a process's first recorded call.
 
-    Ids count up, so that a smaller id is an earlier call.
+    Ids count up, so a smaller id belongs to an earlier call.
     """
     has_smaller_id = _HAS_ID & (pl.col("correlation_id") < first_id)
     is_earlier = pl.col("start_ns") < first_ns
@@ -153,7 +155,7 @@ def _is_before(first_id: pl.Expr, first_ns: pl.Expr) -> pl.Expr:
 
 
 def _starter_of_each(calls: pl.DataFrame, key: list[str]) -> pl.DataFrame:
-    """Return, for each key, the call that starts work; the outer one if several do."""
+    """Return one call per key: one that starts work if possible, and of these the outermost."""
     ordered = calls.sort(
         *key,
         ~_STARTS_WORK,
@@ -169,7 +171,7 @@ def _starter_of_each(calls: pl.DataFrame, key: list[str]) -> pl.DataFrame:
 
 
 class _Processes:
-    """The calls of many processes, looked up in one join; `_Process` is for a single process."""
+    """Holds the calls of many processes, to be looked up in one join; see `_Process` for a few."""
 
     def __init__(self, calls: pl.DataFrame) -> None:
         wide_keys = pl.col(_CALL).cast(pl.Int64)
@@ -211,10 +213,10 @@ class _Processes:
 
 
 def fill_process(work: pl.DataFrame, calls: pl.DataFrame, fallback: int) -> pl.DataFrame:
-    """Add process_id to device work: as the source states, else that of its call, else `fallback`.
+    """Add process_id to device work that lacks it: the process of its call, else `fallback`.
 
     Correlation ids are unique within a process only. Work whose id several processes used gets
-    process -1, so that it stays unlinked rather than linked to the wrong process.
+    process -1. So it stays unlinked, rather than linked to the wrong process.
     """
     if "process_id" in work.columns:
         return work
@@ -245,11 +247,11 @@ def fill_process(work: pl.DataFrame, calls: pl.DataFrame, fallback: int) -> pl.D
 
 
 def spans_of_nodes(nodes: pl.DataFrame, spans: pl.DataFrame) -> pl.DataFrame:
-    """Return one row per node that was made within a span.
+    """Return the span that created each CUDA graph node: process_id, graph_node_id, node_span_id.
 
-    Columns are process_id, graph_node_id and node_span_id. `nodes` has process_id, thread_id,
-    start_ns, graph_node_id, and original_id: the node from which it was copied, or None. A copy
-    counts as made where its original was made. `spans` are in order, with span_id as row number.
+    Nodes created outside spans are left out. `nodes` has process_id, thread_id, start_ns,
+    graph_node_id and original_id. original_id is the node from which a copy was made, else None. A
+    copy belongs to the span of its original. Row numbers of `spans` are span_ids.
     """
     columns = nodes.select(*_NODE, "original_id", "thread_id", "start_ns")
     by_start = columns.cast(pl.Int64).sort("start_ns", maintain_order=True)
@@ -272,7 +274,7 @@ def spans_of_nodes(nodes: pl.DataFrame, spans: pl.DataFrame) -> pl.DataFrame:
 
 
 def _made_as_original(nodes: pl.DataFrame, originals: pl.DataFrame) -> pl.DataFrame:
-    """Return the nodes, each copy with the thread, time and original of its original node.
+    """Replace each copy's thread, time and original_id by the original node's.
 
     `originals` are all nodes as recorded, with their ids in `above`.
     """
@@ -292,7 +294,7 @@ def _made_as_original(nodes: pl.DataFrame, originals: pl.DataFrame) -> pl.DataFr
 
 
 def mark_nodes(work: pl.DataFrame, node_spans: pl.DataFrame) -> pl.DataFrame:
-    """Return the work with node_span_id, which is None if its node is not in `node_spans`."""
+    """Return the work with node_span_id, None if `node_spans` lacks the work's graph node."""
     node = pl.col(_NODE).cast(pl.Int64)
     keys = work.select(node)
     marked = keys.join(

@@ -1,6 +1,6 @@
-"""Find the sites where calls are made: the op, module and phase around a call, and its depth.
+"""Find the call sites of API calls.
 
-Many calls share a site.
+A site is the op, module and phase around a call, and the depth of its stack. Many calls share one.
 """
 
 import polars as pl
@@ -18,11 +18,11 @@ def find_sites(
     enclosing: pl.Series,
     starts: pl.Series,
 ) -> tuple[pl.DataFrame, list[pl.Series]]:
-    """Return the table of sites without the rank, and three columns of calls.
+    """Return one row per site, and three columns of the calls: site_id, op_span_id, op_offset_ns.
 
-    The columns are site_id, op_span_id and op_offset_ns. `enclosing` is the row of the span around
-    each call, which is its span_id; `starts` are the calls' starts. Every span is examined once,
-    however many calls are made in it.
+    op_span_id is the outermost op around the call; op_offset_ns is the time from the op's start to
+    the call. `enclosing` has the row (span_id) of the span around each call, None outside spans.
+    `starts` has the calls' start times. Every span is examined once, however many calls it makes.
     """
     no_flags = pl.repeat(False, spans.height, dtype=pl.Boolean, eager=True)
     rows = no_flags.scatter(enclosing.drop_nulls(), True).arg_true()
@@ -98,10 +98,10 @@ def _of_each(
 
 
 def depths(tree: pl.DataFrame, rows: pl.Series) -> pl.DataFrame:
-    """Return the outermost op around each of the spans at `rows`, and the depth there.
+    """Return op_row, op_depth and python_depth of the spans at `rows`.
 
-    op_row is that op. op_depth counts the ops and python_depth the Python calls around the span;
-    the span itself counts, too.
+    op_row is the outermost op around a span, None outside ops. op_depth counts the ops around the
+    span, and python_depth counts the Python calls. The span itself counts, too.
     """
     is_op = tree["kind"] == "op"
     is_python = tree["kind"].is_in(["python", "module"])
@@ -111,11 +111,11 @@ def depths(tree: pl.DataFrame, rows: pl.Series) -> pl.DataFrame:
 
 
 def accumulation_and_roots(tree: pl.DataFrame) -> tuple[pl.Series, pl.Series]:
-    """Return whether each span is an AccumulateGrad node or inside one, and the paths of roots.
+    """Return whether each span lies in an AccumulateGrad node, and the paths of root modules.
 
-    A root is a module that has layers below it, and that no module call encloses. Layers are known
-    by their calls. A compiled model's layers are not called: a wrapper around the model, or a
-    compiled graph that it runs, then shows that it has layers.
+    A root is an outermost module that has layers. Usually the calls of its layers show that. The
+    layers of a compiled model are not called. Then a wrapper around the model, or a compiled graph
+    inside it, shows that it has layers.
     """
     has_path = tree["module_path"].is_not_null()
     is_module = (tree["kind"] == "module") & has_path
@@ -163,7 +163,7 @@ def _compiled_roots(
     is_compiled: pl.Series,
     is_wrapper: pl.Series,
 ) -> pl.Series:
-    """Return paths of outermost modules that a wrapper encloses, or that run a compiled graph."""
+    """Return the paths of outermost modules inside a wrapper, or with a compiled graph inside."""
     parent = tree["parent_id"]
     path = tree["module_path"]
     paths = [path.clear()]

@@ -31,12 +31,12 @@ def mark_modules(spans: pl.DataFrame, parent: pl.Series) -> tuple[pl.Series, int
 
     Also return the number of ambiguous backward spans, and of modules nested too deep. Modules
     nested deeper than the limit get no path; their spans belong to the last module above. A forward
-    span gets the path of the module call around it if `exact_path` has one, else the chain of
-    module calls. A backward span gets the path of the forward op that made the autograd node: the
-    last op to start with its sequence number. This was checked against Kineto's own fwdbwd flows.
-    Sequence numbers are per thread, and a backward op names its forward thread by a number of
-    torch's own. That number is taken to mean the thread whose ops match most of its sequence
-    numbers; if two threads match equally many, the span is ambiguous.
+    span gets the recorded `exact_path` of the module call around it. If none was recorded, the path
+    joins the names of all module calls around the span. A backward span gets the path of the
+    forward op that made its autograd node. That is the last op to start with the same sequence
+    number, as in Kineto's fwdbwd flows. Sequence numbers count per thread, and a backward op names
+    its forward thread by a number of torch's own. `makers_of_nodes` finds which thread is meant; if
+    two are equally likely, the span is ambiguous.
     """
     forward, n_too_deep = _chains(parent, spans)
     if not spans["sequence_number"].count():
@@ -68,7 +68,7 @@ def mark_modules(spans: pl.DataFrame, parent: pl.Series) -> tuple[pl.Series, int
 
 
 def _numbered(rows: pl.Series, height: int) -> pl.Series:
-    """Return, for each of `height` row numbers, its index in `rows`; None if it is not in there."""
+    """Return, for each row number below `height`, its index in `rows`; None if `rows` lacks it."""
     none = pl.repeat(
         None,
         height,
@@ -84,9 +84,9 @@ def _numbered(rows: pl.Series, height: int) -> pl.Series:
 
 
 def _paths_of_nodes(keyed: pl.DataFrame) -> pl.DataFrame:
-    """Return the path of the op that made each autograd node, and whether it is ambiguous.
+    """Return the module path of the op that made each autograd node: NODE, path, is_ambiguous.
 
-    Columns: process_id, forward_thread_id, sequence_number, the path, is_ambiguous.
+    The path of an ambiguous node is None.
     """
     pairs_of_nodes = makers_of_nodes(keyed, "path").group_by(*NODE)
     path = pl.col("path").first()
@@ -96,11 +96,11 @@ def _paths_of_nodes(keyed: pl.DataFrame) -> pl.DataFrame:
 
 
 def _chains(parent: pl.Series, spans: pl.DataFrame) -> tuple[pl.Series, int]:
-    """Return the path of module names around each span, and the number of calls beyond the limit.
+    """Return the module path around each span, and the number of module calls nested too deep.
 
-    Names are joined with dots, outermost first; an exact path replaces all above it. A wrapper
-    (DDP, torch.compile) is skipped unless its exact path was recorded. The limit on depth bounds
-    memory, as all paths together grow with the square of the depth.
+    Names are joined with dots, outermost first. An exact path replaces the names above it. A
+    wrapper (DDP, torch.compile) is skipped unless its exact path was recorded. The limit on depth
+    bounds memory, as all paths together grow with the square of the depth.
     """
     named = _named_modules(spans)
     if not len(named):
@@ -146,8 +146,8 @@ def _named_modules(spans: pl.DataFrame) -> pl.Series:
 def list_layers(spans: pl.DataFrame) -> pl.DataFrame:
     """List every module that was called: module_path, class_name and call_order.
 
-    Modules come in the order of first calls. A wrapper and the module in it may have one path: the
-    class is then that of the inner module.
+    call_order numbers the modules from 0, by their first call. A wrapper and the module inside it
+    may have the same path; then the class name is the inner module's.
     """
     module_path = pl.col("module_path")
     is_module = pl.col("kind") == "module"

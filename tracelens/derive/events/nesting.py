@@ -1,7 +1,7 @@
 """Nest spans: find the span that encloses each span and each API call.
 
-`nest_in_python` walks each thread's spans and calls in time order, and defines which span encloses
-which. `nest_fast` returns the same from C, and is used if there are many.
+`nest_in_python` walks each thread's spans and calls in time order, and defines the result.
+`nest_fast` computes the same result in C, and is used for large inputs.
 """
 
 from collections.abc import Sequence
@@ -24,12 +24,13 @@ _I32, _I64 = pl.Int32(), pl.Int64()
 
 
 class Nesting(Struct, frozen=True):
-    """Parent row (-1: none), depth and self time of each span; enclosing span of each call.
+    """Holds each span's parent row, depth and self time, and the row of each call's span.
 
-    Two counts describe what did not nest. `n_overlaps` counts spans that start inside another and
-    outlast it by more than the tolerance; they become its siblings. `n_unreturned` counts calls
-    that the profiler closed only at the trace's end, although their caller had already gone on to
-    call others.
+    A row of -1 means none.
+    `n_overlaps` counts spans that start inside another span and outlast it by more than the
+    tolerance. The two spans become siblings. `n_unreturned` counts spans whose return was not
+    recorded, so that they seem to last until the trace ends. Such a span is closed when its caller
+    makes the next call.
     """
 
     parent: Sequence[int] | pl.Series
@@ -41,15 +42,15 @@ class Nesting(Struct, frozen=True):
 
 
 def nest(spans: pl.DataFrame, calls: pl.DataFrame) -> Nesting:
-    """Nest spans and place calls in them.
+    """Return each span's parent, depth and self time, and the span that encloses each call.
 
     Spans have process_id, thread_id, start_ns, duration_ns and parent_hint. Within a thread, spans
-    nest by containment. Sorted by start, longest first, each is the child of the innermost open
-    span in which it ends, within TOLERANCE_NS. `parent_hint` is the row of the caller that the
-    profiler recorded, or None. Any open span between that caller and this span counts as ended at
-    this moment, whatever its recorded end. A span without length encloses nothing. `self_ns` is the
-    duration, up to such an early end, minus the union of the children's time within it. A call
-    belongs to the innermost open span that contains it.
+    nest by containment. They are taken by start, the longest first. A span's parent is the
+    innermost open span that contains the span's end, within TOLERANCE_NS. `parent_hint` is the row
+    of the caller that the profiler recorded, or None. When a span with a recorded caller starts,
+    the open spans inside that caller end, whatever their recorded end. A span without length
+    encloses nothing. `self_ns` is a span's duration, up to such an early end, minus the union of
+    its children's time. A call belongs to the innermost open span that contains it.
     """
     is_fast = LIBRARY is not None and spans.height + calls.height >= _MANY
     return nest_fast(spans, calls) if is_fast else nest_in_python(spans, calls)
@@ -62,7 +63,7 @@ def as_rows(numbers: Sequence[int] | pl.Series) -> pl.Series:
 
 
 def nest_in_python(spans: pl.DataFrame, calls: pl.DataFrame) -> Nesting:
-    """Nest in plain Python; this defines the result of `nest`."""
+    """Nest spans and calls in plain Python, which defines the result of `nest`."""
     order = _in_time_order(spans, calls)
     walk = _Walk(spans)
     n_spans = spans.height
@@ -90,7 +91,7 @@ def nest_in_python(spans: pl.DataFrame, calls: pl.DataFrame) -> Nesting:
 def _in_time_order(spans: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
     """Return row, thread, start and end of spans and calls, in time order.
 
-    Rows of calls follow those of the spans. A parent comes before its children.
+    Calls are numbered after the spans. A parent comes before its children.
     """
     columns = ["process_id", "thread_id", "start_ns", "duration_ns"]
     events = [spans.select(columns), calls.select(columns)]
@@ -114,7 +115,7 @@ def _in_time_order(spans: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
 
 
 class _Walk:
-    """The spans open at the current moment of one thread."""
+    """Holds one thread's open spans while its events are visited in time order."""
 
     def __init__(self, spans: pl.DataFrame) -> None:
         n = spans.height
@@ -153,7 +154,7 @@ class _Walk:
     def around(self, start: int, end: int) -> int:
         """Return the innermost open span that contains the interval, -1 if none does.
 
-        Spans that ended before it are closed.
+        Close the spans that ended before the interval.
         """
         stack = self.open
         ends = self._ends
@@ -167,17 +168,17 @@ class _Walk:
     def _holds(self, row: int, start: int, end: int) -> bool:
         """Return whether the open span contains an interval, within the tolerance.
 
-        The interval starts no earlier than that span.
+        The interval starts no earlier than the span.
         """
-        own_end = self._ends[row]
-        if own_end == start:
-            return start == end and self._starts[row] < own_end
-        return own_end > start and end <= own_end + TOLERANCE_NS
+        span_end = self._ends[row]
+        if span_end == start:
+            return start == end and self._starts[row] < span_end
+        return span_end > start and end <= span_end + TOLERANCE_NS
 
     def _cover(self, parent: int, start: int, end: int) -> None:
-        """Subtract the time that a child takes from its parent's self time.
+        """Subtract a child's time from its parent's self time.
 
-        No moment is subtracted twice.
+        Time that an earlier child covers is not subtracted again.
         """
         begin = max(start, self._covered[parent])
         until = min(end, self._ends[parent])
@@ -186,11 +187,10 @@ class _Walk:
             self._covered[parent] = until
 
     def _close_unreturned(self, caller: int, moment: int) -> None:
-        """Close open spans inside the recorded caller: they had returned by `moment`.
+        """Close the open spans inside `caller`, because they had returned by `moment`.
 
-        Of the spans inside the caller, the outermost that has a recorded caller itself is closed,
-        with all spans inside it. The self time of the closed spans ends at `moment`, and so does
-        the time that they take from the span around them.
+        The outermost closed span is the first one that has a recorded caller itself. The closed
+        spans' self time ends at `moment`. The enclosing span's self time goes on from there.
         """
         stack = self.open
         if caller not in stack:
@@ -207,13 +207,13 @@ class _Walk:
             return
 
     def _end_self_time(self, row: int, moment: int) -> None:
-        """Subtract the time after `moment` from a span's self time, as far as it counted."""
+        """Remove the time after `moment` from a span's self time."""
         begin = max(moment, self._covered[row])
         counted_after = self._ends[row] - begin
         self.self_ns[row] -= max(0, counted_after)
 
     def _give_back(self, row: int, moment: int) -> None:
-        """Add the time after `moment` that children took to a span's self time."""
+        """Add the children's time after `moment` back to their parent's self time."""
         covered = self._covered[row]
         taken_after = covered - moment
         self.self_ns[row] += max(0, taken_after)
@@ -224,9 +224,9 @@ class _Walk:
 
 
 def nest_fast(spans: pl.DataFrame, calls: pl.DataFrame) -> Nesting:
-    """Nest in C like `nest`, but return Series.
+    """Nest spans and calls in C, with the values of `nest_in_python` as Series.
 
-    Rows that are in time order already, as `assemble` has them, need no sorting and a third of the
+    Rows that are in time order already, as in `assemble`, are not sorted. They take a third of the
     memory.
     """
     assert LIBRARY is not None
@@ -270,7 +270,7 @@ def nest_fast(spans: pl.DataFrame, calls: pl.DataFrame) -> Nesting:
 
 
 def _time_order(frame: pl.DataFrame) -> pl.Series | None:
-    """Return the order of the rows by start, longest first; None if they are in that order."""
+    """Return the order of the rows by start, longest first; None if the rows are in this order."""
     later_ns = pl.col("start_ns").diff()
     longer_ns = pl.col("duration_ns").diff()
     is_later = later_ns > 0
@@ -288,7 +288,7 @@ def _time_order(frame: pl.DataFrame) -> pl.Series | None:
 
 
 def _positions(order: pl.Series | None) -> pl.Series | None:
-    """Return each row's position in the order; None if the rows are in that order."""
+    """Return each row's position in the order, None if `order` is None."""
     if order is None:
         return None
     return order.arg_sort()

@@ -1,4 +1,4 @@
-"""Find the part of a training step of each span: forward, backward, optimizer or other."""
+"""Find each span's phase of a training step: forward, backward, optimizer or other."""
 
 from collections.abc import Iterable
 
@@ -28,9 +28,9 @@ _OTHER = r"(?i)^\W*(?:h2d|data|dataloader|loss)\W*$|^enumerate\(DataLoader\)"
 
 
 def mark_phases(spans: pl.DataFrame, parent: pl.Series) -> pl.Series:
-    """Return the phase of each span, by its own marker or its nearest marked ancestor.
+    """Return each span's phase: that of the span's own marker, or of its nearest marked ancestor.
 
-    Without such a marker, it is the phase of the annotation that is open at the span's start.
+    Without a marker, the phase is that of the annotation in progress at the span's start.
     Markers of the backward pass are autograd's evaluate_function, compiled backward graphs, and ops
     that name a forward thread. Markers of the optimizer are Optimizer.step and zero_grad. Markers
     of the forward pass are module calls and compiled regions. Annotations and NVTX ranges mark the
@@ -63,10 +63,10 @@ def mark_phases(spans: pl.DataFrame, parent: pl.Series) -> pl.Series:
 
 
 def _by_name(name: pl.Expr) -> pl.Expr:
-    """Return the phase that a name shows.
+    """Return a struct for each name: marked, annotated, is_compiled.
 
-    The fields are the phase that it marks, the phase that it names as an annotation, and whether it
-    is a compiled region.
+    `marked` is the number of the phase that the name marks. `annotated` is the number of the phase
+    that the name stands for if it is an annotation's. Each is None if there is no such phase.
     """
     return pl.struct(
         marked=_first(name, _MARKERS),
@@ -79,7 +79,7 @@ def _first(
     name: pl.Expr,
     rules: Iterable[tuple[str, str]],
 ) -> pl.Expr:
-    """Return the number of the first phase whose pattern the name matches."""
+    """Return the number of the first phase whose pattern the name matches; None without a match."""
     return pl.coalesce(
         pl.when(name.str.contains(pattern)).then(_code(phase)) for phase, pattern in rules
     )

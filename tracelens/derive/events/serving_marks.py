@@ -1,14 +1,14 @@
 """Read the marks that inference servers give their steps: phase and size of a batch.
 
-A mark counts tokens (T), requests in prefill (C) and requests in decode (G). It may have sums over
-requests: of the lengths of their queries (sq), of the keys and values that these meet (sk), and of
-products of the two (sqsq, sqsk).
+A mark counts tokens (T), requests in prefill (C) and requests in decode (G). It may also have sums
+over requests. sq sums the lengths of queries, sk the lengths of keys, sqsq the squared lengths of
+queries, and sqsk the products of a request's two lengths.
 
 - vLLM, and SGLang of 2026: execute_T_context_C(sqA skB sqsqE sqskF)_generation_G(…), without the
   spaces.
 - vLLM without these sums: execute_context_C(q_…)_generation_G(n).
-- vLLM of 2025: execute_new_C_cached_G. G counts requests that it ran before, even if only a part
-  of their prompt.
+- vLLM of 2025: execute_new_C_cached_G. G counts requests that ran before, even if only a part of
+  their prompt did.
 - SGLang: step[DECODE bs=G] and step[EXTEND bs=C toks=T]. Asked for details, it adds the sums with
   c_ for prompts and g_ for further tokens (g_sq=… g_sqsq=… g_sqsk=… g_sk=…), and c=C g=G in a mixed
   batch (its build_step_span_name, 2026).
@@ -27,7 +27,7 @@ _SUMS = ("sq", "sk", "sqsq", "sqsk")
 
 
 def _lengths(of: str) -> str:
-    """Return a pattern of the sums over requests in prefill (`c`) or in decode (`g`)."""
+    """Return a regular expression for the sums over requests in prefill (`c`) or decode (`g`)."""
     sums = (rf"{name}(?<{of}_{name}>{_NUMBER})" for name in _SUMS)
     return rf"\({''.join(sums)}\)"
 
@@ -51,7 +51,7 @@ _FORMS = {
         rf"(?: bs={_NUMBER})?(?: toks=(?<n_tokens>{_NUMBER}))?"
     ),
 }
-"""Patterns of a step's mark, with a name for each number that they give."""
+"""Patterns of the marks of steps; a group of a pattern has the name of the number it captures."""
 _ATOM = (
     (r" ctx=\[[^\]]*\](?:\.\.\.\+[0-9]+)?", ""),
     (rf"^prefill\[bs=({_NUMBER})(?:/[0-9]+)? tok=", "step[EXTEND bs=$1 toks="),
@@ -64,14 +64,14 @@ _DETAILS = (
     *_SUMS,
     *(f"{of}_{sum_of}" for of in "cg" for sum_of in _SUMS),
 )
-"""Names of the numbers that detailed marks give of prompts (c) and further tokens (g).
+"""Names of the numbers in detailed marks, about prompts (c) and about further tokens (g).
 
 In ATOM's marks, the names have no prefix.
 """
 _OF_PROMPTS = ("EXTEND", "SPLIT_PREFILL", "DLLM_EXTEND")
 _OF_TOKENS = ("DECODE", "TARGET_VERIFY", "DRAFT_EXTEND", "DRAFT_EXTEND_V2", "DRAFT_LOOP")
 _COUNTING = ("summed", "older", "executor", "new")
-"""Forms that count requests in prefill and in decode."""
+"""Keys of _FORMS whose marks count requests in prefill and requests in decode."""
 PHASES = ("prefill", "decode", "mixed")
 """Names of phases: a first pass over prompts, one more token per request, or both in one batch."""
 
@@ -80,10 +80,11 @@ _KIND = pl.col("bracketed").struct.field("kind")
 
 
 def batches(names: pl.Series) -> pl.DataFrame:
-    """Return phase, n_requests, n_tokens and n_context_tokens of each step from its mark's name.
+    """Return each step's batch as its mark's name describes it, one row per name.
 
-    `n_pairs` counts each query with each key of its request; `n_needed_pairs` leaves out keys that
-    come after the query. A value that is not in the name is None.
+    Columns: phase, n_requests, n_tokens, n_context_tokens, n_pairs, n_needed_pairs. `n_pairs`
+    counts each query with each key of its request. `n_needed_pairs` leaves out keys that come after
+    the query. A value that is not in the name is None.
     """
     with_kinds = _numbers_in_marks(names).with_columns(
         is_mixed=_KIND == "MIXED",
@@ -117,9 +118,9 @@ def _number(form: str, name: str) -> pl.Expr:
 
 
 def _requests(name: str, is_of_kind: pl.Expr) -> pl.Expr:
-    """Return the number of requests in prefill, or in decode.
+    """Return the number of requests in prefill or in decode: `name` is the number's name.
 
-    A mark in brackets gives one number; it is of requests of one sort if `is_of_kind`.
+    A mark in brackets has only one number of requests, which counts if `is_of_kind` is true.
     """
     in_bracket = pl.when(is_of_kind).then(_number("bracketed", "n_requests"))
     return pl.coalesce(
@@ -143,7 +144,7 @@ def _phase() -> pl.Expr:
 
 
 def _is_batch() -> pl.Expr:
-    """Return whether a mark tells how many requests are in prefill or in decode."""
+    """Return whether a mark has the number of requests in prefill or in decode."""
     return pl.col("n_prefills").is_not_null() | pl.col("n_decodes").is_not_null()
 
 
@@ -154,9 +155,9 @@ def _n_requests() -> pl.Expr:
 
 
 def _n_tokens() -> pl.Expr:
-    """Return the batch's number of tokens, from the first of its counts that the mark has.
+    """Return the batch's number of tokens, from the first of several counts that the mark has.
 
-    In decode without drafts, each request gives one token.
+    In decode without draft tokens, each request counts as one token.
     """
     has_no_decode = _number("executor", "n_decodes") == 0
     tokens = pl.coalesce(
@@ -171,14 +172,14 @@ def _n_tokens() -> pl.Expr:
 
 
 def _needed_pairs_of_details() -> pl.Expr:
-    """Return the pairs of detailed marks, without those whose key comes after the query."""
+    """Return n_needed_pairs of detailed marks: pairs in which the key is not after the query."""
     of_prompts = pl.when("is_of_prompts").then("sqsq")
     squares_of_prompts = pl.coalesce("c_sqsq", of_prompts, pl.lit(0))
     return _sum_over_requests("sqsk") - squares_of_prompts / 2
 
 
 def _numbers_in_marks(names: pl.Series) -> pl.DataFrame:
-    """Return the texts that each of _FORMS finds in a mark, as a struct, and its _DETAILS."""
+    """Return one row per mark: the captured texts of each of _FORMS, as structs, and _DETAILS."""
     name = pl.col("name")
     for pattern, text in _ATOM:
         name = name.str.replace(pattern, text)
@@ -191,25 +192,24 @@ def _numbers_in_marks(names: pl.Series) -> pl.DataFrame:
 
 
 def _sum_over_requests(name: str) -> pl.Expr:
-    """Return one of _SUMS for prompts and further tokens; None if the mark gives it for neither."""
+    """Return one of _SUMS, added up over prompts and further tokens; None if the mark lacks it."""
     parts = pl.col(f"c_{name}"), pl.col(f"g_{name}"), pl.col(name)
     is_given = pl.any_horizontal(part.is_not_null() for part in parts)
     return pl.when(is_given).then(pl.sum_horizontal(parts))
 
 
 _BATCH = "scheduler.run_batch"
-"""SGLang's mark around all that it does for one batch."""
+"""SGLang's mark around all of its work for one batch."""
 _OF_TARGET = r"^step\[TARGET_VERIFY "
 
 
 def around_batches(marks: pl.DataFrame, spans: pl.DataFrame) -> pl.DataFrame:
-    """Replace all marks inside a batch of SGLang by one mark that is as long as the batch.
+    """Replace the marks inside each SGLang batch by one mark that is as long as the batch.
 
-    `marks` and `spans` have process_id, thread_id, name and start_ns. The end of a mark is end_ns;
-    the length of a span is duration_ns. With
-    speculative decoding, each forward pass of the draft model has a mark like the target's, or none
-    if a graph is replayed. Requests and tokens of a batch are those of the target model's pass; for
-    a prompt, that pass comes first.
+    `marks` and `spans` have process_id, thread_id, name and start_ns. `marks` also have end_ns, and
+    `spans` have duration_ns. In speculative decoding, the draft model's forward passes have marks
+    like the target model's. A batch keeps the name of the mark of the target model's forward pass.
+    For a prompt, that forward pass comes first.
     """
     key = ["process_id", "thread_id"]
     begin, end = pl.col("start_ns").cast(pl.Int64), pl.col("batch_end")

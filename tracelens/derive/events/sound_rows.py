@@ -1,4 +1,4 @@
-"""Keep the rows of raw tables that can be assembled; some sources also hold broken rows."""
+"""Leave out broken rows of raw tables, which some sources hold."""
 
 import polars as pl
 

@@ -14,9 +14,8 @@ _ROWS_AT_ONCE = 1 << 19
 def span_trees(spans: pl.DataFrame) -> Iterator[pl.DataFrame]:
     """Yield each rank's spans in order of span_id.
 
-    Every span_id, and so parent_id, is then a row number of the frame. If parent_id is among the
-    columns, raises SourceError if a parent does not come before its child, because a walk from
-    child to parent might then never end.
+    Every span_id and parent_id is then a row number of the frame. Raises SourceError if a parent
+    does not come before its child, because a walk from child to parent might never end.
     """
     for _, part in by_value(spans, "rank"):
         tree = part if part["span_id"].is_sorted() else part.sort("span_id")
@@ -28,8 +27,8 @@ def span_trees(spans: pl.DataFrame) -> Iterator[pl.DataFrame]:
 def spans_by_id(trace: Trace, rank: int, *columns: str) -> Iterator[pl.DataFrame]:
     """Yield columns of a rank's spans in order of span_id, half a million rows at a time.
 
-    Strings are Categorical. If parent_id is among the columns, raises SourceError if a parent does
-    not come before its child.
+    Strings are Categorical. Raises SourceError if parent_id is asked for and a parent does not come
+    before its child.
     """
     if _are_by_id(trace, rank):
         parts = trace.chunks("spans", *columns, rank=rank)
@@ -113,9 +112,9 @@ def with_trees(
 
 
 def one_tree(spans: pl.DataFrame, frame: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return the trees of all ranks in one frame, and the frame's rows of these ranks.
+    """Return the span trees of all ranks in one frame, and the rows of `frame` in the same order.
 
-    parent_id and span_id are row numbers of the frame of trees.
+    parent_id and span_id become row numbers of the first frame.
     """
     trees = []
     parts = []

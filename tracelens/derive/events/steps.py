@@ -20,7 +20,7 @@ FAMILIES = {
 }
 """Patterns of names that mark steps, outermost first.
 
-They match torch's own marks, programs' own, and batches of vLLM, SGLang and TensorRT-LLM.
+They match the profiler's marks, a program's annotations, and the batches of inference servers.
 """
 _OF_SERVERS = [*FAMILIES].index("server")
 
@@ -49,12 +49,12 @@ def find_marks(spans: pl.DataFrame, pattern: str | None = None) -> pl.DataFrame:
 
     Spans have process_id, thread_id, kind, name, start_ns and duration_ns. There is one row per
     mark: process_id, thread_id, start_ns, end_ns, until_ns, step, window, name. until_ns is the
-    begin of the process's next mark; for a window's last mark, its own end. A window is a run of
-    steps with consecutive numbers. The first family of FAMILIES with at least two marks is used. Of
-    nested marks, the outer ones are used; SGLang's forward passes are replaced by the batch around
-    them. A step has the number in its mark's name. If no name has one, or a process uses one twice,
-    marks are counted from 0. `pattern` replaces the known marks, for spans of any kind; its first
-    group, if any, is the number.
+    start of the next mark in the window; for a window's last mark, its own end. A window is a run
+    of a process's steps with consecutive numbers. The first family of FAMILIES with at least two
+    marks is used. Of nested marks, the outer ones are used; SGLang's forward passes are replaced by
+    the batch around them. A step has the number in its mark's name. Marks are counted from 0 if a
+    name has no number, or if a process uses a number twice. `pattern` replaces the known marks, for
+    spans of any kind; its first group, if any, is the number.
     """
     chosen = _chosen(_named(spans, pattern))
     is_of_server = chosen["family"].is_in([_OF_SERVERS])
@@ -149,7 +149,7 @@ class StepTimes:
         self._kernel_starts: list[pl.Series] = []
 
     def take(self, name: str, work: pl.DataFrame) -> None:
-        """Add the work of a table.
+        """Add the device work of the table `name`.
 
         Columns: step, start_ns, duration_ns, api_call_id, link, device_id and stream_id.
         """
@@ -230,9 +230,9 @@ def _until(steps: pl.DataFrame, moment: int | None) -> pl.DataFrame:
 
 
 def _done_by(work: pl.DataFrame, moments: pl.Series) -> pl.Series:
-    """Return the latest end of work (launch_ns, end_ns) that was launched before each moment.
+    """Return, for each moment, the latest end of the work that was launched before.
 
-    Return None if there is no such work.
+    `work` has launch_ns and end_ns. The end is None if no work was launched before.
     """
     ordered = work.sort("launch_ns", nulls_last=False)
     reached = ordered["end_ns"].cum_max()
@@ -281,16 +281,15 @@ def _named(spans: pl.DataFrame, pattern: str | None) -> pl.DataFrame:
 
 
 def _by_name(name: pl.Expr, families: list[str]) -> pl.Expr:
-    """Return the index of the first pattern that a name matches, as `family`.
+    """Return a struct: `family`, the index of the first pattern that a name matches, and `number`.
 
-    Also return the digits that the pattern captures, as `number`.
+    `number` has the digits that the pattern captures, or is empty.
     """
     indices = []
     numbers = []
     for index, pattern in enumerate(families):
         matches = name.str.contains(pattern)
-        own_index = pl.lit(index, pl.UInt8)
-        index_if_match = pl.when(matches).then(own_index)
+        index_if_match = pl.when(matches).then(pl.lit(index, pl.UInt8))
         indices.append(index_if_match)
         if _has_group(pattern):
             captured = name.str.extract(pattern)
@@ -307,7 +306,7 @@ def _by_name(name: pl.Expr, families: list[str]) -> pl.Expr:
 
 
 def _has_group(pattern: str) -> bool:
-    """Return whether a regular expression captures a part of the text."""
+    """Return whether a regular expression has a capturing group."""
     no_text = pl.lit("")
     groups = pl.select(groups=no_text.str.extract_groups(pattern))
     names_of_groups = groups["groups"].struct.fields
@@ -348,9 +347,9 @@ def _mark_several_steps(marks: pl.DataFrame) -> bool:
 
 
 def _numbered(marks: pl.DataFrame) -> pl.DataFrame:
-    """Return the marks with `step`, and with `stated`, the number in their name.
+    """Return the marks with their step number, and with `stated`, the number in their name.
 
-    Consecutive marks with one number in one process become one mark.
+    Consecutive marks of a process that have the same number become one mark.
     """
     number = pl.col("number")
     has_number = number != ""
@@ -378,8 +377,8 @@ def _numbered(marks: pl.DataFrame) -> pl.DataFrame:
 def _windows(marks: pl.DataFrame) -> pl.DataFrame:
     """Return the marks, by start, with `window` and `until_ns`.
 
-    A window is a run of marks whose stated numbers count up by one, numbered within the process.
-    `until_ns` is the start of the window's next mark, or the end of its last one.
+    A window is a run of marks whose stated numbers count up by one. Each process numbers its
+    windows. `until_ns` is the start of the window's next mark; for the last mark, its own end.
     """
     stated = pl.col("stated")
     is_next_number = stated == stated.shift(1) + 1

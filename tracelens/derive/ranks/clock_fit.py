@@ -1,4 +1,4 @@
-"""Fit one clock: its offset over time is a line above some points and below others."""
+"""Fit one clock: a line for its offset over time that keeps lower and upper bounds."""
 
 from collections.abc import Callable, Sequence
 from itertools import pairwise
@@ -16,12 +16,11 @@ _SEEN = 3
 
 
 class ClockFit(Struct, frozen=True):
-    """A clock's offset at time 0 and its drift, in ns and ns per second, with bounds of both.
+    """Holds a clock's offset at time 0 in ns, its drift in ns per second, and their bounds in ns.
 
-    At time 0, every line that fits between the points lies within `low` and `high`. Between the
-    first and the last time, each of these lines stays within `uncertainty` of this one. If no line
-    fits between all points, `residual` is the least distance by which points have to be moved to
-    make room.
+    At time 0, every line that keeps the bounds lies within `low` and `high`. Between the first and
+    the last time, each such line stays within `uncertainty` of the fitted line. If no line keeps
+    all bounds, `residual` is the least distance by which bounds have to be moved, else 0.
     """
 
     offset: float
@@ -33,7 +32,7 @@ class ClockFit(Struct, frozen=True):
 
 
 class _Corridor(Struct, frozen=True):
-    """Points that bound a line from below, and points that bound it from above."""
+    """Holds the points that bound a line from below, and the points that bound it from above."""
 
     lows: Points
     highs: Points
@@ -47,11 +46,11 @@ class _Corridor(Struct, frozen=True):
         return min(offset - drift * time for time, offset in self.highs)
 
     def room(self, drift: float) -> float:
-        """Return how far apart ceiling and floor are at this drift; negative if no line fits."""
+        """Return the distance from floor to ceiling at this drift; negative if no line fits."""
         return self.ceiling(drift) - self.floor(drift)
 
     def middle(self, drift: float) -> float:
-        """Return the offset halfway between the bounds."""
+        """Return the offset halfway between floor and ceiling at this drift."""
         return (self.floor(drift) + self.ceiling(drift)) / 2
 
 
@@ -59,9 +58,9 @@ def fit_clock(lows: Points, highs: Points, near: Points, until: float) -> ClockF
     """Return the line above `lows`, below `highs` and close to `near`, for times from 0 to `until`.
 
     Return None without bounds from both sides. This is a linear programme with two unknowns. For a
-    given drift, the offsets of lines that keep all bounds lie between a floor and a ceiling. Both
-    are piecewise linear in the drift, with breaks where another corner of the points' hulls begins
-    to bound the line. So the extremes of floor and ceiling are at the drifts of these breaks.
+    given drift, the offsets of lines that keep all bounds lie between a floor and a ceiling. Floor
+    and ceiling are piecewise linear in the drift. They bend where another corner of the points'
+    hulls begins to bound the line. So their extremes are at the drifts of these bends.
     """
     if not lows or not highs:
         return None
@@ -102,9 +101,9 @@ def _fit_inside(
     most = _last(corridor.room, widest, STEEPEST)
     inside = [drift for drift in corners if least < drift < most]
     drifts = [least, most, *inside]
-    wished = _through(near) if near else (corridor.middle(0.0), 0.0)
+    wanted = _through(near) if near else (corridor.middle(0.0), 0.0)
     safe = (corridor.middle(widest), widest)
-    offset, drift = _towards(wished, safe, corridor)
+    offset, drift = _towards(wanted, safe, corridor)
     errors = []
     for time in (0.0, until):
         moved = drift * time
@@ -124,9 +123,9 @@ def _fit_inside(
 
 
 def _hull(points: Points, side: int) -> Points:
-    """Return the corners of the points' convex hull, above for side 1 and below for -1.
+    """Return the corners of the points' upper convex hull (side 1) or lower convex hull (-1).
 
-    No other point can bound a line. This is Andrew's monotone chain (1979).
+    Other points cannot bound a line. This is Andrew's monotone chain (1979).
     """
     corners: list[tuple[float, float]] = []
     for time, offset in sorted(points):
@@ -176,7 +175,10 @@ def _last(
     good: float,
     end: float,
 ) -> float:
-    """Return the last value from `good` to `end` at which a concave function is at least 0."""
+    """Return the value nearest to `end` at which a concave function is at least 0.
+
+    The function is at least 0 at `good`.
+    """
     if function(end) >= 0:
         return end
     for _ in range(_ROUNDS):
@@ -188,7 +190,7 @@ def _last(
 def _through(points: Points) -> tuple[float, float]:
     """Return offset and drift of the line through the points.
 
-    The drift is 0 if the points scatter too much to show one.
+    The drift is 0 if the points scatter too much to show a drift.
     """
     times, offsets = zip(*points, strict=True)
     level = median(offsets)
@@ -203,16 +205,16 @@ def _through(points: Points) -> tuple[float, float]:
 
 
 def _towards(
-    wished: tuple[float, float],
+    wanted: tuple[float, float],
     safe: tuple[float, float],
     corridor: _Corridor,
 ) -> tuple[float, float]:
     """Return the wanted line, moved towards a safe line as far as the bounds require."""
     share = min(
-        _allowed_share(wished, safe, corridor.lows, 1),
-        _allowed_share(wished, safe, corridor.highs, -1),
+        _allowed_share(wanted, safe, corridor.lows, 1),
+        _allowed_share(wanted, safe, corridor.highs, -1),
     )
-    offset, drift = wished
+    offset, drift = wanted
     safe_offset, safe_drift = safe
     if drift:
         share = min(share, STEEPEST / abs(drift))
@@ -223,16 +225,16 @@ def _towards(
 
 
 def _allowed_share(
-    wished: tuple[float, float],
+    wanted: tuple[float, float],
     safe: tuple[float, float],
     points: Points,
     side: int,
 ) -> float:
-    """Return how much of the way from the safe line to the wanted one keeps these bounds.
+    """Return the greatest share of the way from the safe to the wanted line that keeps the bounds.
 
     The line has to stay above the points for side 1, and below them for side -1.
     """
-    offset, drift = wished
+    offset, drift = wanted
     safe_offset, safe_drift = safe
     share = 1.0
     for time, bound in points:

@@ -3,8 +3,8 @@
 Ranks of one host share a clock. Between hosts, a collective in which every rank needs the data of
 all others cannot end on any rank before its last start. Nor can a receive end before its send
 starts. Every such pair bounds the difference of two clocks. The offset is assumed to be a straight
-line over time. Of the lines that keep all bounds, the estimate is the one nearest to the ends of
-collectives, because ranks leave a collective within microseconds of each other.
+line over time. Many lines keep all bounds. The estimate is the line on which the ends of
+collectives agree best, because ranks leave a collective within microseconds of each other.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -20,15 +20,15 @@ from tracelens.trace import Trace
 MEETS = r"(?i)all_?reduce|all_?gather|reduce_?scatter|all_?to_?all|barrier"
 """Collectives that need data of every rank.
 
-A broadcast does not: in a recorded one the root left 0.2 ms before the other ranks came.
+A broadcast is not among them, because its root may leave before the other ranks come.
 """
 JITTER_NS = 100_000
 """On one host, a collective may seem to end this long before its last start.
 
-The conversion of device times to the host's clock is that inexact.
+The conversion of device times to the host's clock may be wrong by this much.
 """
 _BINS = 64
-"""Number of intervals of time; in each, the tightest bounds are kept."""
+"""Number of equal intervals of the capture's time; the tightest bounds of each are kept."""
 CLOCKS = {
     "rank": pl.Int32,
     "node": pl.Int32,
@@ -42,12 +42,14 @@ CLOCKS = {
     "uncertainty_ns": pl.Int64,
     "residual_ns": pl.Int64,
 }
-"""One row per rank. Ranks of the same `clock` share one; clock 0 is the job's.
+"""Columns of clocks, one row per rank. Ranks with the same `clock` number share a clock.
 
-`basis`: one host, assumed (nothing shows that the hosts' clocks differ), estimated, or unknown (no
-offset: too few collectives in common). The rank's clock minus the job's is `offset_ns` at the job's
-`origin_ns`, within `low_ns` and `high_ns`, and grows by `drift_ppm`; between the first and the last
-collective it is known to `uncertainty_ns`. `residual_ns`: how far its bounds contradict each other.
+Clock 0 is the job's. `basis` is one of four words. "one host": all ranks share a clock. "assumed":
+nothing shows that the hosts' clocks differ. "estimated": from collectives. "unknown": there are too
+few collectives in common, and the numbers are None. `offset_ns` is the rank's clock minus the job's
+at `origin_ns` of the job's clock; it lies between `low_ns` and `high_ns`. It grows by `drift_ppm`.
+`uncertainty_ns` is the possible error of the offset between the first and the last collective.
+`residual_ns` is the distance by which the bounds contradict each other.
 """
 _IDENTITY = {
     "offset_ns": 0,
@@ -74,11 +76,11 @@ def clocks_of(trace: Trace, calls: pl.DataFrame) -> pl.DataFrame:
 
 
 def estimate_clocks(calls: pl.DataFrame, nodes: Mapping[int, int | None]) -> pl.DataFrame:
-    """Estimate the clocks of ranks; `nodes` has the node of each, None if it is unknown.
+    """Estimate the clocks of ranks; `nodes` has each rank's node, None if unknown.
 
     Columns are CLOCKS. `calls` are matched collectives, one row per rank and call: rank, group_key,
-    call, issued (its name), start_ns and end_ns as recorded, and in_split and out_split, lists of
-    elements per rank as JSON, or None.
+    call, issued (its name), start_ns, end_ns, in_split, out_split. Times are as recorded. The
+    splits are JSON lists of the number of elements per rank, or None.
     """
     bounds = _bounds(calls)
     clock_of, basis = _shared(bounds, nodes)
@@ -131,7 +133,7 @@ def on_job_clock(
 def with_uncertainty(calls: pl.DataFrame, clocks: pl.DataFrame) -> pl.DataFrame:
     """Add uncertainty_ns: the possible error in comparing the clocks of rank and awaited_rank.
 
-    It is 0 for one shared clock, and None if nothing is known.
+    It is 0 if the two ranks share a clock, and None if one of their clocks is unknown.
     """
     certainty = clocks.select("rank", "clock", "uncertainty_ns")
     certainty_of_awaited = clocks.select(
@@ -156,8 +158,8 @@ def with_uncertainty(calls: pl.DataFrame, clocks: pl.DataFrame) -> pl.DataFrame:
 def doubt_of(calls: pl.DataFrame, awaited: Collection[int] | None = None) -> str | None:
     """Say why the clocks do not show which rank was waited for; None if they show it.
 
-    Clocks show this if most waiting time is in waits that are longer than the clocks' uncertainty.
-    With `awaited`, only calls count in which one of the ranks in `awaited` is waited for.
+    They show it if most waiting time is in waits that are longer than the clocks' uncertainty. With
+    `awaited`, only waits for these ranks count.
     """
     wait_ns = pl.col("last_start_ns") - pl.col("start_ns")
     waits = calls.filter(wait_ns > 0)
@@ -177,9 +179,10 @@ def doubt_of(calls: pl.DataFrame, awaited: Collection[int] | None = None) -> str
 
 
 def _bounds(calls: pl.DataFrame) -> pl.DataFrame:
-    """Return the calls that bound clocks: no end of such a call may come before any of its starts.
+    """Return the calls that bound clocks, because no rank can end one before all ranks begin.
 
-    A send's end and a receive's start are None, because they bound nothing.
+    A send and its receive bound clocks, too. A send's end and a receive's start are None, because
+    they bound nothing.
     """
     name = pl.col("issued")
     is_send = name == "send"
@@ -198,10 +201,7 @@ def _bounds(calls: pl.DataFrame) -> pl.DataFrame:
 
 
 def _shared(bounds: pl.DataFrame, nodes: Mapping[int, int | None]) -> tuple[dict[int, int], str]:
-    """Number the clocks that ranks share; the job's clock is 0.
-
-    Return the numbers by rank, and how they are known.
-    """
+    """Return each rank's clock number, and the basis as in CLOCKS; the job's clock is 0."""
     known = {node for node in nodes.values() if node is not None}
     all_are_known = None not in nodes.values()
     if len(nodes) == 1 or (len(known) == 1 and all_are_known):
@@ -216,7 +216,7 @@ def _clock_of_each(
     nodes: Mapping[int, int | None],
     communicating: set[int],
 ) -> dict[int, int]:
-    """Number the clocks of nodes; a rank whose node is unknown has a clock of its own."""
+    """Return each rank's clock number: one clock per node, or per rank whose node is unknown."""
 
     # The job's clock is that of the lowest rank with a collective, because without one it could not
     # be compared with others.
@@ -235,7 +235,7 @@ def _clock_of_each(
 
 
 def _shows_several_clocks(bounds: pl.DataFrame) -> bool:
-    """Return whether a collective seems to end before its last start by more than jitter."""
+    """Return whether any collective seems to end more than JITTER_NS before its last start."""
     last_start_ns = pl.col("start_ns").max()
     first_end_ns = pl.col("end_ns").min()
     calls = bounds.group_by(_CALL)
@@ -249,7 +249,11 @@ def _estimated(
     clock: Mapping[int, int],
     origin_ns: int,
 ) -> dict[int, dict[str, float]]:
-    """Fit each clock: first those that share calls with the job's clock, then their neighbours."""
+    """Fit each clock to the job's clock; return columns of CLOCKS by clock number.
+
+    Clocks that share calls with the job's clock are fitted first, then clocks that share calls with
+    these, and so on.
+    """
     start_ns = pl.col("start_ns")
     end_ns = pl.col("end_ns")
     number = pl.col("rank").replace_strict(clock, default=None, return_dtype=pl.Int32)
@@ -280,10 +284,10 @@ def _estimated(
 
 
 def _call_bounds(placed: pl.DataFrame) -> pl.DataFrame:
-    """Return, for each call, bounds of its last start and its first end on the fitted clocks.
+    """Return bounds of each call's last start and first end on the clocks fitted so far.
 
-    Columns: those of _CALL, last_start_ns (the least that the last start can be), first_end_ns (the
-    most that the first end can be), and near_ns (the median end).
+    Columns: _CALL, last_start_ns (the earliest possible last start), first_end_ns (the latest
+    possible first end), near_ns (the median end).
     """
     end_ns = pl.col("end_ns")
     uncertainty_ns = pl.col("uncertainty_ns")
@@ -314,7 +318,10 @@ def _moved_to_job_clock(
 
 
 def _lines(both: pl.DataFrame, origin_ns: int, until: float) -> dict[int, dict[str, float]]:
-    """Fit clocks to the known clocks with which they share calls, if both sides are bounded."""
+    """Fit new clocks to the fitted ones; return columns of CLOCKS by clock number.
+
+    `both` has the calls that they share. A clock without bounds from both sides is left out.
+    """
     bounds = _binned(_offset_bounds(both, origin_ns), until)
     facts_of_clocks = {}
     groups = bounds.group_by("clock", "base", maintain_order=True)
@@ -329,15 +336,15 @@ def _lines(both: pl.DataFrame, origin_ns: int, until: float) -> dict[int, dict[s
 
 
 def _points(bounds: pl.DataFrame, name: str) -> _Points:
-    """Return the times and offsets of one kind of bound."""
+    """Return the times in s and the offsets in ns of one kind of bound: low, high or near."""
     known = bounds.drop_nulls(name)
     return known.select(f"{name}_t", name).rows()
 
 
 def _offset_bounds(both: pl.DataFrame, origin_ns: int) -> pl.DataFrame:
-    """Return the bounds of each clock's offset minus `base`, with their times in s.
+    """Return the bounds low, high and near of each clock's offset minus `base`, with times in s.
 
-    Differences from a base are small, so that floats hold them exactly.
+    Differences from the base are small, so that floats hold them exactly.
     """
     start_ns = pl.col("start_ns")
     end_ns = pl.col("end_ns")
@@ -383,7 +390,7 @@ def _binned(bounds: pl.DataFrame, until: float) -> pl.DataFrame:
 def _facts(line: ClockFit, base_ns: int) -> dict[str, float]:
     """Return a fit as columns of CLOCKS.
 
-    The fit's times are on the rank's clock minus `base_ns`; those of CLOCKS are on the job's clock.
+    The fit's times are on the rank's clock minus `base_ns`. They are converted to the job's clock.
     """
     drift = line.drift * 1e-9
     to_job_time = 1 - drift

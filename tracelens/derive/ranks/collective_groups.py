@@ -11,7 +11,7 @@ CALL = ["group_key", "call"]
 STOPS = {"group_key": pl.String, "call": pl.Int64, "text": pl.String}
 _PAIR = ("send", "recv")
 _VARIABLE_SIZE = r"^_?(all_?to_?all|gather$|scatter$|send/recv)"
-"""Calls to which ranks may contribute, and from which they may receive, different amounts."""
+"""Collectives in which each rank may send or receive a different number of bytes."""
 UNDESCRIBED = "communication kernels"
 """Description of the group of all kernels that no library described."""
 _MAX_LABEL = 60
@@ -19,10 +19,11 @@ _MAX_NAMED = 3
 
 
 def assign_groups(kernels: pl.DataFrame) -> tuple[pl.DataFrame, str | None]:
-    """Add group_key, n_ranks and issued (the recorded name) to calls.
+    """Add group_key, n_ranks and issued (the recorded name) to calls; also return a remark.
 
-    Two ranks that send and receive are a group, whose calls are send/recv. If only one rank of a
-    group was captured, its calls are left out; the remark counts them.
+    A sender and its receiver are a group, whose calls get the name send/recv. If only one rank of a
+    group was captured, its calls are left out. The remark counts these calls; it is None if there
+    are none.
     """
     calls = _with_peers(kernels)
     name = pl.col("name")
@@ -45,7 +46,7 @@ def assign_groups(kernels: pl.DataFrame) -> tuple[pl.DataFrame, str | None]:
 
 
 def _group_keys(calls: pl.DataFrame, is_pair: pl.Expr) -> pl.Series:
-    """Return each call's key: its group's name and ranks, or sender and receiver of a pair."""
+    """Return each call's group_key: the group's name and ranks, or a pair's sender and receiver."""
     is_send = pl.col("name") == _PAIR[0]
     sender = pl.when(is_send).then("rank").otherwise("peer")
     receiver = pl.when(is_send).then("peer").otherwise("rank")
@@ -71,7 +72,7 @@ def _joined(words: pl.DataFrame) -> pl.DataFrame:
 
 
 def _with_peers(kernels: pl.DataFrame) -> pl.DataFrame:
-    """Fill in the peer of sends and receives in a group of two ranks: the other rank."""
+    """Fill in the missing peer of sends and receives in a group of two ranks."""
     members = each_once(
         kernels["group_ranks"].fill_null("[]"),
         lambda words: words.str.json_decode(pl.List(pl.Int64)),
@@ -85,10 +86,11 @@ def _with_peers(kernels: pl.DataFrame) -> pl.DataFrame:
 
 
 def assign_sequence(grouped: pl.DataFrame) -> tuple[pl.DataFrame, str | None]:
-    """Add `call`, the index in the group, and is_ordered; sort by rank, group and call.
+    """Add `call`, the index in the group, and is_ordered; also return a remark.
 
-    The index follows the recorded sequence numbers if all calls of a group have one, else the order
-    of starts on each rank. The remark names the groups that are matched by order.
+    The index follows the recorded sequence numbers if all calls of a group have one. Otherwise it
+    follows the order of starts on each rank, and is_ordered is true. The remark names the groups
+    that are matched by order, None without any. Calls are sorted by rank, group and index.
     """
     by_start = grouped.sort("start_ns", "kernel_id", maintain_order=True)
     sequence = pl.col("sequence")
@@ -109,7 +111,7 @@ def assign_sequence(grouped: pl.DataFrame) -> tuple[pl.DataFrame, str | None]:
 
 
 def _describe_order(calls: pl.DataFrame) -> str | None:
-    """Name the described groups that are matched by order; None if there are none."""
+    """Return a remark that names the groups matched by order; None if there are none."""
     is_described = (pl.col("group") != UNDESCRIBED).fill_null(value=True)
     by_order = calls.filter("is_ordered", is_described)
     if by_order.is_empty():
@@ -120,9 +122,10 @@ def _describe_order(calls: pl.DataFrame) -> str | None:
 
 
 def drop_partial_prefix(numbered: pl.DataFrame) -> tuple[pl.DataFrame, str | None]:
-    """Leave out a group's first calls if a captured rank lacks them; the remark counts them.
+    """Leave out a group's first calls if a captured rank lacks them; also return a remark.
 
     A rank lacks the first calls if its profiler began later, which is no mistake of the program.
+    The remark counts the calls left out; it is None if there are none.
     """
     call = pl.col("call")
     firsts = numbered.group_by("group_key", "rank").agg(call.min())
@@ -138,14 +141,14 @@ def drop_partial_prefix(numbered: pl.DataFrame) -> tuple[pl.DataFrame, str | Non
 
 
 def list_names(names: list[str]) -> str:
-    """List the first names, and the number of the others."""
+    """Return a phrase with the first names and the number of further names."""
     shown = ", ".join(names[:_MAX_NAMED])
     rest = len(names) - _MAX_NAMED
     return shown + (f" and {rest} more" if rest > 0 else "")
 
 
 def stop_at_mismatch(numbered: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return each group's calls before its first mismatch, and those first mismatches as STOPS."""
+    """Return each group's calls before its first mismatch, and the first mismatches as STOPS."""
     call = pl.col("call")
     firsts = _mismatched(numbered).group_by("group_key").agg(stop=call.min())
     with_stops = numbered.join(firsts, on="group_key", how="left", maintain_order="left")
@@ -158,7 +161,7 @@ def stop_at_mismatch(numbered: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame
 
 
 def _mismatched(numbered: pl.DataFrame) -> pl.DataFrame:
-    """Return the calls that a rank did not issue, or that ranks issued in different ways."""
+    """Return the calls that some rank did not issue, or that differ in name, type or size."""
     has_one_size = ~pl.col("name").str.contains(_VARIABLE_SIZE)
     n_bytes_in = pl.when(has_one_size).then("size_in_bytes")
     n_bytes_out = pl.when(has_one_size).then("size_out_bytes")
@@ -173,7 +176,7 @@ def _mismatched(numbered: pl.DataFrame) -> pl.DataFrame:
 
 
 def _describe_stops(stopped: pl.DataFrame) -> Iterator[tuple[str, int, str]]:
-    """Yield each group that stops: its key, the call's index, and a sentence on the mismatch."""
+    """Yield one row of STOPS per group: its key, the mismatched call's index, and a sentence."""
     for (key,), group in stopped.group_by("group_key", maintain_order=True):
         call = int(group["stop"][0])
         rows = group.filter(pl.col("call") == call)
@@ -185,7 +188,10 @@ def _describe_stops(stopped: pl.DataFrame) -> Iterator[tuple[str, int, str]]:
 
 
 def _describe_mismatch(rows: pl.DataFrame, missing: list[int]) -> str:
-    """Say which ranks issued another call than most; `rows` are those that issued any."""
+    """Say which ranks issued another call than most ranks.
+
+    `rows` has the ranks that issued a call, `missing` the ranks that issued none.
+    """
     has_one_name = rows["name"].n_unique() == 1 and not missing
     description = _call_in_words() if has_one_name else pl.col("issued")
     words = rows.select(description).to_series()

@@ -1,4 +1,4 @@
-"""Measure waiting in collectives: the time until the last rank has begun."""
+"""Measure the time that ranks wait in collectives until the last rank begins."""
 
 from __future__ import annotations
 
@@ -21,22 +21,23 @@ WAITS = {
 
 
 class Waits(Struct, frozen=True):
-    """The waiting of all ranks in `pieces`, and their `computing`, which hides part of it.
+    """Holds the intervals in which ranks wait in collectives, and those in which ranks compute.
 
-    A row of `pieces` has rank, group_key, call, awaited_rank, start_ns and end_ns on the rank's own
-    clock, and hidden_ns, the part of the wait in which the rank computed. Pieces of a rank do not
-    overlap: if two collectives wait at once, the time belongs to the one that began first.
-    `computing` has the times in which each rank runs a kernel that does not communicate, as
-    disjoint intervals; before_ns is the length of the rank's earlier intervals. Both frames are
+    `intervals` has one row per wait: rank, group_key, call, awaited_rank, start_ns, end_ns,
+    before_ns and hidden_ns, with times on the rank's clock. hidden_ns is the part of the wait in
+    which the rank computes. If two collectives of a rank wait at once, the time counts for the one
+    that began first, so that intervals of a rank do not overlap. `computing` has the disjoint
+    intervals in which a rank runs a kernel that does not communicate: rank, start_ns, end_ns,
+    before_ns. before_ns is the total length of the rank's earlier intervals. Rows of each frame are
     sorted by rank and start.
     """
 
-    pieces: pl.DataFrame
+    intervals: pl.DataFrame
     computing: pl.DataFrame
 
 
 def waits_of(trace: Trace) -> Waits:
-    """Return the waiting of every rank in matched collectives, computed once for a trace."""
+    """Return every rank's waits in matched collectives, computed once for a trace."""
     return trace.derived(_waits_of)
 
 
@@ -53,18 +54,18 @@ def _waits_of(trace: Trace) -> Waits:
         end_ns=pl.col("own_start_ns") + wait_ns,
     )
     lasting = waits.filter(pl.col("end_ns") > start_ns)
-    pieces = _summed(_disjoint(lasting))
-    computing = _computing(trace, pieces["rank"].unique())
-    hidden_ns = _overlap(computing, pieces)
-    return Waits(pieces.with_columns(hidden_ns=hidden_ns), computing)
+    intervals = _with_earlier_length(_disjoint(lasting))
+    computing = _computing(trace, intervals["rank"].unique())
+    hidden_ns = _overlap(computing, intervals)
+    return Waits(intervals.with_columns(hidden_ns=hidden_ns), computing)
 
 
 def waits_by_step(trace: Trace, steps: pl.DataFrame | None = None) -> pl.DataFrame:
     """Return waiting per rank and step, and one row (step None) per rank for all its time.
 
-    Columns are WAITS; ranks are those with matched collectives. `wait_ns` is time in which a rank
-    waits in at least one collective. hidden_ns is the part of it in which the rank computes,
-    exposed_ns the rest. Time counts in the step in which it passes. `steps`, with start_ns and
+    Columns are WAITS. Only ranks with matched collectives have rows. wait_ns is the time in which a
+    rank waits in at least one collective. hidden_ns is the waiting during which the rank computes,
+    exposed_ns the rest. Waiting counts in the step in which it passes. `steps`, with start_ns and
     duration_ns, replaces the trace's own steps.
     """
     waits = waits_of(trace)
@@ -84,7 +85,7 @@ def waits_by_step(trace: Trace, steps: pl.DataFrame | None = None) -> pl.DataFra
 def _waits_in_all(waits: Waits, ranks: pl.DataFrame) -> pl.DataFrame:
     """Return each rank's waiting in all its time, with step None."""
     length = pl.col("end_ns") - pl.col("start_ns")
-    sums = waits.pieces.group_by("rank").agg(
+    sums = waits.intervals.group_by("rank").agg(
         wait_ns=length.sum(),
         hidden_ns=pl.col("hidden_ns").sum(),
     )
@@ -97,9 +98,9 @@ def _waits_in_all(waits: Waits, ranks: pl.DataFrame) -> pl.DataFrame:
 
 
 def _waits_in_steps(waits: Waits, steps: pl.DataFrame) -> pl.DataFrame:
-    """Return the time that each rank waits in each step.
+    """Return each rank's waiting in each step: rank, step, wait_ns, hidden_ns.
 
-    It is the waiting before the step's end minus the waiting before the step's start.
+    That is the waiting before the step's end minus the waiting before the step's start.
     """
     end_ns = pl.col("start_ns") + pl.col("duration_ns")
     windows = steps.select("rank", "step", "start_ns", end_ns=end_ns)
@@ -114,10 +115,11 @@ def _waits_in_steps(waits: Waits, steps: pl.DataFrame) -> pl.DataFrame:
 
 
 def waits_by_window(trace: Trace, windows: pl.DataFrame) -> pl.DataFrame:
-    """Return each rank's exposed waiting in each window, on the device on which it communicates.
+    """Return each rank's exposed waiting in each window, one row per window.
 
     `windows` have rank, step, phase, start_ns and end_ns. Columns are rank, device_id, step, phase
-    and collective_wait_ns. The result is empty without matched collectives.
+    and collective_wait_ns. The device is the one on which the rank communicates most. The result is
+    empty without matched collectives.
     """
     calls = match_collectives(trace).calls
     most_used = pl.col("device_id").mode().min()
@@ -145,9 +147,9 @@ def waits_by_window(trace: Trace, windows: pl.DataFrame) -> pl.DataFrame:
 
 
 def waiting_pairs(trace: Trace) -> pl.DataFrame:
-    """Return one row per pair of a waiting and an awaited rank, sorted by both.
+    """Return one row per pair of a waiting and an awaited rank, with columns WAITING_FOR.
 
-    Columns are WAITING_FOR.
+    Rows are sorted by the waiting rank, then by the awaited rank.
     """
     pair = ["rank", "awaited_rank"]
     start_ns = pl.col("start_ns")
@@ -162,17 +164,18 @@ def waiting_pairs(trace: Trace) -> pl.DataFrame:
         )
     )
     exposed_ns = pl.col("end_ns") - start_ns - pl.col("hidden_ns")
-    pieces = waits_of(trace).pieces
-    exposed = pieces.group_by(pair).agg(exposed_ns=exposed_ns.sum())
+    intervals = waits_of(trace).intervals
+    exposed = intervals.group_by(pair).agg(exposed_ns=exposed_ns.sum())
     pairs = sums.join(exposed, on=pair, how="left")
     filled = pairs.with_columns(pl.col("exposed_ns").fill_null(0))
     return WAITING_FOR.conform(filled.sort(pair))
 
 
 def exposed_transfers(trace: Trace) -> pl.DataFrame:
-    """Return, for each matched call, the time after its last start that no computing hides.
+    """Return each matched call's exposed transfer: rank, group_key, call, transfer_ns.
 
-    Columns: rank, group_key, call, transfer_ns.
+    The transfer lasts from the last rank's start to the rank's end. It is exposed while the rank
+    does not compute.
     """
     calls = match_collectives(trace).calls
     start_ns = pl.col("start_ns")
@@ -197,27 +200,31 @@ def exposed_transfers(trace: Trace) -> pl.DataFrame:
 
 
 def computing_ns(trace: Trace, ranks: pl.Series) -> int:
-    """Return how long ranks run kernels that do not communicate, summed over the ranks."""
+    """Return the time in ns in which ranks compute, summed over the ranks.
+
+    A rank computes while it runs a kernel that does not communicate.
+    """
     computing = _computing(trace, ranks)
     lengths = computing["end_ns"] - computing["start_ns"]
     return int(lengths.sum())
 
 
 def waits_in(trace: Trace, windows: pl.DataFrame) -> pl.DataFrame:
-    """Return the exposed time of waits that begin in windows: awaited_rank, exposed_ns.
+    """Return the exposed waiting for each awaited rank: awaited_rank, exposed_ns.
 
-    `windows` are disjoint, with rank, start_ns and end_ns.
+    Only waits that begin in one of the windows count. `windows` are disjoint, with rank, start_ns
+    and end_ns.
     """
     start_ns = pl.col("start_ns")
     exposed_ns = pl.col("end_ns") - start_ns - pl.col("hidden_ns")
-    pieces = waits_of(trace).pieces.select(
+    waits = waits_of(trace).intervals.select(
         "rank",
         "awaited_rank",
         "start_ns",
         exposed_ns=exposed_ns,
     )
     bounds = windows.select("rank", begin_ns="start_ns", until_ns="end_ns")
-    with_window = pieces.sort("start_ns").join_asof(
+    with_window = waits.sort("start_ns").join_asof(
         bounds.sort("begin_ns"),
         left_on="start_ns",
         right_on="begin_ns",
@@ -229,31 +236,37 @@ def waits_in(trace: Trace, windows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _until(waits: Waits, windows: pl.DataFrame, edge: str) -> pl.DataFrame:
-    """Return, for each window, its rank's waiting before one of its edges, and the hidden part."""
+    """Return the rank's waiting before an edge of each window: wait_ns, hidden_ns.
+
+    The edge is the column start_ns or end_ns of the windows.
+    """
     hidden_ns = pl.col("hidden_ns")
     earlier_ns = hidden_ns.cum_sum().over("rank") - hidden_ns
-    pieces = waits.pieces.with_columns(hidden_before_ns=earlier_ns)
-    last = _last_begun(pieces, windows, edge)
+    intervals = waits.intervals.with_columns(hidden_before_ns=earlier_ns)
+    last = _last_begun(intervals, windows, edge)
     cut = last.with_columns(end_ns=pl.min_horizontal("end_ns", "moment"))
     hidden_in_last = _overlap(waits.computing, cut)
     hidden_before = cut["hidden_before_ns"]
     return pl.DataFrame(
         {
-            "wait_ns": _covered(waits.pieces, windows, edge),
+            "wait_ns": _covered(waits.intervals, windows, edge),
             "hidden_ns": (hidden_before + hidden_in_last).fill_null(0),
         }
     )
 
 
 def _overlap(intervals: pl.DataFrame, windows: pl.DataFrame) -> pl.Series:
-    """Return, for each window, how long its rank's disjoint intervals cover it."""
+    """Return the time in each window that its rank's disjoint intervals cover."""
     until_end = _covered(intervals, windows, "end_ns")
     until_start = _covered(intervals, windows, "start_ns")
     return until_end - until_start
 
 
 def _covered(intervals: pl.DataFrame, moments: pl.DataFrame, column: str) -> pl.Series:
-    """Return the length of a rank's disjoint intervals before each moment; 0 for None."""
+    """Return the total length of the rank's disjoint intervals before each moment; 0 for None.
+
+    The moments are a column of `moments`, which also has the rank.
+    """
     last = _last_begun(intervals, moments, column)
     end_ns = pl.min_horizontal("end_ns", "moment")
     in_last_ns = end_ns - pl.col("start_ns")
@@ -262,7 +275,7 @@ def _covered(intervals: pl.DataFrame, moments: pl.DataFrame, column: str) -> pl.
 
 
 def _last_begun(intervals: pl.DataFrame, moments: pl.DataFrame, column: str) -> pl.DataFrame:
-    """Return, for each moment, the last of its rank's intervals that begins no later."""
+    """Return, for each moment, its rank's last interval that begins no later."""
     wanted = moments.select("rank", moment=column).with_row_index("_row")
     rows = wanted.select("_row")
     last = (
@@ -291,9 +304,10 @@ def _disjoint(waits: pl.DataFrame) -> pl.DataFrame:
 
 
 def _computing(trace: Trace, ranks: pl.Series) -> pl.DataFrame:
-    """Return the intervals in which a rank runs at least one kernel that does not communicate.
+    """Return the intervals in which each rank computes, with before_ns.
 
-    For a rank without kernels, they are the intervals in which its process computes.
+    A rank computes while it runs at least one kernel that does not communicate. A rank without
+    kernels computes while its process does.
     """
     kernels = trace.select("kernels", "rank", "start_ns", "duration_ns", "is_communication")
     is_of_ranks = pl.col("rank").is_in(ranks.implode())
@@ -304,14 +318,14 @@ def _computing(trace: Trace, ranks: pl.Series) -> pl.DataFrame:
         by="rank",
     )
     if ranks.is_empty():
-        return _summed(of_devices)
+        return _with_earlier_length(of_devices)
     of_processes = trace.derived(process_computing).filter(is_of_ranks)
     both = pl.concat([of_devices, of_processes])
-    return _summed(both.sort("rank", "start_ns"))
+    return _with_earlier_length(both.sort("rank", "start_ns"))
 
 
-def _summed(intervals: pl.DataFrame) -> pl.DataFrame:
-    """Add `before_ns` to disjoint intervals: the length of the rank's earlier intervals."""
+def _with_earlier_length(intervals: pl.DataFrame) -> pl.DataFrame:
+    """Add `before_ns` to disjoint intervals: the total length of the rank's earlier intervals."""
     length = pl.col("end_ns") - pl.col("start_ns")
     until_end_ns = length.cum_sum().over("rank")
     return intervals.with_columns(before_ns=until_end_ns - length)

@@ -1,6 +1,6 @@
-"""Match collectives: find which kernels of different ranks are one call of their group.
+"""Match collectives: find the kernels of different ranks that are the same call of their group.
 
-For ranks without a device, spans of the host are matched instead.
+For ranks without a device, host spans are matched instead.
 """
 
 import polars as pl
@@ -56,17 +56,17 @@ CALLS = {
 
 
 class Matched(Struct, frozen=True):
-    """The matched collectives of a trace.
+    """Holds the matched collectives of a trace.
 
     `calls` has one row per rank and call, with columns CALLS. `group_key` identifies a group,
     `group` describes it; `call` counts the group's calls from 0. Times are on the job's clock; only
-    own_start_ns is on the rank's own. first_start_ns and last_start_ns are the first and last start
-    of any rank, awaited_rank is the one that began last, least_ns is the least duration. n_ranks
-    counts the captured ranks of the group, group_size all its ranks, if known. uncertainty_ns is
-    the possible error in comparing the starts of rank and awaited_rank, None if not known. `stops`
-    has one row per group with a call that does not pair: the call's index, and a sentence. No later
-    call of the group is in `calls`. `clocks` is from `clocks_of`. `remarks` are sentences on how
-    calls were matched, and which were left out.
+    own_start_ns is on the rank's clock. first_start_ns and last_start_ns are the first and last
+    start over the ranks. awaited_rank is the rank that began last. least_ns is the least duration
+    over the ranks. n_ranks counts the group's captured ranks, group_size all its ranks, if known.
+    uncertainty_ns is the possible error in comparing the starts of rank and awaited_rank, None if
+    not known. `stops` has one row per group with a mismatched call: the call's index, and a
+    sentence. That call and the group's later calls are not in `calls`. `clocks` is from
+    `clocks_of`. `remarks` are sentences on how calls were matched, and which were left out.
     """
 
     calls: pl.DataFrame
@@ -76,11 +76,11 @@ class Matched(Struct, frozen=True):
 
 
 def match_collectives(trace: Trace) -> Matched:
-    """Return the calls that all captured ranks of a process group have; none with one rank.
+    """Return the collectives that all captured ranks of their process group issued.
 
-    Calls are matched by sequence number if all calls of a group have one, else by order within the
-    group. Sends and receives are matched by order within each pair of ranks. Kernels that no
-    library described are matched by order among themselves. The result is cached.
+    With one rank there are none. Calls are matched by sequence number if all calls of a group have
+    one, else by order within the group. Sends and receives are matched by order within each pair of
+    ranks. Kernels that no library described are matched by order, too. The result is cached.
     """
     return trace.derived(_match)
 
@@ -124,8 +124,8 @@ def _without_contradictions(
 ) -> tuple[pl.DataFrame, pl.DataFrame, str | None]:
     """Leave out groups of host calls that contradict each other; return the clocks and a remark.
 
-    Host calls do not name their process group. If several groups make the same calls, some are
-    paired wrongly: then one rank ends a call before another rank begins it.
+    Host calls do not name their process group. If several groups make the same calls, some calls
+    are paired wrongly. Then one rank ends a call before another rank begins it.
     """
     clocks = clocks_of(trace, paired)
     on_hosts = paired.filter(
@@ -153,10 +153,10 @@ def _without_contradictions(
 
 
 def _communication_kernels(trace: Trace) -> tuple[pl.DataFrame, list[str]]:
-    """Return the communication kernels, with their collective if their library recorded it.
+    """Return the communication kernels with their recorded collectives, and remarks.
 
-    Also return remarks on the kernels whose library recorded none. Sends and receives among these
-    are left out.
+    The remarks count kernels without a recorded collective. Sends and receives without one are left
+    out.
     """
     recorded = trace.collectives
     columns = (
@@ -202,10 +202,10 @@ def _with_undescribed(
     others: pl.DataFrame,
     kernel_names: pl.Series,
 ) -> tuple[pl.DataFrame, list[str]]:
-    """Add the other communication kernels, with their function's name; also return remarks.
+    """Add the communication kernels without a recorded collective; also return remarks.
 
-    One kernel serves all sends and receives that a rank has at that time. They differ between
-    ranks, so these kernels are left out.
+    They get the name of the kernel's function. One kernel serves all sends and receives that a rank
+    has at that time. These differ between ranks, so kernels that send and receive are left out.
     """
     names = kernel_names.cast(pl.String).str.replace(r"^void ", "").str.replace(r"[<(].*", "")
     others = others.with_columns(group=pl.lit(UNDESCRIBED), name=names)
@@ -250,7 +250,7 @@ def require_ranks(trace: Trace, analysis: str) -> None:
 
 
 def require_matched(trace: Trace, analysis: str) -> Matched:
-    """Return the matched collectives.
+    """Return the matched collectives, at least one.
 
     Raises MissingTableError with one rank, or if no collectives match.
     """

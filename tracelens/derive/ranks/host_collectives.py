@@ -1,4 +1,4 @@
-"""Find collectives of processes without a device: spans of calls to gloo, MPI and the like."""
+"""Find collectives of processes without a device: spans of gloo, MPI and other backends."""
 
 from __future__ import annotations
 
@@ -18,8 +18,7 @@ from tracelens.derive.processes.cpu_work import (
 from tracelens.trace import Trace
 
 _PARTS = r"^(?<backend>\w+?):{1,2}_?(?<name>.+?)_?$"
-"""The parts of a span's name: the backend, and the collective without the underscores of torch's
-schemas."""
+"""Matches a span's name: the backend, and the collective without the underscores around it."""
 _OF_TWO = ("send", "recv", "recv_any_source")
 """Calls between two ranks; spans do not say which two."""
 HOST_CALLS = {
@@ -44,11 +43,11 @@ HOST_CALLS = {
 def host_calls(trace: Trace) -> tuple[pl.DataFrame, list[str]]:
     """Return the collectives of the ranks without kernels, and remarks on them.
 
-    A call is the span of the backend, which lasts until the data has come. If a backend records
-    none, it is the op of the process group. Calls have no recorded numbers. If all these ranks mark
-    steps, `sequence` is the step, and calls outside of steps are left out. `group_id` separates
-    collectives by name, element type and size, because threads of a backend may begin two of them
-    in either order.
+    Columns are HOST_CALLS. A call is the backend's span, which lasts until the data has come. If a
+    backend records no spans, a call is the op of the process group. Calls have no recorded sequence
+    numbers. If all these ranks mark steps, `sequence` is the step, and calls outside of steps are
+    left out. `group_id` separates collectives by name, element type and size, because a backend's
+    threads may begin two collectives in either order.
     """
     spans_by_rank = communicating_spans(trace)
     calls_by_rank = (_calls_of(rank, spans) for rank, spans in spans_by_rank.items())
@@ -77,7 +76,7 @@ def host_calls(trace: Trace) -> tuple[pl.DataFrame, list[str]]:
 
 
 def _with_ranks_of_two(trace: Trace, rows: pl.DataFrame) -> pl.DataFrame:
-    """Fill in the two ranks of sends and receives, if the job has no others."""
+    """Fill in the ranks of sends and receives if the job has only two ranks."""
     sizes = trace.ranks["world_size"].drop_nulls().unique().to_list()
     ranks = trace.manifest.ranks
     if sizes != [2] or len(ranks) != 2:
@@ -94,7 +93,7 @@ def _with_ranks_of_two(trace: Trace, rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def communicating_spans(trace: Trace) -> dict[int, pl.DataFrame]:
-    """Return by rank the spans in which a rank without kernels communicates."""
+    """Return the communication spans of each rank without kernels, by rank."""
     return trace.derived(_spans_by_rank)
 
 
@@ -113,7 +112,7 @@ def _spans_by_rank(trace: Trace) -> dict[int, pl.DataFrame]:
 
 
 def _communicating_spans_of(trace: Trace, rank: int) -> pl.DataFrame | None:
-    """Return the spans of a backend on the host, else of process groups; None without any."""
+    """Return a rank's spans of host backends, else of process groups; None without any."""
     spans = trace.select("spans", "kind", "name", rank=rank)
     in_groups, on_host = matching(spans["name"], COMMUNICATION, ON_HOST)
     can_be = spans["kind"].is_in(SPAN_KINDS)
@@ -153,7 +152,7 @@ def _calls_of(rank: int, spans: pl.DataFrame) -> pl.DataFrame:
 
 
 def process_computing(trace: Trace) -> pl.DataFrame:
-    """Return the intervals in which ranks of `host_calls` do arithmetic or copy.
+    """Return the intervals in which the ranks of `host_calls` compute or copy on the CPU.
 
     Columns: rank, start_ns, end_ns.
     """

@@ -18,10 +18,10 @@ _FASTEST = 0.1
 
 
 class MissingStraggler(Struct, frozen=True):
-    """Ranks that were not given, and whose groups' transfers take longer than needed.
+    """Holds missing ranks for which the given ranks seem to wait.
 
-    `excess_ns` is the total time lost. `mean_ns` is the mean time of a transfer, `usual_ns` that of
-    a transfer without waiting.
+    `mean_ns` is the mean time of the transfers of their group. `usual_ns` is the mean time that
+    these transfers would take without waiting. `excess_ns` is the extra time of all transfers.
     """
 
     ranks: tuple[int, ...]
@@ -59,11 +59,11 @@ def describe_missing(trace: Trace) -> str | None:
 
 
 def find_missing_straggler(trace: Trace) -> MissingStraggler | None:
-    """Return the missing ranks for which others seem to wait; None if transfers are even.
+    """Return the missing ranks for which others seem to wait; None without a sign of waiting.
 
-    In a group with a missing rank, the least duration of a call includes waiting for that rank. It
-    is compared with complete groups' transfers of the same data, else with the group's fastest
-    transfers.
+    In a group with a missing rank, the least duration of a call includes waiting for that rank.
+    Complete groups' transfers of the same data show the usual time. Without such transfers, the
+    group's fastest transfers show it.
     """
     if not missing_ranks(trace):
         return None
@@ -98,7 +98,8 @@ def find_missing_straggler(trace: Trace) -> MissingStraggler | None:
 def _with_usual_time(calls: pl.DataFrame) -> pl.DataFrame:
     """Return the calls of groups that lack a rank, with whole_ns and usual_ns.
 
-    whole_ns is the median of complete groups; usual_ns falls back on the group's fastest calls.
+    whole_ns is the median time in complete groups, None without any. usual_ns is whole_ns, else the
+    time of the group's fastest calls.
     """
     lacks = (pl.col("group_size") > pl.col("n_ranks")).fill_null(value=False)
     alike = [*SAME_CALL, "group_size"]

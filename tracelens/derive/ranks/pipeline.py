@@ -1,4 +1,4 @@
-"""Find the pipeline stage of each rank, and the time that even a perfect schedule costs."""
+"""Find each rank's pipeline stage, and the idle share of a balanced pipeline schedule."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ _PAIR = r"(\d+)>(\d+)$"
 
 
 class Pipeline(Struct, frozen=True):
-    """The stage of each rank, from 0, and the number of microbatches per step."""
+    """Holds each rank's stage, counted from 0, and the number of microbatches per step.
+
+    The number is None if it is not known.
+    """
 
     stages: dict[int, int]
     n_microbatches: int | None
@@ -27,7 +30,7 @@ class Pipeline(Struct, frozen=True):
 
     @property
     def bubble(self) -> float | None:
-        """Share of a step that a stage is idle in a balanced schedule; None without microbatches.
+        """Idle share of a step for each stage of a balanced schedule; None without microbatches.
 
         It is (p-1)/(m+p-1) for p stages and m microbatches: Narayanan et al., Efficient Large-Scale
         Language Model Training on GPU Clusters, 2021, section 2.2.
@@ -55,7 +58,7 @@ def find_pipeline(trace: Trace) -> Pipeline | None:
 
 
 def _sends(trace: Trace) -> pl.DataFrame:
-    """Return one row per sender and receiver with n_sends per step; earliest first."""
+    """Return one row per sender and receiver, the earliest first; n_sends is per step."""
     matched = match_collectives(trace).calls
     calls = matched.filter(pl.col("name") == "send/recv")
     n_calls = pl.col("call").n_unique()
@@ -103,7 +106,7 @@ def order_stages(sends: Iterable[tuple[int, int]]) -> dict[int, int]:
 
 
 def _count_microbatches(sends: pl.DataFrame, stages: Mapping[int, int]) -> int | None:
-    """Return how often a stage sends to the next one in a step: the median of all pairs."""
+    """Return the median number of sends per step from a stage to the next; None without any."""
 
     def stage_of(rank: pl.Expr) -> pl.Expr:
         return rank.replace_strict(stages, default=None, return_dtype=pl.Int64)

@@ -22,11 +22,11 @@ _AXES = {
     "expert": r"expert|moe|(?<![a-z])ep(?![a-z])",
     "context": r"context|(?<![a-z])cp(?![a-z])",
 }
-"""Kinds of parallelism, each with a pattern for the descriptions of its groups."""
+"""Kinds of parallelism, each with a pattern that matches the descriptions of its groups."""
 
 
 class RankSet(Struct, frozen=True):
-    """A named set of ranks; `kind` is one of KINDS."""
+    """Holds a named set of ranks; `kind` is one of KINDS."""
 
     kind: str
     name: str
@@ -41,7 +41,7 @@ class RankSet(Struct, frozen=True):
 
 
 def list_set(ranks: Iterable[int]) -> RankSet:
-    """Name ranks that form no known set, by listing them."""
+    """Return a set of ranks whose name lists them."""
     members = tuple(sorted({*ranks}))
     return RankSet(
         "rank" if len(members) == 1 else "ranks",
@@ -51,7 +51,7 @@ def list_set(ranks: Iterable[int]) -> RankSet:
 
 
 def named_sets(trace: Trace) -> list[RankSet]:
-    """Return nodes, stages and groups with at least two ranks of the trace, but not with all."""
+    """Return the nodes, stages and groups with at least two ranks of the trace, but not all."""
     pipeline = trace.derived(find_pipeline)
     nodes = [*trace.ranks.select("rank", "node").drop_nulls().iter_rows()]
     stages = [*pipeline.stages.items()] if pipeline else []
@@ -77,7 +77,7 @@ def _numbered_sets(
     word: str,
     numbers: Sequence[tuple[int, int]],
 ) -> list[RankSet]:
-    """Return one set per number, from pairs of a rank and its number."""
+    """Return one set per number; `numbers` are pairs of a rank and its number."""
     members: dict[int, list[int]] = {}
     for rank, number in numbers:
         members.setdefault(number, []).append(rank)
@@ -85,7 +85,7 @@ def _numbered_sets(
 
 
 def _groups(trace: Trace) -> list[RankSet]:
-    """Return the process groups with matched collectives; groups with the same ranks count once."""
+    """Return the process groups with matched collectives, one per set of member ranks."""
     matched = match_collectives(trace).calls
     calls = matched.filter(pl.col("name") != "send/recv")
     groups = calls.group_by("group_key").agg(

@@ -14,9 +14,9 @@ SLOW = 1.5
 _LEAST_NS = 5_000
 """A smaller difference between two transfers may come from the device clock."""
 _NETWORK = 20.0
-"""A network is slow if it is this many times slower than links within hosts.
+"""A network is slow if it is this many times slower than the links within hosts.
 
-A network with a tenth of their speed is common.
+Even a normal network often has only a tenth of the links' speed.
 """
 _LARGE_BYTES = 1 << 20
 """The time of smaller transfers depends on latency, not bandwidth."""
@@ -28,8 +28,8 @@ _ALL_BUT_OWN = "(?i)gather|scatter|to_?all"
 def each_transfer(trace: Trace) -> pl.DataFrame:
     """Return one row per matched call with group_key, step, sizes, transfer_ns and skew_ns.
 
-    transfer_ns is the least duration over the ranks: that of the rank that waited least. skew_ns is
-    the time from the first start to the last.
+    transfer_ns is the least duration over the ranks, because the last rank to begin does not wait.
+    skew_ns is the time from the first rank's start to the last rank's.
     """
     calls = match_collectives(trace).calls
     skew_ns = pl.col("last_start_ns") - pl.col("first_start_ns")
@@ -44,8 +44,8 @@ def each_transfer(trace: Trace) -> pl.DataFrame:
 def group_transfers(trace: Trace, steps: frozenset[int] | None = None) -> pl.DataFrame:
     """Return one row per group, collective, element type and size, with times, rates and `slow`.
 
-    With `steps`, only calls in these steps count. Columns are those of COLLECTIVES_ACROSS without
-    link_frac, plus group_key and ranks (a list).
+    With `steps`, only calls in these steps count. The columns of COLLECTIVES_ACROSS but link_frac
+    are among the result's, with group_key and ranks (a list).
     """
     calls = each_transfer(trace)
     if steps is not None:
@@ -76,7 +76,7 @@ def group_transfers(trace: Trace, steps: frozenset[int] | None = None) -> pl.Dat
 
 
 def _carried_share() -> pl.Expr:
-    """Return how often each byte of a collective crosses the slowest link, for its bus rate."""
+    """Return the factor from a collective's algorithm bandwidth to its bus bandwidth."""
     name = pl.col("name")
     n_ranks = pl.coalesce("group_size", "n_ranks")
     share_of_others = (n_ranks - 1) / n_ranks
@@ -86,7 +86,10 @@ def _carried_share() -> pl.Expr:
 
 
 def _members(trace: Trace) -> pl.DataFrame:
-    """Return one row per group: its captured ranks, and their hosts or None."""
+    """Return one row per group: group_key, its captured ranks, and their hosts.
+
+    The hosts are None if the host of any of these ranks is not known.
+    """
     calls = match_collectives(trace).calls.select("group_key", "rank").unique()
     ranks = calls.join(
         trace.ranks.select("rank", "node"),
@@ -103,9 +106,10 @@ def _members(trace: Trace) -> pl.DataFrame:
 def _with_peers(groups: pl.DataFrame) -> pl.DataFrame:
     """Add peers_ns and slowdown.
 
-    peers_ns is the lower median time of the same transfer in all groups with as many ranks. Both
-    are None if there is only one such group, or if a rank of the group was not given, because
-    waiting for that rank would count as transfer.
+    peers_ns is the lower median time of the same transfer in all groups with as many ranks.
+    slowdown is the group's median time divided by peers_ns. They are None if there is only one such
+    group. They are also None if a rank of the group was not given, because waiting for that rank
+    would count as transfer.
     """
     is_whole = (pl.col("group_size") <= pl.col("n_ranks")).fill_null(value=True)
     alike = [*SAME_CALL, "n_ranks"]
@@ -126,11 +130,12 @@ def _with_peers(groups: pl.DataFrame) -> pl.DataFrame:
 
 
 def _mark_slow(groups: pl.DataFrame) -> pl.DataFrame:
-    """Add `slow`: "link" if a group is slower than its peers, "network" if hosts' links are slow.
+    """Add `slow`: "link" or "network" for slow groups, None for others.
 
-    It is the network in three cases: the group spans more hosts than its peers; slow groups have
-    neither a rank nor a host in common; a group of several hosts has a small part of the rate of
-    groups within a host.
+    A group is slow if its transfers are slower than its peers'. The network is the cause if the
+    group spans more hosts than its peers. It is also the cause if slow groups have neither a rank
+    nor a host in common. Otherwise a link is. A group of several hosts is also slow, by the
+    network, if its bus rate is far below the rate of groups within one host.
     """
     is_slow = _is_slower_than_peers()
     n_hosts = pl.col("hosts").list.len()
@@ -152,7 +157,7 @@ def _is_slower_than_peers() -> pl.Expr:
 
 
 def _crosses_slow_network() -> pl.Expr:
-    """Return whether a group of several hosts has a small part of the rate within a host."""
+    """Return whether a group spans hosts and has a far lower bus rate than groups in one host."""
     n_hosts = pl.col("hosts").list.len()
     n_bytes = pl.max_horizontal("size_in_bytes", "size_out_bytes")
     is_large = n_bytes >= _LARGE_BYTES
@@ -164,7 +169,7 @@ def _crosses_slow_network() -> pl.Expr:
 
 
 def _have_common(members: pl.Series) -> bool:
-    """Return whether all of the lists share an element; no list may be None."""
+    """Return whether all lists share an element; false if there is no list, or if one is None."""
     lists = members.to_list()
     if not lists or None in lists:
         return False

@@ -15,11 +15,11 @@ from tracelens.trace import Trace
 from tracelens.trace.same_run import FAR_NS, FORCED, HOW_TO_FORCE, NOT_TOGETHER
 
 MISSING = "ranks_missing"
-"""Code of the diagnostic that names the ranks of the job that were not given."""
+"""Code of the diagnostic about ranks of the job that were not given."""
 _UNEVEN_NS = 1_000_000
-"""Clocks that contradict each other by more than this are of two runs of a program.
+"""Clocks whose bounds contradict each other by more than this suggest two runs of a program.
 
-A clock that is set while a job runs may also be the cause.
+A clock that is set while a job runs has the same effect.
 """
 _SECOND_NS = 10**9
 _COLUMNS = ("offset_ns", "drift_ppm", "uncertainty_ns")
@@ -81,10 +81,10 @@ def validate_ranks(trace: Trace, *, force_mix: bool = False) -> None:
 def _foreign(trace: Trace, matched: Matched) -> str | None:
     """Say why the ranks cannot be of one program; None if they can.
 
-    A collective that does not pair may be the very mistake that the user looks for. But a rank is
-    of another program in two cases. Either none of its collectives pairs, and none is of a kind
-    that others also issue. Or its collectives come hours apart from the others', and no evenly
-    running clock explains that.
+    A single mismatched collective may be the very mistake that the user looks for. But a rank is
+    of another program in two cases. Either none of its collectives matches, and it shares no kind
+    of collective with other ranks. Or its collectives come hours before or after other ranks', and
+    no clock with a constant drift explains that.
     """
     if matched.stops.height:
         rows = trace.collectives
@@ -110,7 +110,7 @@ def _foreign(trace: Trace, matched: Matched) -> str | None:
 
 
 def _missing_ranks(trace: Trace, matched: Matched) -> Iterator[_Row]:
-    """Warn of ranks that were not given, and of those that share no collective with the others."""
+    """Warn of ranks that were not given, and of ranks without a matched collective."""
     given = trace.manifest.ranks
     missing = describe_missing(trace)
     if missing is not None:
@@ -125,7 +125,7 @@ def _missing_ranks(trace: Trace, matched: Matched) -> Iterator[_Row]:
 
 
 def _clock_remarks(matched: Matched) -> Iterator[_Row]:
-    """Say how each clock is known if that is uncertain, or if it is far from the job's."""
+    """Yield diagnostics on clocks that are uncertain, uneven, or far from the job's clock."""
     for row in matched.clocks.iter_rows(named=True) if matched.calls.height else ():
         rank_and_severity = (row["rank"], "warning")
         if row["basis"] == "assumed":

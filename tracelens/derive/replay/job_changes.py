@@ -146,4 +146,4 @@ def _bound(
 def _waiting_ns(trace: Trace) -> int:
     """Return how long ranks wait in collectives without computing, summed over the ranks."""
     exposed = pl.col("end_ns") - pl.col("start_ns") - pl.col("hidden_ns")
-    return int(waits_of(trace).pieces.select(exposed.sum()).item() or 0)
+    return int(waits_of(trace).intervals.select(exposed.sum()).item() or 0)

@@ -292,7 +292,7 @@ def _with_times(trace: Trace, calls: pl.DataFrame) -> pl.DataFrame:
     """Return the first calls in order of their last start, with exposed_ns and transfer_ns."""
     key = ["rank", *_CALL]
     exposed_ns = pl.col("end_ns") - pl.col("start_ns") - pl.col("hidden_ns")
-    pieces = waits_of(trace).pieces
+    pieces = waits_of(trace).intervals
     waits = pieces.group_by(key).agg(exposed_ns=exposed_ns.sum())
     with_waits = calls.join(
         waits,
