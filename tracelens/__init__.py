@@ -62,7 +62,7 @@ _MODULES = {
 
 
 def _import_all() -> dict[str, Any]:
-    """Return the names that the package offers."""
+    """Import the public modules, and return the package's public objects by name."""
     offered = {}
     for place, names in _MODULES.items():
         module = import_module(f"{__name__}.{place}")
@@ -72,7 +72,7 @@ def _import_all() -> dict[str, Any]:
 
 
 def _report_view(*arguments: Any) -> Any:
-    """Return a view of `trace.report()`."""
+    """Build the report of a trace as notebooks show it, see `ReportView.of`."""
     return import_module("tracelens.views.notebook").ReportView.of(*arguments)
 
 
@@ -86,7 +86,7 @@ def _open_trace(path: Any) -> Any:
 def _open_base(path: Any, trace: Any) -> Any:
     """Open the base with which a trace is compared.
 
-    From a folder of graph captures, open those for the trace's batch sizes.
+    If the path is a folder of graph captures, open the captures of the trace's batch sizes.
     """
     if not Path(path).is_dir() or import_module("tracelens.trace.objects").is_trace(Path(path)):
         return _open_trace(path)
@@ -102,7 +102,7 @@ HOOKS.report_view = _report_view
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> Any:
-        """Import and return a name of the package; the first use imports all of them."""
+        """Return a public name of the package. The first use imports all names."""
         if name not in __all__:
             from tracelens.errors import near  # noqa: PLC0415 - most imports need no error
 

@@ -1,4 +1,4 @@
-"""The command `tracelens`, and `python -m tracelens`.
+"""Run the command line, as `tracelens` or as `python -m tracelens`.
 
 Ctrl-C ends it at once, even while modules are imported.
 """
@@ -8,11 +8,12 @@ import signal
 import sys
 from typing import NoReturn
 
-_SAID, _EXIT_INTERRUPTED = b"interrupted\n", 130
+_INTERRUPTED_MESSAGE, _EXIT_INTERRUPTED = b"interrupted\n", 130
 _LEAST_BYTES = 2_000_000_000
-"""With less address space than this, the loaded libraries end the process without a message.
+"""Smallest address space with which the command starts.
 
-They did so in tests with 1.1 to 2 GB. Most of the space is reserved but never used.
+With less, the loaded libraries end the process without a message. In tests, this happened with 1.1
+to 2 GB. Most of the space is reserved but never used.
 """
 
 
@@ -49,7 +50,7 @@ def _refuse_little_memory() -> None:
 
 def _exit(*_: object) -> NoReturn:
     if sys.stderr is not None:
-        os.write(sys.stderr.fileno(), _SAID)
+        os.write(sys.stderr.fileno(), _INTERRUPTED_MESSAGE)
     os._exit(_EXIT_INTERRUPTED)
 
 

@@ -14,7 +14,7 @@ class TracelensError(Exception):
     """
 
     marks: tuple[str, ...] = ()
-    """Lines to show before the message, such as what was given with a caret below what is wrong."""
+    """Lines to show before the message, such as an expression and a caret below its error."""
     program_exit_code: int | None = None
     """The exit code of the program that was run; the command line exits with it, too."""
 
@@ -59,7 +59,10 @@ def first_line(error: BaseException) -> str:
 
 
 def near(word: str, known: Iterable[str]) -> str:
-    """Suggest known words that are similar to a word; without similar ones, the first three."""
+    """Return a phrase that names the known words similar to `word`.
+
+    Without similar words, it names the first three known ones.
+    """
     names = list(dict.fromkeys(known))
     if matches := get_close_matches(word, names, n=3, cutoff=0.45):
         return f"near: {', '.join(matches)}"

@@ -1,6 +1,6 @@
 """Declare functions of upper packages that lower packages call without importing them.
 
-`tracelens/__init__`, which Python imports before any other module of the package, fills them in.
+`tracelens/__init__` sets these functions. Python imports it before any other module of the package.
 Each function imports its module when it is called.
 """
 
@@ -11,7 +11,7 @@ _NOT_FILLED_IN = "tracelens/__init__ has not been imported"
 
 
 class Hooks:
-    """Functions of upper packages (collectors, report and views), for callers in lower ones."""
+    """Holds functions of upper packages (collectors, report, views) for callers in lower ones."""
 
     def __init__(self) -> None:
         self.list_collectors: Callable[[], object] = _missing
@@ -19,12 +19,12 @@ class Hooks:
         self.open_trace: Callable[[Any], Any] = _missing
         """Opens a trace, or reads a source into one, by its path."""
         self.open_base: Callable[[Any, Any], Any] = _missing
-        """Opens, by its path, the base with which a trace is compared.
+        """Opens the base with which a trace is compared, by its path.
 
-        From a folder of graph captures, it opens those for the trace's batch sizes.
+        If the path is a folder of graph captures, it opens the captures of the trace's batch sizes.
         """
         self.report_view: Callable[..., Any] = _missing
-        """Builds the report of a trace, its sections and a base or None, as notebooks show it."""
+        """Builds the notebook view of a report, from a trace, section names, and a base or None."""
 
 
 def _missing(*_: object) -> Any:

@@ -5,10 +5,10 @@ from typing import NamedTuple
 
 
 class Share(NamedTuple):
-    """The work that is done, and all work, in bytes or in pieces of any kind.
+    """Holds the work done and the whole work of a task, in bytes or in other units.
 
-    With `is_part`, both numbers are about one piece of a larger task. The larger task's share was
-    logged before, and the work done on the piece is added to it.
+    With `is_part`, the numbers are those of a subtask. The share of the whole task was logged
+    before, and the subtask's progress is added to it.
     """
 
     done: int
@@ -18,7 +18,7 @@ class Share(NamedTuple):
 
 
 def log_share(log: logging.Logger, share: Share, text: str) -> None:
-    """Log the task under way, with the share of work done before it."""
+    """Log the name of the current work, with the share of the task that is done before it."""
     log.debug("%s", text, extra={"share": share})
 
 

@@ -34,22 +34,25 @@ from tracelens.trace import Trace
 from tracelens.trace.checking import blame_rows
 
 _OF_PARTS = ("cause", "bound", "second", "part")
-"""Columns that hold parts of the time."""
+"""Columns whose values name parts of the time, such as "compute"."""
 _OF_SIDES = {
     "match": {"only_base": "only in base", "only_other": "only in new"},
     "choice": {"other": "new"},
 }
-"""Words of comparisons for stored values, by column: people know the second run as "new"."""
+"""Displayed words for stored values, by column of a comparison.
+
+Reports call the second run "new".
+"""
 _LOG = logging.getLogger(__name__)
 
 
 class Section(Struct, frozen=True):
     """The result of one analysis.
 
-    If there is none, `missing` says why, and the frame is typed and empty. `is_query`: the frame is
-    the result of a query, so all columns are drawn. `from_start` are the frame's rows with moments
-    that count from the trace's first event; people read these, and `charts` are drawn from them.
-    `is_process`: the trace has no kernels, so its parts are those of a process.
+    If there is none, `missing` says why, and the frame is typed and empty. With `is_query`, the
+    frame is the result of a query, and all its columns are drawn. `from_start` is the frame with
+    times that count from the trace's first event. Texts and `charts` show these rows. With
+    `is_process`, the trace has no kernels, and the parts of its time have a process's words.
     """
 
     analysis: Analysis
@@ -63,9 +66,10 @@ class Section(Struct, frozen=True):
 
     @property
     def words(self) -> dict[str, Mapping[str, str]]:
-        """The words for stored values, by column; none for a query's rows.
+        """The displayed words for stored values, by column; none for a query.
 
-        In a column `what`, they are for rows of the kind "cause": a layer may have such a name.
+        In the column `what`, words apply to rows of the kind "cause" only. Elsewhere a layer can
+        have the same name as a cause.
         """
         if self.is_query:
             return {}
@@ -90,10 +94,10 @@ class Section(Struct, frozen=True):
 class Report(Struct, frozen=True):
     """The input of every view: a trace, its base if compared, and sections in order of analyses.
 
-    `is_asked`: the sections were asked for by name, so each is drawn, with or without rows.
+    With `is_asked`, the sections were asked for by name, so each is drawn, with or without rows.
     `refused` says why two traces are not compared: they are not of the same program. `gate` holds
-    the results of --fail-on. `whole` is the answer to a report of all sections. `rules` decide how
-    comparisons are judged.
+    the results of --fail-on. `whole` is the answer, stored in a report of all sections only.
+    `rules` decide how comparisons are judged.
     """
 
     trace: Trace
@@ -107,7 +111,7 @@ class Report(Struct, frozen=True):
 
     @property
     def answer(self) -> Answer:
-        """The answer to the trace, or to the comparison; computed if it is not in `whole`."""
+        """The answer about the trace, or about its comparison with the base."""
         return self.whole or make_answer(self.trace, self.base, self.rules)
 
     @property
@@ -126,7 +130,7 @@ class Report(Struct, frozen=True):
     def sources(self) -> str:
         """The files from which the trace was read, with their kinds.
 
-        For many files, it is their number and their ranks.
+        For many files, the text gives their number and ranks only.
         """
         sources, ranks = self.trace.manifest.sources, self.trace.manifest.ranks
         if len(sources) > MANY and len(ranks) > 1:
@@ -136,8 +140,8 @@ class Report(Struct, frozen=True):
     def to_read(self) -> list[Section]:
         """Return the sections to draw in reading order, verdicts first.
 
-        A section without rows is drawn only if it was asked for. Moments are counted from the
-        trace's first event, except in the rows of a query.
+        A section without rows is drawn only if it was asked for. Times count from the trace's first
+        event, except in the rows of a query.
         """
         drawn = [
             section if section.from_start is None else replace(section, frame=section.from_start)
@@ -287,11 +291,10 @@ def _in_two_threads(
     chosen: Sequence[Analysis],
     run: Callable[[Analysis], Section],
 ) -> list[Section]:
-    """Run the analyses in two threads; return each analysis's section.
+    """Run the analyses in two threads, and return their sections in the given order.
 
-    A single analysis uses about one of two cores, so one thread begins with the first analysis and
-    the other with the last, until they meet. Analyses that share intermediate results are
-    neighbours.
+    One analysis keeps about one core busy. One thread takes analyses from the front, the other from
+    the back, because neighbours share intermediate results.
     """
     left, sections = deque(chosen), dict[str, Section]()
 
@@ -323,8 +326,8 @@ def _in_two_threads(
 def build_query(trace: Trace, sql: str) -> Report:
     """Run the query and report its rows as one section.
 
-    A column named like one of a table gets that column's meaning and unit. Raises UsageError as
-    `Trace.sql` does.
+    A result column that is named like a table's column gets that column's meaning and unit. Raises
+    UsageError as `Trace.sql` does.
     """
     frame = trace.sql(sql)
     known = {column.name: column for table in TABLES.values() for column in table}
@@ -419,7 +422,7 @@ def _given(*traces: Trace | None) -> list[Trace]:
 
 
 def _shared_names(frame: pl.DataFrame, *traces: Trace | None) -> list[str]:
-    """Explain each name in the frame that stands for many unlisted names."""
+    """Return one sentence per name in the frame that replaces many names with little time."""
     shared = {others for trace in _given(*traces) for others in trace.shared_names.values()}
     texts = frame.select(pl.col(pl.String))
     return [

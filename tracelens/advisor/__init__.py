@@ -1,7 +1,7 @@
-"""Change and time models: everything that needs PyTorch and a model in memory.
+"""Rewrite, compile and time models: everything that needs PyTorch and a model in memory.
 
 `plan` compiles the layers that a compile plan names. `applying` rewrites a model by the calls of a
-call plan (`plan_file`), with the functions of `lowering`; `timing` times each of these functions
+call plan (`plan_file`), with the functions of `lowering`. `timing` times each of these functions
 alone. `measuring` times a model's layers. Only the command line and the package's public names
 import this package.
 """

@@ -53,7 +53,7 @@ def apply_calls(
     with torch.no_grad():
         program = torch.export.export(model, given).run_decompositions({})
         try:
-            rewritten = _Rewriting(torch, program, chosen).made()
+            rewritten = _Rewriting(torch, program, chosen).build()
         except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
             reason = f"{type(error).__name__}: {first_line(error)}"
             raise UsageError(
@@ -80,27 +80,22 @@ def _given(torch: Any, model: Any, plan: CallPlan) -> tuple[Any, ...]:
 
 def _check(
     torch: Any,
-    both: tuple[Any, Any],
+    models: tuple[Any, Any],
     given: Sequence[Any],
     tolerance: float | None,
 ) -> None:
-    """Raise ToolError if the rewritten model's output differs from the model's."""
+    """Raise ToolError if the rewritten model's outputs differ by more than `tolerance`."""
     try:
-        expected, other = (module(*given) for module in both)
+        expected, rewritten = (module(*given) for module in models)
     except RuntimeError as error:
         raise ToolError(
             f"a call of the plan fails ({str(error)[:300]}); the model is as it was"
         ) from error
     is_tf32 = torch.backends.cudnn.allow_tf32 and given[0].is_cuda
     limit = _LIMITS[is_tf32] if tolerance is None else tolerance
-    for expected_tensor, two in zip(
-        _tensors(torch, expected),
-        _tensors(torch, other),
-        strict=True,
-    ):
-        difference = float(
-            (expected_tensor - two).abs().max() / expected_tensor.abs().max().clamp_min(1e-30)
-        )
+    pairs = zip(_tensors(torch, expected), _tensors(torch, rewritten), strict=True)
+    for right, result in pairs:
+        difference = float((right - result).abs().max() / right.abs().max().clamp_min(1e-30))
         if not difference <= limit:
             raise ToolError(
                 f"the advised calls give another output: it differs by {difference:.2g} of the"
@@ -114,7 +109,7 @@ def _tensors(torch: Any, output: Any) -> list[Any]:
 
 
 class _Rewriting:
-    """A new graph with the plan's calls, built from the exported one."""
+    """Builds a new graph with the plan's calls from the exported graph."""
 
     def __init__(self, torch: Any, program: Any, plan: CallPlan) -> None:
         self.torch, self.program, self.plan = torch, program, plan
@@ -136,36 +131,36 @@ class _Rewriting:
                 f"the plan names {min(missing)}, which the model's graph does not have: {_ANEW}"
             )
 
-    def made(self) -> Any:
-        """Return the finished module, whose graph must have all calls."""
+    def build(self) -> Any:
+        """Return the new module, which makes the plan's calls in order."""
         for spec in self.program.graph_signature.user_inputs:
             self.have[spec, "NCHW"] = self.graph.placeholder(spec)
         for call in self.plan.calls:
             if call.function in ("to_nhwc", "to_nchw"):
                 value = self.have[call.inputs[0], call.layouts[0]]
-                made = self.graph.call_function(laid_out, (value, call.layout))
+                result = self.graph.call_function(laid_out, (value, call.layout))
             else:
-                made = self._call(call)
-            self.have[call.nodes[-1], call.layout] = made
+                result = self._call(call)
+            self.have[call.nodes[-1], call.layout] = result
         (ending,) = (node for node in self.nodes.values() if node.op == "output")
         pytree, spec = self.torch.utils._pytree, self.program.call_spec.out_spec  # noqa: SLF001
         leaves = self.torch.fx.node.map_arg(
             tuple(ending.args[0]),
-            lambda node: self._any(node.name),
+            lambda node: self._tensor(node.name),
         )
         self.graph.output(
             self.graph.call_function(
-                lambda *own: pytree.tree_unflatten(list(own), spec),
+                lambda *results: pytree.tree_unflatten(list(results), spec),
                 leaves,
             )
         )
         module = self.torch.fx.GraphModule(self.root, self.graph)
         return module.eval()
 
-    def _any(self, name: str, layout: str = "NCHW") -> Any:
-        """Return the tensor in this layout if there is one, else in the layout that was computed.
+    def _tensor(self, name: str, layout: str = "NCHW") -> Any:
+        """Return a node's result, in the given layout if it was computed, else in the other one.
 
-        A parameter is registered with the new module first.
+        A parameter is first registered with the new module.
         """
         for available in (layout, "NCHW", "NHWC"):
             if (name, available) in self.have:
@@ -174,7 +169,7 @@ class _Rewriting:
         if name in self.kept:
             kept_value = self._keep(self.kept[name])
         elif _name(node) != name:
-            kept_value = self._any(_name(node), layout)
+            kept_value = self._tensor(_name(node), layout)
         else:
             raise UsageError(f"the plan does not compute {name}: {_ANEW}")
         self.have[name, layout] = kept_value
@@ -198,9 +193,9 @@ class _Rewriting:
             return self.graph.call_function(operator.getitem, (results, node.args[1]))
         layout_of_input = dict(zip(call.inputs, call.layouts, strict=True))
 
-        def argument(own: Any) -> Any:
-            name = _name(own)
-            return self._any(name, layout_of_input.get(name, "NCHW"))
+        def argument(node: Any) -> Any:
+            name = _name(node)
+            return self._tensor(name, layout_of_input.get(name, "NCHW"))
 
         arguments = self.torch.fx.node.map_arg(tuple(node.args), argument)
         if call.function in (NORM, "relu_", "add_"):
@@ -214,13 +209,13 @@ class _Rewriting:
         return self.graph.call_function(operator.getitem, (result, 0))
 
     def _attention(self, nodes: Sequence[Any]) -> Any:
-        """Return the fused attention call; the scores' factor and mask are its arguments."""
-        query, turned = (self._any(_name(argument)) for argument in nodes[0].args[:2])
+        """Return the fused attention call. The scores' factor and mask become its arguments."""
+        query, turned = (self._tensor(_name(argument)) for argument in nodes[0].args[:2])
         key = self.graph.call_function(
             self.torch.transpose,
             (turned, -2, -1),
         )
-        value = self._any(_name(nodes[-1].args[1]))
+        value = self._tensor(_name(nodes[-1].args[1]))
         scale, mask = 1.0, None
         for before, node in itertools.pairwise(nodes[:-1]):
             kind = node.target._schema.name.removeprefix("aten::")  # noqa: SLF001
@@ -228,7 +223,7 @@ class _Rewriting:
                 scale = 1 / node.args[1] if kind == "div" else node.args[1]
             elif kind == ADD:
                 (other,) = (argument for argument in node.args[:2] if argument is not before)
-                mask = self._any(_name(other))
+                mask = self._tensor(_name(other))
         function = self.functions[ATTENTION]
         return self.graph.call_function(
             function,
@@ -242,9 +237,9 @@ class _Rewriting:
         nodes: Sequence[Any],
         covers: Sequence[str],
     ) -> Any:
-        """Return a convolution or matrix product, fused with the other nodes that it covers.
+        """Return a convolution or matrix product, fused with the other nodes that the call covers.
 
-        Its weights are folded and laid out once, here.
+        The weights are folded and laid out here, once.
         """
         values = _with_defaults(nodes[0])
         norm = nodes[covers.index(NORM)] if NORM in covers else None
@@ -258,9 +253,9 @@ class _Rewriting:
         kept_weight = self._keep(laid_out(weight, call.layouts[0]))
         kept_bias = None if bias is None else self._keep(bias)
         input_name = _name(values[0])
-        x = self._any(input_name, call.layouts[0])
+        x = self._tensor(input_name, call.layouts[0])
         others = [
-            self._any(name, layout)
+            self._tensor(name, layout)
             for name, layout in zip(call.inputs, call.layouts, strict=True)
             if name != input_name
         ]

@@ -13,7 +13,7 @@ Lowering: TypeAlias = Callable[..., Any]
 
 
 def lowerings() -> dict[str, Lowering]:
-    """Return, by name, the functions that the advisor can call directly."""
+    """Return the functions that the advisor can call directly, by name."""
     torch = load_torch("realising calls")
 
     def gelu(x: Any, approximate: str = "none") -> Any:
@@ -36,10 +36,10 @@ def lowerings() -> dict[str, Lowering]:
 
 
 def _convolutions(torch: Any) -> dict[str, Lowering]:
-    """Return functions on convolutions, alone or fused with what follows.
+    """Return functions for convolutions, alone or fused with the next ops, by name.
 
     Each takes input, weight, bias, the summand if there is one, then stride, padding, dilation and
-    groups (`how`). A CPU has no cuDNN; there the parts of a fused call run one after another.
+    groups (`how`). A CPU has no cuDNN, so the parts of a fused call run one after another there.
     """
 
     def conv(x: Any, weight: Any, bias: Any, *how: Any) -> Any:
@@ -73,7 +73,7 @@ def _convolutions(torch: Any) -> dict[str, Lowering]:
 
 
 def _convolutions_as_products(torch: Any) -> dict[str, Lowering]:
-    """Return functions that compute a convolution with kernels of one pixel as a matrix product."""
+    """Return functions that compute a 1×1 convolution as a matrix product, by name."""
 
     def product(left: Any, right: Any, bias: Any) -> Any:
         return torch.mm(left, right) if bias is None else torch.addmm(bias, left, right)
@@ -107,7 +107,7 @@ def _convolutions_as_products(torch: Any) -> dict[str, Lowering]:
 
 
 def _linears(torch: Any) -> dict[str, Lowering]:
-    """Return functions on linear layers, alone or fused with what follows.
+    """Return functions for linear layers, alone or fused with the next op, by name.
 
     Each takes input, weight, bias, and the summand if there is one.
     """
@@ -182,7 +182,7 @@ def _normalizations(torch: Any) -> dict[str, Lowering]:
 
 
 def laid_out(tensor: Any, layout: str) -> Any:
-    """Return the tensor in the layout; the same tensor if it has that layout already."""
+    """Return the tensor in the given layout, without a copy if it has that layout already."""
     torch = load_torch("a layout")
     if tensor.dim() != 4:
         return tensor.contiguous()
@@ -199,7 +199,7 @@ def folded(
 ) -> tuple[Any, Any]:
     """Return weight and bias of a convolution with its batch normalisation folded in.
 
-    They equal those of fuse_conv_bn_weights.
+    `norm` holds the normalisation's scale, shift, mean and variance.
     """
     torch = load_torch("folding")
     scale, shift, mean, variance = norm

@@ -11,7 +11,7 @@ ROOT = ""
 class Regions(Struct):
     """Submodules by path, outermost first and in the order of the layers.
 
-    Those in `to_compile` are compiled, except for the submodules within them in `to_disable`.
+    The submodules in `to_compile` are compiled, except for the ones within them in `to_disable`.
     """
 
     to_compile: list[str] = field(default_factory=list)
@@ -19,12 +19,12 @@ class Regions(Struct):
 
 
 def regions(is_compiled: Mapping[str, bool]) -> Regions:
-    """Return the fewest submodules to compile that give each layer its choice.
+    """Return the fewest submodules to compile and to disable that give each layer its choice.
 
-    Also return the submodules to disable within them. `is_compiled` maps a layer's path to its
-    choice. If both `layer1.0` and `layer1.0.conv1` are layers, `layer1.0` is the module's own
-    computation, outside its children. A module without a choice (a container, a layer without time)
-    follows the layers below it if they agree, else the module around it.
+    `is_compiled` maps a layer's path to its choice. If both `layer1.0` and `layer1.0.conv1` are
+    layers, `layer1.0` is the module's own computation, outside its children. A module without a
+    choice (a container, a layer without time) follows the layers below it if they agree, else the
+    module around it.
     """
     below: dict[str, dict[str, None]] = {}
     for path in is_compiled:
@@ -43,9 +43,9 @@ def _visit(
     below: Mapping[str, dict[str, None]],
     result: Regions,
 ) -> None:
-    """Choose compiled or eager for a module and its children.
+    """Choose compiled or eager for a module and its children, and add the choices to `result`.
 
-    `inside` says whether a compiled region surrounds it.
+    `inside` says whether a compiled region surrounds the module.
     """
     choice = is_compiled.get(path)
     if choice is None:
@@ -58,7 +58,7 @@ def _visit(
 
 
 def _choices(path: str, is_compiled: Mapping[str, bool]) -> set[bool]:
-    """Return the choices of the layers below the module: none, one or both."""
+    """Return the distinct choices of the layers below the module."""
     prefix = f"{path}." if path else ""
     return {
         choice

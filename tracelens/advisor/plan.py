@@ -1,6 +1,6 @@
-"""A compile plan: which submodules to compile and which to leave eager.
+"""Make, read and apply compile plans.
 
-It is a file that can be applied to a model.
+A compile plan is a file that says which submodules to compile and which to leave eager.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ _P = TypeVar("_P")
 class Plan(Struct, frozen=True):
     """The modules of a model to compile, by their paths in named_modules.
 
-    The empty path is the model itself. `compile` and `disable` list whole submodules; the innermost
-    one around a layer decides for it. `layers` is the choice for each layer, `made_from` the origin
-    of the choices.
+    The empty path is the model itself. `compile` and `disable` list whole submodules. The innermost
+    listed submodule around a layer decides for it. `layers` is the choice for each layer,
+    `made_from` the origin of the choices.
     """
 
     compile: tuple[str, ...]
@@ -55,7 +55,7 @@ class Plan(Struct, frozen=True):
         paths: Paths = "attribute",
         made_from: Mapping[str, Any],
     ) -> Plan:
-        """Return the plan for these choices of eager or compiled by layer path."""
+        """Return the plan for the given choices: "eager" or "compiled" by layer path."""
         compiled_regions = regions({path: choice == "compiled" for path, choice in layers.items()})
         return cls(
             tuple(compiled_regions.to_compile),
@@ -99,10 +99,10 @@ def read_plan(
     name: str,
     how: str,
 ) -> _P:
-    """Read the plan of a kind from a file.
+    """Return the plan in a file, as an object of the class `kind`.
 
-    `name` is its format; errors end with `how`, which says how to get one. Raises SourceError if it
-    is no such plan, SchemaError if a newer version wrote it.
+    `name` is the file's format. Error messages end with `how`, which says how to get such a plan.
+    Raises SourceError if the file is no such plan, SchemaError if a newer version wrote it.
     """
     file = Path(path)
     word = name.removeprefix("tracelens ")
@@ -135,9 +135,9 @@ def make_plan(
     switch_cost_ns: float | None = None,
     method: str | None = None,
 ) -> Plan:
-    """Plan what to compile, by an oracle's path through an eager run (base) and a compiled one.
+    """Return the plan that an oracle chooses from an eager run (base) and a compiled one.
 
-    The plan is for the lowest rank. `beyond_spread` works as in layer_oracle: a layer that is not
+    The plan is for the lowest rank. As in layer_oracle with `beyond_spread`, a layer that is not
     certainly faster is neither compiled for its speed nor counted in the prediction. A layer with
     different choices for its operations is compiled or not as a whole, as in its faster run. Raises
     UsageError for an unknown oracle, and without evidence that base ran eager and other compiled.
@@ -204,14 +204,14 @@ def apply_plan(
     plan: Plan | str | os.PathLike[str],
     **options: Any,
 ) -> Any:
-    """Compile exactly the plan's submodules of the model, except those to disable.
+    """Compile exactly the plan's submodules of the model, except the ones to disable.
 
-    Returns the same model. It changes in place: the submodules get a compiled `forward`; their
-    names, parameters and hooks stay as they are. `options` are passed to torch.compile (mode,
-    backend, dynamic, …). Apply the plan once, to the model that will run: a copy made afterwards
-    shares the compiled code of the original. Raises UsageError, before anything is changed, for a
-    plan with a trace's own names of layers, or with a path that the model does not have. Raises
-    ToolError if torch is not installed.
+    Returns the same model. It changes in place: the submodules get a compiled `forward`, and keep
+    their names, parameters and hooks. `options` are passed to torch.compile (mode, backend,
+    dynamic, …). Apply the plan once, to the model that will run: a copy made afterwards shares the
+    compiled code of the original. Raises UsageError, before anything is changed, for a plan that
+    names layers by a trace's numbers, or a path that the model does not have. Raises ToolError if
+    torch is not installed.
     """
     torch = load_torch("apply_plan")
     chosen = plan if isinstance(plan, Plan) else Plan.read(plan)

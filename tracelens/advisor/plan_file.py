@@ -11,7 +11,11 @@ from tracelens.advisor.plan import read_plan
 
 
 class PlannedCall(Struct, frozen=True):
-    """One call of the plan: the nodes that it covers, the tensors it reads and returns, layouts."""
+    """One library call of the plan.
+
+    `nodes` are the graph's nodes that the call covers. `inputs` are the tensors that it reads, in
+    `layouts`. It returns its result in `layout`.
+    """
 
     function: str
     realisation: str
@@ -24,7 +28,10 @@ class PlannedCall(Struct, frozen=True):
 
 
 class CallPlan(Struct, frozen=True):
-    """Calls in order, the graph for which they were made, and calls worth timing alone."""
+    """Holds the planned calls in order, and calls worth timing alone (`candidates`).
+
+    `source` and `inputs` are the origin and the input shapes of the graph that was planned.
+    """
 
     source: str
     calls: tuple[PlannedCall, ...]

@@ -50,7 +50,10 @@ __all__ += list(ANALYSES)
 
 
 class _Package(ModuleType):
-    """The class of this package: an analysis's name gives its function instead of its module."""
+    """The class of this package.
+
+    An attribute that is named like an analysis is its function, not its module.
+    """
 
     def __setattr__(self, name: str, value: object) -> None:
         """Keep the analysis's function where Python would store its module after the import."""

@@ -26,7 +26,10 @@ from tracelens.schemas.results.calls import ADVISE
 from tracelens.trace import Trace
 
 _NO_PROBLEM = 0.02
-"""If layout transforms take less than this share of kernel time, no other layout is advised."""
+"""Smallest share of kernel time for which another layout is advised.
+
+It must be the time of layout transforms now, or the saving.
+"""
 
 
 def advise(
@@ -52,7 +55,7 @@ def advised_ranks(
     *,
     z3: bool | None = False,
 ) -> dict[int, Advice]:
-    """Return the advice behind the rows of `advise`, by rank that ran inference."""
+    """Return the advice of each rank that ran inference, by rank."""
     trace.require("advise", "kernels", "spans")
     with_kernels = trace.heights("kernels")
     ranks = [rank for rank in judgeable_ranks(trace) if rank in with_kernels]
@@ -65,7 +68,7 @@ def greedy_ranks(
     costs: Sequence[Trace],
     searched: Mapping[int, Advice],
 ) -> dict[int, Advice]:
-    """Return the greedy sequence of each rank that was searched."""
+    """Return the advice of the greedy search for each rank in `searched`, by rank."""
     return {rank: advise_greedily(trace, rank, costs) for rank in searched}
 
 
@@ -73,7 +76,10 @@ def greedy_notes(
     greedy: Mapping[int, Advice],
     searched: Mapping[int, Advice],
 ) -> list[str]:
-    """Compare, by rank, the greedy sequence with the recorded and with the searched one."""
+    """Return one sentence per rank that compares the greedy sequence's kernel time.
+
+    It stands beside the time of the recorded sequence and of the best one.
+    """
     sentences = []
     for rank, order in greedy.items():
         took, as_it_ran, best = map(
@@ -116,7 +122,7 @@ def _rows(rank: int, advice: Advice) -> list[dict[str, Any]]:
 def _launching(advice: Advice, whole: dict[str, Any]) -> dict[str, Any]:
     """Return the whole model's columns that depend on the time of launches.
 
-    These are the host times before and after the change, and the savings. A sequence takes as long
+    They are the host times before and after the change, and the savings. A sequence takes as long
     as its launches or its kernels, whichever is longer.
     """
     now, then = advice.host_now, advice.host_then
@@ -129,7 +135,7 @@ def _launching(advice: Advice, whole: dict[str, Any]) -> dict[str, Any]:
 
 
 def _row(parts: Sequence[Advised], number: int | None) -> dict[str, Any]:
-    """Return the columns of one sub-graph, or of all if `number` is None."""
+    """Return the columns of one sub-graph, or of the whole model if `number` is None."""
     nodes = [node for part in parts for node in part.part.nodes]
     judged = [part for part in parts if part.is_judged]
     advised_calls = [call for part in judged for call in part.calls]
@@ -159,7 +165,7 @@ def _row(parts: Sequence[Advised], number: int | None) -> dict[str, Any]:
 
 
 def _changed(advised_calls: Sequence[Call], device_ns: float) -> dict[str, Any]:
-    """Return the columns on calls that differ from those that ran, and on what they save."""
+    """Return the columns that describe the advised calls: counts, savings and evidence."""
     low, usual, high = (
         sum(getattr(call.cost, name) for call in advised_calls) for name in ("low", "ns", "high")
     )
@@ -176,9 +182,9 @@ def _changed(advised_calls: Sequence[Call], device_ns: float) -> dict[str, Any]:
 
 
 def _is_changed(part: Advised) -> bool:
-    """Return whether a part's advised calls differ from those that ran.
+    """Return whether a part's advised calls differ from the recorded calls.
 
-    They do if a call is fused, has another layout, or changes a layout.
+    They differ if a call is fused, has another layout, or changes a layout.
     """
     layouts = {node.name: node.layout for node in part.part.nodes if len(node.shape) == 4}
     return any(
@@ -210,7 +216,7 @@ def notes(
     frame: pl.DataFrame,
     costs: Sequence[Trace] = (),
 ) -> list[str]:
-    """Describe the advice, its evidence, and the data that is missing for more."""
+    """Describe the advice, its evidence, and the data that better advice would need."""
     sentences: list[str] = []
     for row in frame.filter(pl.col("sub_graph").is_null()).iter_rows(named=True):
         sentences += _advice(row, costs)
@@ -295,7 +301,7 @@ def _advice(row: dict[str, Any], costs: Sequence[Trace]) -> list[str]:
 
 
 def _launches(row: dict[str, Any]) -> str:
-    """Say how long launches take now and with the advice, and whether they limit the rank.
+    """Give the time of launches now and with the advice, and say whether they limit the rank.
 
     A sequence of calls takes as long as its launches or its kernels, whichever is longer. If
     launches take less than kernels, the device waits for other work of the host.

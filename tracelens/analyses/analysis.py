@@ -32,9 +32,10 @@ class Bars(Struct, frozen=True):
 
 
 class SplitBars(Struct, frozen=True):
-    """Bars that split each row into `parts` (column: word), stacked or one below the other.
+    """Bars that split each row into parts, stacked or one below the other.
 
-    Rows with the same names are summed. The longest bars come first, unless `in_order`.
+    `parts` maps columns to displayed words. Rows with the same names are summed. The longest bars
+    come first, unless `in_order`.
     """
 
     title: str
@@ -48,7 +49,7 @@ class SplitBars(Struct, frozen=True):
 class Points(Struct, frozen=True):
     """One point per row, sized by its total duration; the x axis is logarithmic.
 
-    `roofs` gives, by colour, the largest y, and the slope of the line that limits y at small x.
+    `roofs` maps a colour to the largest y, and to the slope of the line that limits y at small x.
     If given, roofs are drawn as lines, and both axes are logarithmic.
     """
 
@@ -61,7 +62,10 @@ class Points(Struct, frozen=True):
 
 
 class Lines(Struct, frozen=True):
-    """The columns of `parts` (column: word) over time `x`, as steps."""
+    """Step lines of several columns over the time `x`.
+
+    `parts` maps columns to displayed words.
+    """
 
     title: str
     frame: pl.DataFrame
@@ -82,13 +86,13 @@ Chart: TypeAlias = Bars | SplitBars | Points | Lines | Density
 
 
 def named(frame: pl.DataFrame, *names: str) -> list[str]:
-    """Return `names`, preceded by rank and device_id if the frame has several of them."""
+    """Return `names`, preceded by rank or device_id where the frame has several values of it."""
     several = [c for c in ("rank", "device_id") if c in frame.columns and frame[c].n_unique() > 1]
     return [*several, *names]
 
 
 class Scope(Enum):
-    """To which traces an analysis applies, unless it is asked for by name."""
+    """The traces to which an analysis applies, unless it is asked for by name."""
 
     ANY = "any"
     HOST = "those without kernels, as it reads all spans"

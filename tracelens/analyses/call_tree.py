@@ -130,7 +130,7 @@ def _with_calls(tree: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
 
 
 def _nodes(tree: pl.DataFrame) -> pl.DataFrame:
-    """Return one row per chain in order of node_id; parents come first."""
+    """Return one row per chain in order of node_id, where parents come first."""
     path, chains = call_paths(
         tree.with_columns(each_once(tree["name"], without_step)),
         "name",
@@ -151,7 +151,7 @@ def _nodes(tree: pl.DataFrame) -> pl.DataFrame:
 
 
 def _paths(rows: pl.DataFrame) -> pl.Series:
-    """Return the path of names to each row; a long path loses its outermost names."""
+    """Return each row's path of names. A long path loses its outermost names."""
     known = dict(rows.select("node_id", pl.struct("parent_node_id", "name")).iter_rows())
     paths = []
     for node in rows["node_id"]:

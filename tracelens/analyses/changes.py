@@ -133,9 +133,9 @@ def _row(trace: Trace, advised: Advised) -> dict[str, Any]:
 
 
 def _example(trace: Trace, cause: str, place: str | None) -> dict[str, int]:
-    """Return start and length of the longest idle gap with a cause.
+    """Return start and length of the longest idle gap with a cause; empty without such a gap.
 
-    Only gaps at the place are searched, if there are any.
+    If the place has gaps of this cause, only these are searched.
     """
     gaps = time_model(trace).idle.filter(pl.col("cause") == cause)
     here = gaps.filter(pl.col("what").eq_missing(pl.lit(place, pl.String)))

@@ -13,7 +13,7 @@ from tracelens.schemas.results.ranks import COLLECTIVES_ACROSS
 from tracelens.trace import Trace
 
 _MOST = 3
-"""Notes name at most this many slow groups, and groups with calls that do not pair."""
+"""Notes name at most this many slow groups, and this many groups with unmatched calls."""
 
 _IN_BYTES = pl.col("size_in_bytes")
 _SIZE = pl.coalesce(
@@ -60,7 +60,7 @@ def collectives_across(trace: Trace, *, peaks: Peaks | None = None) -> pl.DataFr
 
 
 def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
-    """Count matched calls; name what is slow, and each group's first call that does not pair."""
+    """Count matched calls, and name slow groups and each group's first unmatched call."""
     matched = require_matched(trace, "collectives_across")
     n_calls, n_ranks = int(frame["n_calls"].sum()), matched.calls["rank"].n_unique()
     sentences = [f"{n_calls:,} collectives match across {n_ranks:,} ranks.", *_slow_groups(frame)]

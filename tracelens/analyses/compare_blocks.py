@@ -45,7 +45,7 @@ def compare_blocks(base: Trace, other: Trace, *, rules: Rules = DEFAULT) -> pl.D
 
 
 def _blocks(trace: Trace) -> pl.DataFrame:
-    """Return, by step, the time of each layer with a number in its path, and of each pattern.
+    """Return the time of each layer with a number in its path, and of each pattern, by step.
 
     In the rows of a pattern, the layer is None.
     """

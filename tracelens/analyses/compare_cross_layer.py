@@ -1,4 +1,4 @@
-"""Compare two runs' device time by kernel, library and primitive, and say how much both share."""
+"""Compare two runs' kernel time by library and primitive, and give the share in common kernels."""
 
 import polars as pl
 
@@ -74,7 +74,7 @@ def compare_cross_layer(base: Trace, other: Trace) -> pl.DataFrame:
 
 @says_ranks
 def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:
-    """Give the share of time that both sides have in common, and reasons why it is imprecise."""
+    """Give the share of time in kernels of both runs, and reasons why it is imprecise."""
     sentences = []
     for (rank,), part in frame.group_by("rank", maintain_order=True):
         matched = part.filter(match="both")

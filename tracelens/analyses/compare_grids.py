@@ -15,9 +15,9 @@ _SUMS = ("n_grids", "n_calls", "duration_total_ns", "total_blocks")
 def compare_grids(base: Trace, other: Trace) -> pl.DataFrame:
     """Compare grids: one row per pair of a kernel's grids, and one per primitive for the rest.
 
-    Grids of the same kernel in both traces are paired; the rest are grids without a partner. Rows
-    are sorted by their time in both traces together, longest first. Raises MissingTableError if
-    one of the traces has no kernels.
+    Grids of the same kernel in both traces are paired. Grids without a partner are summed by
+    primitive. Rows are sorted by their time in both traces together, longest first. Raises
+    MissingTableError if one of the traces has no kernels.
     """
     sides = []
     for trace in (base, other):
@@ -49,7 +49,7 @@ def compare_grids(base: Trace, other: Trace) -> pl.DataFrame:
 
 
 def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:
-    """Give the share of time that was matched by kernel, and reasons to distrust the comparison."""
+    """Give the share of time in kernels of both traces, and reasons to distrust the comparison."""
     total = {side: int(frame[f"{side}_duration_total_ns"].sum()) for side in ("base", "other")}
     same = frame.filter(pl.col("match") == "kernel")
     matched = {
@@ -103,8 +103,8 @@ def _match_kernels(
 ) -> tuple[pl.DataFrame, list[pl.DataFrame]]:
     """Match grids of the same kernel.
 
-    Return the matched grids of both sides in one frame, and the rows of base and of other without a
-    match.
+    Return the matched grids of both traces in one frame, and the unmatched rows of base and of
+    other.
     """
     equal = base.join(
         other,
@@ -167,7 +167,7 @@ def _match_primitives(base: pl.DataFrame, other: pl.DataFrame) -> pl.DataFrame:
 
 
 def _means(side: str) -> tuple[pl.Expr, pl.Expr]:
-    """Return mean duration and mean blocks of a side's launches; None if it has none."""
+    """Return a side's mean duration and mean blocks per launch; None without launches."""
     calls, blocks = pl.col(f"{side}_n_calls"), pl.col(f"{side}_total_blocks")
     duration = pl.col(f"{side}_duration_total_ns")
     return (

@@ -1,4 +1,4 @@
-"""Kernels of two runs by name: added, removed, faster and slower."""
+"""Compare the kernels of two runs by name: added, removed, faster and slower ones."""
 
 import polars as pl
 
@@ -16,8 +16,8 @@ from tracelens.trace import Trace
 def compare_kernels(base: Trace, other: Trace, *, rules: Rules = DEFAULT) -> pl.DataFrame:
     """Compare kernels: one row per rank and kernel name, most time first.
 
-    Names that two profilers recorded are brought to one spelling, see `one_spelling`. Raises
-    MissingTableError if a run has no kernels.
+    Two profilers may spell a kernel's name differently; such rows are merged, see `one_spelling`.
+    Raises MissingTableError if a run has no kernels.
     """
     for trace in (base, other):
         trace.require("compare_kernels", "kernels")

@@ -39,13 +39,13 @@ _NAMED_LOSERS = 3
 def compare_layers(base: Trace, other: Trace, *, rules: Rules = DEFAULT) -> pl.DataFrame:
     """Compare layers: one row per layer, phase and way of timing.
 
-    Rows are sorted by way, then by time in base, longest first; layers that one run lacks come
+    Rows are sorted by way, then by time in base, longest first. Layers that one run lacks come
     last. The row for work outside of layers has times and no speedup. Kernel times are those of a
-    step, or of the whole trace if no step is marked; measured times are those of an execution. Each
+    step, or of the whole trace if no step is marked. Measured times are those of an execution. Each
     way's rows are judged together, see `judge`. Fused kernels may be split among layers in two
     ways. A layer is unclear if it is faster by one split and slower by the other. Raises
-    MissingTableError if no way of timing is common to both: neither kernels, nor layers measured by
-    the same method.
+    MissingTableError unless both runs have kernels, or layers that were measured by the same
+    method.
     """
     pairs = layer_pairs(base, other, both_kernel_times(base, other))
     if pairs.is_empty():
@@ -83,10 +83,11 @@ def compare_layers(base: Trace, other: Trace, *, rules: Rules = DEFAULT) -> pl.D
 
 
 def _with_speedups(layers: pl.DataFrame, *, are_marked: bool) -> pl.DataFrame:
-    """Add speedups with their ranges; a row is unclear if the split of fused kernels decides it.
+    """Add speedups with their ranges, and mark rows that the split of fused kernels decides.
 
-    `are_marked`: both runs mark steps. Otherwise, times by kernels are those of whole traces, and
-    there is a speedup only if both hold equally many executions.
+    A marked row is unclear. `are_marked` says that both runs mark steps. Otherwise, kernel times
+    are those of whole traces, and a row has a speedup only if both traces hold equally many
+    executions.
     """
     estimate = speedup(pl.col("base_estimate_ns"), pl.col("other_estimate_ns"))
     low_split, high_split = (
@@ -116,7 +117,7 @@ def _with_speedups(layers: pl.DataFrame, *, are_marked: bool) -> pl.DataFrame:
 
 
 def _judged(base: Trace, other: Trace, rules: Rules) -> list[pl.DataFrame]:
-    """Judge each layer as `judge` does; return one frame per way of timing."""
+    """Return each layer's outcome, see `judge`, in one frame per way of timing."""
     runs = (base, *rules.base_runs), (other, *rules.other_runs)
     refusal = not_judged(base, other, rules)
     judged_rows = []
@@ -155,7 +156,7 @@ def _judged(base: Trace, other: Trace, rules: Rules) -> list[pl.DataFrame]:
 
 @says_ranks
 def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:
-    """Count the layers that win and lose; name the worst losers and what is left out."""
+    """Count the layers that win and lose, and name the worst losers and what is left out."""
     sentences = []
     layers = frame.filter(~pl.col("layer").str.starts_with("("))
     for way, part in layers.group_by(_WAY, maintain_order=True):

@@ -1,4 +1,4 @@
-"""Ops of two runs by name: added, removed, faster and slower."""
+"""Compare the ops of two runs by name: added, removed, faster and slower ones."""
 
 from functools import partial
 

@@ -12,9 +12,9 @@ _RAN = ("kernels", "spans", "timings", "stacks")
 
 
 def compare_setup(base: Trace, other: Trace) -> pl.DataFrame:
-    """Compare the runs' properties, one row each, those that differ first.
+    """Compare the runs' properties: one row per property, different ones first.
 
-    Raises MissingTableError if one recorded nothing.
+    Raises MissingTableError if one of the traces recorded nothing.
     """
     if not all(any(trace.has(name) for name in _RAN) for trace in (base, other)):
         raise MissingTableError(
@@ -46,7 +46,7 @@ def compare_setup(base: Trace, other: Trace) -> pl.DataFrame:
 
 
 def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:
-    """Name what each difference invalidates, and the properties that a capture does not record."""
+    """Say what each difference invalidates, and list the properties that were not recorded."""
     refused = unrelated(base, other)
     sentences = [f"{refused[0].upper()}{refused[1:]}."] if refused else []
     sentences += [

@@ -41,7 +41,7 @@ def compare_time(base: Trace, other: Trace, *, rules: Rules = DEFAULT) -> pl.Dat
     every_run = (base, other, *rules.base_runs, *rules.other_runs)
     if any(model_for_times(trace).kept_shares() for trace in every_run):
         recorded = _RECORDED.values(base, other, rules, whole=step)
-        rows = _no_surer_than(recorded, rows)
+        rows = _widened(recorded, rows)
     more, is_cause = pl.col("other_value") - pl.col("base_value"), pl.col("part").is_in(CAUSE_PARTS)
     rows = rows.with_columns(
         pl.when(~is_cause).then(name).alias(name) for name in ("outcome", "reason")
@@ -65,13 +65,13 @@ def compare_time(base: Trace, other: Trace, *, rules: Rules = DEFAULT) -> pl.Dat
     return COMPARE_TIME.conform(differences.sort("rank", "device", place))
 
 
-def _no_surer_than(recorded: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
-    """Make intervals at least as wide as those of the recorded times; doubt outcomes that differ.
+def _widened(recorded: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
+    """Make intervals at least as wide as those of the recorded times.
 
-    An outcome that differs from that of the recorded times becomes unclear. The reason is that if a
-    run timed steps without the profiler, one ratio shortens all of its recorded steps. The error of
+    An outcome that differs from that of the recorded times becomes unclear. The reason: if a run
+    timed steps without the profiler, one ratio shortens all of its recorded steps. The error of
     that ratio is the same in each step, so the spread of the steps does not show it. By these two
-    rules, two equal runs are found different no more often than by their recorded steps.
+    rules, equal runs are found different no more often than by their recorded steps.
     """
     columns = [*_KEY, "low", "high", "outcome", "reason"]
     both = rows.join(

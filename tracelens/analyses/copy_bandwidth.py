@@ -1,4 +1,4 @@
-"""Follow how fast copies of each direction move memory, over time."""
+"""Compute the bandwidth of copies over time, by direction."""
 
 import polars as pl
 
@@ -23,10 +23,10 @@ _KEY = ("rank", "direction")
 
 
 def copy_bandwidth(trace: Trace) -> pl.DataFrame:
-    """Return the bandwidth of copies over time: the sum over the copies that run at a moment.
+    """Return the bandwidth of copies over time: one row per rank, direction and interval.
 
-    A copy's bandwidth is its size over its duration. This is HTA's memory bandwidth. Raises
-    MissingTableError without copies.
+    A copy's bandwidth is its size over its duration. Bandwidths of copies that run at the same time
+    are added. This is HTA's memory bandwidth. Raises MissingTableError without copies.
     """
     trace.require("copy_bandwidth", "memcpys")
     copies = trace.select("memcpys", *_KEY, "size_bytes", "start_ns", "duration_ns")

@@ -147,7 +147,7 @@ def notes(
 
 
 def _about_pages(trace: Trace) -> list[str]:
-    """Say how often pages of managed memory moved, and how long kernels waited for them, where."""
+    """Say how often pages of managed memory moved, and where kernels waited for them."""
     moves = migrations(trace)
     sentences = []
     for (rank,), part in moves.group_by("rank", maintain_order=True):

@@ -27,7 +27,7 @@ from tracelens.trace import Trace
 
 _COLUMNS = ("rank", "kernel_id", "library", "primitive", "duration_ns")
 _OPERATOR = "::"
-_NOT_IN_THERE = ("gemm", "conv", "attention")
+_COMPUTED_ELSEWHERE = ("gemm", "conv", "attention")
 """Primitives of ops that a generated kernel lists but does not compute.
 
 A library or a kernel of another name computes them.
@@ -89,7 +89,10 @@ def cross_layer(trace: Trace) -> pl.DataFrame:
 
 
 def _of_kernels(trace: Trace) -> pl.DataFrame:
-    """Return the rows of a trace with kernels, without shares; strings are pl.String."""
+    """Return the rows of a trace with kernels, without the columns of shares.
+
+    Strings are pl.String.
+    """
     sums = _op_parts(trace).lazy().group_by(_KEY)
     rows = sums.agg(
         n_calls=pl.col("op_id").drop_nulls().n_unique().cast(pl.Int64),
@@ -106,10 +109,10 @@ def _op_parts(trace: Trace) -> pl.DataFrame:
 
     Columns: rank, op, op_id, library, primitive, duration_ns, low_ns and high_ns. `op` is the
     outermost operator around the launch (aten::conv2d, a node of autograd), else the outermost op
-    (a compiled region). `op_id` is its span. Both are None if no op is around. A fused kernel of a
-    compiled graph with recorded provenance has one row per op from which it was made, without
-    op_id. Its time is split by the bytes that the ops write, as `layer_attribution` splits it among
-    modules.
+    (a compiled region). `op_id` is its span. They are None if no op surrounds the launch. A fused
+    kernel of a compiled graph with recorded provenance has one row per op from which it was made,
+    without op_id. Its time is split by the bytes that the ops write, as `layer_attribution` splits
+    it among modules.
     """
     kernels = _with_ops(trace).with_columns(low_ns="duration_ns", high_ns="duration_ns")
     parts = _split_fused(trace) if trace.has("provenance") else None
@@ -130,9 +133,9 @@ def _op_parts(trace: Trace) -> pl.DataFrame:
 
 
 def _with_ops(trace: Trace) -> pl.DataFrame:
-    """Return every kernel with op and op_id.
+    """Return every kernel with its op and op_id, see `_op_parts`.
 
-    They come from the table of sites if the ops of all sites are operators, else from the spans.
+    The ops come from the table sites if the ops of all sites are operators, else from the spans.
     """
     if trace.has("sites"):
         sites = trace.select("sites", "rank", "site_id", "op")
@@ -154,7 +157,7 @@ def _with_ops(trace: Trace) -> pl.DataFrame:
 
 
 def _of_sites(trace: Trace, sites: pl.DataFrame) -> pl.DataFrame:
-    """Return every kernel with its site's op, and that op's span."""
+    """Return every kernel with the op of its launch site, and that op's span id."""
     kernels = trace.select("kernels", *_COLUMNS, "site_id", "api_call_id")
     calls = trace.select("api_calls", "rank", "api_call_id", "op_span_id")
     site = rows_of(
@@ -177,7 +180,7 @@ def _of_sites(trace: Trace, sites: pl.DataFrame) -> pl.DataFrame:
 def _top_op(tree: pl.DataFrame, rows: pl.Series) -> pl.Series:
     """Return the outermost operator around each span at `rows`, else the outermost op.
 
-    It may be the span itself.
+    The span itself counts as around it.
     """
     is_op = (tree["kind"] == "op").fill_null(value=False)
     (is_named,) = matching(tree["name"], _OPERATOR)
@@ -193,9 +196,9 @@ def _top_op(tree: pl.DataFrame, rows: pl.Series) -> pl.Series:
 
 
 def _split_fused(trace: Trace) -> pl.DataFrame:
-    """Return the fused kernels that a recorded call explains, one row per op.
+    """Return the fused kernels of recorded compiled calls, split into one row per op.
 
-    Columns are those of `_with_ops`, and low_ns and high_ns.
+    Columns are those of `_op_parts`.
     """
     calls = recorded_calls(in_launch_order(trace), trace.spans, trace.provenance)
     if not calls.height:
@@ -213,9 +216,9 @@ def _split_fused(trace: Trace) -> pl.DataFrame:
 
 
 def _computing_nodes(provenance: pl.DataFrame) -> pl.DataFrame:
-    """Return the nodes whose work a generated kernel does itself, with op and primitive.
+    """Return the nodes that a generated kernel computes itself, with op and primitive.
 
-    Names of ops are like `aten::add`. Views are left out, and so are nodes that a library computes.
+    Names of ops are like `aten::add`. Views and nodes that a library computes are left out.
     """
     name = pl.col("aten_op").str.extract_groups(r"^(?<space>\w+)\.(?<word>\w+)")
     space, word = name.struct.field("space"), name.struct.field("word")
@@ -225,7 +228,7 @@ def _computing_nodes(provenance: pl.DataFrame) -> pl.DataFrame:
     )
     nodes = nodes.filter(pl.col("op").is_not_null() & ~pl.col("word").str.contains(VIEW_OP))
     primitive = op_primitives(nodes["op"]).cast(pl.String).alias("primitive")
-    return nodes.with_columns(primitive).filter(~pl.col("primitive").is_in(_NOT_IN_THERE))
+    return nodes.with_columns(primitive).filter(~pl.col("primitive").is_in(_COMPUTED_ELSEWHERE))
 
 
 def _of_host(trace: Trace) -> pl.DataFrame:
@@ -278,9 +281,9 @@ def _blas(trace: Trace) -> str | None:
 
 
 def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
-    """Say how time is divided among families and pairs, and what a faster primitive would gain.
+    """Give the shares of families, and of pairs of library and primitive.
 
-    Reasons to doubt the numbers follow.
+    Say what a faster primitive would gain, and why the numbers may be wrong.
     """
     sentences: list[str] = []
     for (rank,), part in frame.group_by("rank", maintain_order=True):

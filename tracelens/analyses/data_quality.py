@@ -43,11 +43,11 @@ def data_quality(trace: Trace) -> pl.DataFrame:
 
 
 class _Known(Struct, frozen=True):
-    """The data that the checks read, by rank.
+    """Holds the data that the checks read, by rank.
 
-    It holds the kernels' sums by link and primitive, and by step; the spans' sums; whether the
-    sources are complete; whether shapes were recorded; the limits of devices; and whether times
-    come from a window without Python calls.
+    `kernels` has sums by link and primitive, `steps` sums by step, `spans` sums over all spans.
+    `with_shapes`, `with_limits` and `with_light_window` are the ranks with recorded shapes, with
+    known device limits, and with times from a window without Python calls.
     """
 
     kernels: dict[int, pl.DataFrame]
@@ -60,7 +60,7 @@ class _Known(Struct, frozen=True):
 
 
 def _known(trace: Trace) -> _Known:
-    """Read what the checks of all ranks need, each table once."""
+    """Read the data that the checks of all ranks need, each table once."""
     with_shapes = trace.select(
         "spans",
         "rank",
@@ -80,7 +80,7 @@ def _known(trace: Trace) -> _Known:
 
 
 def _sums_by_kind(kernels: pl.DataFrame) -> pl.DataFrame:
-    """Sum kernels by rank, link and primitive: their time, and how many took none."""
+    """Return kernel time and the number of kernels of 0 ns, by rank, link and primitive."""
     ns = pl.col("duration_ns")
     by_kind = kernels.lazy().group_by("rank", "link", "primitive")
     return by_kind.agg(
@@ -90,13 +90,17 @@ def _sums_by_kind(kernels: pl.DataFrame) -> pl.DataFrame:
 
 
 def _sums_by_step(kernels: pl.DataFrame) -> pl.DataFrame:
-    """Sum the time of kernels by rank and step, in the order of steps."""
+    """Return kernel time by rank and step, in the order of steps."""
     by_step = kernels.lazy().drop_nulls("step").group_by("rank", "step")
     return by_step.agg(pl.col("duration_ns").sum()).sort("step").collect()
 
 
 def _sums_of_spans(trace: Trace) -> dict[int, dict[str, Any]]:
-    """Return, by rank, the bounds of its spans, the profiler's own time, and what was recorded."""
+    """Return sums over each rank's spans, by rank.
+
+    They are the first start, the last end, the profiler's own time, and whether modules and Python
+    calls were recorded.
+    """
     kind = pl.col("kind")
     by_rank = trace.scan("spans").group_by("rank")
     sums = by_rank.agg(
@@ -111,7 +115,7 @@ def _sums_of_spans(trace: Trace) -> dict[int, dict[str, Any]]:
 
 
 def _completeness(sources: Sequence[Mapping[str, Any]]) -> dict[int, bool]:
-    """Return, by rank, whether all of its sources were read to their ends."""
+    """Return whether all sources of a rank were read to their ends, by rank."""
     is_complete: dict[int, bool] = {}
     for source in sources:
         rank = source.get("rank")

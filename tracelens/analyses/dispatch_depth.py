@@ -22,8 +22,8 @@ def dispatch_depth(trace: Trace) -> pl.DataFrame:
 
     Spans give one row per rank, outermost op, layer and phase that started GPU work. Native stacks
     give one row for all frames of a symbol and implementation, and one for each role of the frames.
-    `source` distinguishes the two; they are never joined, because a stack's frames have no span.
-    Raises MissingTableError if the trace has neither API calls nor stacks.
+    The column `source` is "span" or "stack". Spans and stacks are never joined, because a stack's
+    frames have no span. Raises MissingTableError if the trace has neither API calls nor stacks.
     """
     launches = _launches(trace)
     if not launches.height and not trace.has("stacks"):
@@ -116,7 +116,7 @@ def _stored_sites(trace: Trace, launches: pl.DataFrame) -> pl.DataFrame:
 def _found_sites(trace: Trace, launches: pl.DataFrame) -> pl.DataFrame:
     """Return each launch with its outermost op, layer, phase and depths.
 
-    `host_ns` is the time from the start of that op until the launching call returned.
+    `host_ns` is the time from the start of the outermost op until the launching call returned.
     """
     sites = []
     for tree, part in with_trees(trace.select("spans", *_SPAN_COLUMNS), launches):
@@ -137,7 +137,7 @@ def _found_sites(trace: Trace, launches: pl.DataFrame) -> pl.DataFrame:
 
 
 def _stack_rows(trace: Trace) -> pl.DataFrame:
-    """Return rows of frame counts of the native stacks, in total and by role."""
+    """Return the rows of native stacks: numbers of frames, in total and by role."""
     if not trace.has("stacks"):
         return DISPATCH_DEPTH.empty()
     key = ["rank", "op", "layer"]
@@ -166,7 +166,7 @@ def _stack_rows(trace: Trace) -> pl.DataFrame:
 
 
 def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
-    """Say for each rank how deep it dispatches, and why the depth may be wrong."""
+    """Give the mean depth of launches on each rank, and name levels that were not recorded."""
     sentences = []
     spans = frame.filter(pl.col("source") == "span")
     for (rank,), part in spans.group_by("rank", maintain_order=True):

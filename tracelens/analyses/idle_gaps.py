@@ -28,8 +28,8 @@ _CALLS = {
 def idle_gaps(trace: Trace) -> pl.DataFrame:
     """Sum the program's idle time: one row per rank, device, cause and place, most time first.
 
-    `share_frac` is the row's share of the program's time, both without the time that the profiler
-    is known to add. The idle_ns of all rows sum to the idle time of the phase program in
+    `share_frac` is the row's share of the program's time. The share leaves out the time that the
+    profiler is known to add. The idle_ns of all rows sum to the idle time of the phase program in
     time_breakdown. Raises MissingTableError without kernels and ops.
     """
     require_time(trace, "idle_gaps")
@@ -45,10 +45,10 @@ def idle_gaps(trace: Trace) -> pl.DataFrame:
 
 
 def _program_times(model: TimeModel) -> pl.DataFrame:
-    """Return each device's time without what the profiler is known to add.
+    """Return each device's time without the time that the profiler is known to add.
 
-    Columns: rank, device_id, judged_ns and kept. kept is the share of the parts slowed by the
-    profiler that is the program's own.
+    Columns: rank, device_id, judged_ns and kept. The profiler slows some parts of the time. `kept`
+    is the share of them that the program takes without the profiler.
     """
     kept = pl.DataFrame(
         [*model.kept_shares().items()],
@@ -65,7 +65,7 @@ def _program_times(model: TimeModel) -> pl.DataFrame:
 
 
 def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
-    """Say how much idle time has no known launch, and which API calls take much of the steps."""
+    """Give the idle time without a known launch, and the API calls that take much of the steps."""
     sentences = []
     unknown = int(frame.filter(pl.col("cause") == "unknown")["idle_ns"].sum())
     if unknown:
@@ -89,7 +89,7 @@ def _is_live(trace: Trace) -> bool:
 
 
 def _of_shares(trace: Trace) -> list[str]:
-    """Say how much recorded idle time the shares leave out, because the profiler added it."""
+    """Say which share of the host's time the profiler added, on the first ranks."""
     kept = time_model(trace).kept_shares()
     several = len(trace.manifest.ranks) > 1
     return [

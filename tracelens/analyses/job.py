@@ -28,8 +28,7 @@ from tracelens.schemas.results.time import PARTS
 from tracelens.trace import Trace
 
 _LOST = 0.1
-"""If all ranks lose at least this share of their time to one part, it is named before a straggler.
-"""
+"""If all ranks lose at least this share of time to one part, it is named before a straggler."""
 _FEW = 3
 """The job's sentence names at most this many culprits."""
 _LATE_BY = {
@@ -57,8 +56,10 @@ _HOST_WORDS = {
 }
 _OTHER = "loses {} by {cause} where {peer} loses {}"
 _ON_ITS_CLOCK = {*PARTS, LINK, NETWORK} - {"communication", "waiting", "dependency", "unknown"}
-"""Causes of delays that a rank's own clock shows; errors between hosts' clocks do not matter for
-them."""
+"""Causes of delays that are measured by a single rank's clock.
+
+Errors between hosts' clocks do not affect them.
+"""
 _ALL_OTHERS = "another rank each step"
 
 
@@ -245,10 +246,10 @@ def _range(shares: Sequence[float]) -> str:
 
 
 def _shared_loss(culprit: Culprit, judged: list[RankTime]) -> tuple[str, list[float]]:
-    """Return the part that both the culprit's ranks and the others lose most time to.
+    """Return the part of the time that costs the culprit's ranks and the other ranks most.
 
-    Also return its share of the time on both sides, the smaller one first. Computing and waiting do
-    not count as parts here. Parts are compared by their smaller share.
+    Also return its share of time for either set of ranks, the smaller share first. Computing and
+    waiting do not count as parts here. Parts are compared by their smaller share.
     """
     members = {*culprit.members.ranks}
     of_members = [time for time in judged if time.rank in members]
@@ -264,7 +265,7 @@ def _shared_loss(culprit: Culprit, judged: list[RankTime]) -> tuple[str, list[fl
 
 
 def _evenly(model: TimeModel, judged: list[RankTime]) -> dict[str, object]:
-    """Return the row of a job without culprit: the most common bound, and the second part."""
+    """Return the row of a job without culprit: the ranks' most common bound and second part."""
     bubble = bubble_sentence(model.trace, judged)
     bounds = Counter(time.bound for time in judged)
     if bubble is None and len(bounds) > 1:
@@ -329,9 +330,10 @@ def _parts_sentence(
 
 
 def waiting_sentence(judged: Sequence[RankTime], bound: str, before: str = "") -> str:
-    """Say which ranks mostly wait although no rank is late; `bound` is what limits most ranks.
+    """Return a sentence on the ranks that mostly wait although no rank is late.
 
-    The sentence begins with `before`. It is empty if no rank or every rank waits.
+    `bound` is the bound of most ranks. The sentence begins with `before`. It is empty if no rank or
+    every rank waits.
     """
     waiting = [time for time in judged if time.bound == "waiting"]
     if bound == "waiting" or not waiting or len(waiting) == len(judged):
@@ -365,7 +367,7 @@ def bubble_sentence(trace: Trace, judged: Sequence[RankTime]) -> str | None:
 
 
 def _missing_straggler(trace: Trace, judged: list[RankTime]) -> dict[str, object] | None:
-    """Return the row of a straggler whose trace was not given; None without a sign of one."""
+    """Return the row of a straggler whose trace was not given; None if there is none."""
     missing = find_missing_straggler(trace)
     if missing is None:
         return None

@@ -89,7 +89,7 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
 
 
 def _on_partitions(shared: pl.DataFrame) -> list[str]:
-    """Say which kernels share a device by its SMs."""
+    """Say which kernels run at the same time on separate SMs of a device."""
     partitions = shared.select("rank", "low", "high").unique().sort("rank")
     return [
         f"Rank {rank}: streams share the device on purpose: kernels of {low:,} and of {high:,}"
@@ -140,7 +140,7 @@ def _on_waves(known: pl.DataFrame, total_ns: int) -> list[str]:
 
 
 def _partitions(trace: Trace, frame: pl.DataFrame) -> pl.DataFrame:
-    """Find grids of two streams that share a device by its SMs.
+    """Find grids of two streams that run at the same time on separate SMs of a device.
 
     Columns: rank, device_id, n_blocks, low and high. The grid with most time of each stream is
     compared. A pair qualifies if its blocks add up to the device's SMs, and if at least half of the
@@ -218,16 +218,16 @@ def _charts(frame: pl.DataFrame) -> list[Chart]:
 
 
 def occupancy(launches: pl.DataFrame, devices: pl.DataFrame) -> pl.DataFrame:
-    """Return the launches, in order, with how many of their blocks fit on an SM, and why no more.
+    """Return the launches, in order, with their theoretical occupancy and what limits it.
 
     `launches` has rank, device_id, threads_per_block, registers_per_thread, shared_bytes (static
     plus dynamic, per block) and is_cluster_launch. Added columns are sm_count, blocks_per_sm,
     occupancy_limiter, theoretical_occupancy_frac (resident warps over the most that an SM holds)
-    and occupancy_reason. A launch has either the reason or the other values; sm_count may be known
-    in both cases. The rules are those of cudaOccupancyMaxActiveBlocksPerMultiprocessor
-    (cuda_occupancy.h, CUDA 13.0), with all shared memory that an SM can give to blocks. A trace
-    does not record how many barriers a kernel uses: a kernel with many named barriers may fit fewer
-    blocks than stated here.
+    and occupancy_reason. A launch without occupancy has the reason instead; its sm_count may be
+    known. The rules are those of cudaOccupancyMaxActiveBlocksPerMultiprocessor (cuda_occupancy.h,
+    CUDA 13.0), with all shared memory that an SM can give to blocks. A trace does not record how
+    many barriers a kernel uses: a kernel with many named barriers may fit fewer blocks than stated
+    here.
     """
     frame = launches.join(
         _rules(devices),
@@ -264,7 +264,10 @@ def occupancy(launches: pl.DataFrame, devices: pl.DataFrame) -> pl.DataFrame:
 
 
 def _rules(devices: pl.DataFrame) -> pl.DataFrame:
-    """Return each device's resources and allocation units; None if CUDA documents none."""
+    """Return each device's resources and allocation units.
+
+    They are None for a device whose rules CUDA does not document.
+    """
     limits = LIMITS.select(
         "compute_capability",
         "shared_memory_per_block_bytes",
@@ -310,11 +313,11 @@ def _by_registers() -> pl.Expr:
     Each partition of the SM allocates registers in units, warp by warp.
     """
     registers, parts = pl.col("registers_per_thread").cast(pl.Int64), pl.col("_partitions")
-    a_warp = _round_up(registers * _WARP, _REGISTER_UNIT)
+    registers_per_warp = _round_up(registers * _WARP, _REGISTER_UNIT)
     fits = (registers <= _MAX_REGISTERS) & (
-        a_warp * _round_up(pl.col("_warps"), parts) <= pl.col("_block_registers")
+        registers_per_warp * _round_up(pl.col("_warps"), parts) <= pl.col("_block_registers")
     )
-    n_warps = pl.col("_registers") // parts // a_warp * parts
+    n_warps = pl.col("_registers") // parts // registers_per_warp * parts
     return (
         pl.when(registers == 0)
         .then(_UNBOUNDED)

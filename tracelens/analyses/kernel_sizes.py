@@ -32,8 +32,8 @@ KERNEL_SIZES = Table(
 def kernel_sizes(trace: Trace) -> pl.DataFrame:
     """Count the short runs of each kernel name, and compare its first run with its median run.
 
-    There is one row per rank and name, those with most short runs first. Raises MissingTableError
-    without kernels.
+    There is one row per rank and name, the names with most short runs first. Raises
+    MissingTableError without kernels.
     """
     trace.require("kernel_sizes", "kernels")
     kernels = trace.select("kernels", "rank", "name", "start_ns", "duration_ns").sort("start_ns")

@@ -53,7 +53,7 @@ def launch_delay(trace: Trace) -> pl.DataFrame:
 
 
 def _launched_work(trace: Trace) -> pl.DataFrame:
-    """Return the work of devices whose call was recorded.
+    """Return the kernels, copies and fills whose call was recorded, one row each.
 
     Added columns: delay (from the call's end to the work's start), api, api_ns (the call's
     duration) and call (its row in api_calls).
@@ -102,7 +102,7 @@ def _per_call(matched: pl.DataFrame) -> pl.DataFrame:
 
 
 def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
-    """Say what the delays mean, and what was left out."""
+    """Give the share of short work, the length of launch queues, and what was left out."""
     sentences = []
     for (rank,), part in frame.group_by("rank", maintain_order=True):
         short = part.select(
@@ -122,10 +122,10 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
 
 
 def _queues(trace: Trace) -> list[str]:
-    """Say, for the first rank, how many launches on average wait until their first kernel starts.
+    """Say how many launches on average wait until their first kernel starts, on the first rank.
 
-    By Little's law, that is the sum of their waits divided by the time from the end of the first
-    call to the last start.
+    By Little's law, the mean number is the sum of the waits divided by the time from the end of the
+    first call to the last start.
     """
     kernels = trace.select("kernels", "rank", "api_call_id", "start_ns").drop_nulls("api_call_id")
     calls = trace.select("api_calls", "rank", "api_call_id", "start_ns", "duration_ns")
@@ -134,11 +134,11 @@ def _queues(trace: Trace) -> list[str]:
     waits = first.join(calls, on=["rank", "api_call_id"])
     wait = (pl.col("start_ns") - pl.col("returned_ns")).clip(lower_bound=0)
     window = pl.col("start_ns").max() - pl.col("returned_ns").min()
-    held = waits.group_by("rank").agg(held=over(wait.sum(), window)).drop_nulls().sort("rank")
+    waiting = waits.group_by("rank").agg(waiting=over(wait.sum(), window)).drop_nulls().sort("rank")
     return [
         f"Rank {rank}: {n:,.1f} launches wait on average, counted from the return of the call: "
         + ("the host is ahead of the device." if n >= _AHEAD else "the device waits for launches.")
-        for rank, n in held.head(_MOST_RANKS).iter_rows()
+        for rank, n in waiting.head(_MOST_RANKS).iter_rows()
     ]
 
 

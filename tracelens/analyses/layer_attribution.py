@@ -26,8 +26,8 @@ def layer_attribution(
 ) -> pl.DataFrame:
     """Attribute kernel time: one row per rank, layer and phase, most time first.
 
-    Rows sum to the kernel total exactly. `(unattributed)`, work without a layer, and
-    `(pre-window)`, work launched before the trace began, always have a row. A kernel belongs to the
+    Rows sum to the kernel total exactly. Work without a layer always has the row `(unattributed)`,
+    and work launched before the trace began the row `(pre-window)`. A kernel belongs to the
     innermost module around its launch; in the backward pass, to the module of the forward op that
     made the autograd node. If compile provenance was recorded, a kernel of a compiled graph belongs
     to the modules from which it was made. Its time is split by the bytes that these modules write
@@ -36,12 +36,12 @@ def layer_attribution(
 
     A kernel of a replayed CUDA graph is placed by the first of three rules that applies. If the
     source recorded the graph's nodes, the kernel belongs to the module around the call that made
-    its node. If the capture of the graph was recorded, in this trace or in `base`, the captured
-    launches stand for the kernels in order (evidence: graph capture), unless their number, kernels,
-    grids or shapes do not fit. If `base` is a run of the same program without graphs, both
+    its node. If the capture of the graph was recorded, in this trace or in `base`, the kernels get
+    the layers of the captured launches in order (evidence: graph capture), unless their number,
+    kernels, grids or shapes do not fit. If `base` is a run of the same program without graphs, both
     sequences of kernels are aligned by name, and a kernel gets the layer of its partner (evidence:
-    base capture). Kernels that are not aligned stay unattributed; if fewer than half are aligned,
-    all of them stay so. With `by_step`, there is one row per rank, layer, phase and step; step is
+    base capture). Kernels that are not aligned stay unattributed. If fewer than half are aligned,
+    all stay unattributed. With `by_step`, there is one row per rank, layer, phase and step; step is
     None outside of steps. Raises MissingTableError without kernels.
     """
     if not trace.has("kernels") and process_ranks(trace):
@@ -128,7 +128,7 @@ def notes(
 
 
 def _replays(trace: Trace, frame: pl.DataFrame, base: Trace | None) -> list[str]:
-    """Say what placed the kernels of replayed CUDA graphs, or what would place them."""
+    """Name the evidence for the layers of replayed CUDA graphs, or a capture that would give it."""
     if not has_replays(trace):
         return []
     ns, sentences = pl.col("duration_total_ns"), []

@@ -45,12 +45,12 @@ def layer_oracle(
     Base is meant to be the eager run, and other the compiled one. Without evidence for that, the
     choices are called base and other. `method` selects the times as compare_layers names them. By
     default they are the kernels' times, else those of the first method that measured both runs.
-    `switch_cost_ns` is the cost of each change between eager and compiled; the model's caller is
-    eager. By default it is half of the measured cost of calling a compiled region (in timings), or
-    0 if that was not measured. A layer that only one run timed keeps that run's choice and counts
-    in no speedup. Rows of compare_layers whose name is in brackets are left out. With
-    `beyond_spread`, a layer whose ranges in the two runs overlap counts with its time in base on
-    both sides, so it changes neither choice nor speedup. Raises MissingTableError if no layer is
+    `switch_cost_ns` is the cost of each change between eager and compiled. The model's caller
+    counts as eager. By default the cost is half of the measured cost of calling a compiled region
+    (in timings), or 0 if that was not measured. A layer that only one run timed keeps that run's
+    choice and counts in no speedup. Rows of compare_layers whose name is in brackets are left out.
+    With `beyond_spread`, a layer whose ranges in the two runs overlap counts with its time in base
+    on both sides, so it changes neither choice nor speedup. Raises MissingTableError if no layer is
     matched, UsageError for an unknown method or an invalid cost.
     """
     if method is not None and method not in _METHODS:
@@ -137,7 +137,7 @@ def _ordered(
     base: Trace,
     other: Trace,
 ) -> pl.DataFrame:
-    """Put the layers in the order of calls.
+    """Return the layers that were timed in the given way, in the order of calls.
 
     Columns: rank, position, layer, class_name, base_ns, other_ns (all phases), is_clear.
     """
@@ -172,9 +172,9 @@ def _summed(which: str) -> pl.Expr:
 
 
 def _is_clearly_faster(faster: str, slower: str) -> pl.Expr:
-    """Return whether the highest time of one run is below the lowest of the other.
+    """Return whether the highest time of one run is below the lowest of the other run.
 
-    It is None if a run has no such time.
+    The result is None if a run has no range of times.
     """
     most, least = pl.col(f"{faster}_high_ns"), pl.col(f"{slower}_low_ns")
     return pl.when((most.count() > 0) & (least.count() > 0)).then(most.sum() < least.sum())

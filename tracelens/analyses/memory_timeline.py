@@ -94,7 +94,7 @@ MEMORY_TIMELINE = Table(
 _MOMENTS, _LEAST_MOMENTS = 2000, 50
 """Number of moments to show: for all devices together, and at least for each device."""
 _ONLY_ALLOCATES = r"^aten::(?:new_)?(?:empty|zeros|ones|full)(?:_like|_strided|_permuted)?$"
-_SAID = 4
+_MOST_PEAKS = 4
 
 
 def memory_timeline(trace: Trace) -> pl.DataFrame:
@@ -186,7 +186,7 @@ def _of_device(events: pl.DataFrame, n_moments: int) -> pl.DataFrame:
 
 
 def _alive(events: pl.DataFrame, peak: dict[str, int]) -> pl.DataFrame:
-    """Sum the blocks that were allocated at the peak, the largest sums first.
+    """Sum the blocks that were alive at the peak, the largest sums first.
 
     Columns: allocated_by, freed_by, n_blocks and size_bytes.
     """
@@ -249,9 +249,9 @@ def _older_blocks(events: pl.DataFrame, peak_at: int) -> pl.DataFrame:
 
 
 def _moments(events: pl.DataFrame, n_moments: int) -> pl.DataFrame:
-    """Return the largest value in each of `n_moments` parts of the time.
+    """Return the largest values in each of `n_moments` equal parts of the time.
 
-    With fewer events, return each event's value.
+    With fewer events, return each event's values.
     """
     columns = (*DEVICE, "step", "offset_ns", "allocated_bytes", "reserved_bytes")
     if events.height <= n_moments:
@@ -269,17 +269,19 @@ def _moments(events: pl.DataFrame, n_moments: int) -> pl.DataFrame:
 
 
 def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
-    """Describe the peaks, what was alive then, and what the capture's events do not explain."""
+    """Describe the peaks, the blocks alive then, and events that do not fit together."""
     peaks = frame.filter(pl.col("what") == "peak").sort(
         "allocated_bytes", descending=True, maintain_order=True
     )
     sentences = [
         sentence
-        for row in peaks.head(_SAID).iter_rows(named=True)
+        for row in peaks.head(_MOST_PEAKS).iter_rows(named=True)
         for sentence in _describe_peak(row, frame)
     ]
-    if peaks.height > _SAID:
-        sentences.append(f"{peaks.height - _SAID:,} more ranks and devices have smaller peaks.")
+    if peaks.height > _MOST_PEAKS:
+        sentences.append(
+            f"{peaks.height - _MOST_PEAKS:,} more ranks and devices have smaller peaks."
+        )
     return sentences + list(_misfits(matched(allocator_events(trace, "address", "span_id"))))
 
 

@@ -1,4 +1,4 @@
-"""Follow how much launched work waits for each stream, over time."""
+"""Compute the number of launches that wait for each stream, over time."""
 
 import polars as pl
 
@@ -29,15 +29,18 @@ _KEY = ("rank", "device_id", "stream_id")
 _SHORT = 1.0
 """With fewer launches in its queue on average, a device waits for the host again and again."""
 _MOST_STREAMS = 32
-"""Only this many streams of a device have rows, those with most launches; each has 200 rows."""
+"""Largest number of streams of a device that have rows, 200 rows each.
+
+They are the streams with most launches.
+"""
 
 
 def queue_length(trace: Trace) -> pl.DataFrame:
-    """Follow each stream's queue: a launch is in it from the call's start until the work starts.
+    """Return the length of each stream's queue over time: one row per stream and interval.
 
-    HTA defines queue length in the same way. A device that finds its queue empty waits for the
-    host; a long queue means that the host is ahead. Raises MissingTableError without kernels and
-    API calls.
+    A launch is in the queue from the start of its call until its work starts on the device. HTA
+    defines queue length in the same way. A device that finds its queue empty waits for the host. A
+    long queue means that the host is ahead. Raises MissingTableError without kernels and API calls.
     """
     trace.require("queue_length", "kernels", "api_calls")
     columns = (*_KEY, "api_call_id", "start_ns")

@@ -40,9 +40,10 @@ _QUANTILES = {
 
 
 def rank_quartiles(trace: Trace) -> pl.DataFrame:
-    """Return one row for the step, and one for each part of it that any rank has.
+    """Return quartiles over the ranks: one row for the step, and one per part of it.
 
-    Raises MissingTableError with one rank, or without kernels and ops.
+    A part that no rank has is left out. Raises MissingTableError with one rank, or without kernels
+    and ops.
     """
     require_ranks(trace, "rank_quartiles")
     require_time(trace, "rank_quartiles")

@@ -29,12 +29,13 @@ _COLUMNS = ("rank", "span_id", "parent_id", "kind", "name", "sequence_number", "
 
 
 def recomputation(trace: Trace) -> pl.DataFrame:
-    """Find ops that ran again for the backward pass, those with the most time first.
+    """Find ops that ran again for the backward pass: one row per rank, layer and op.
 
-    Autograd numbers the ops that it records. Within the backward pass it records none, unless
-    torch.utils.checkpoint runs a forward pass there again. With create_graph=True it also records
-    the backward pass itself. Then an op counts only if it ran outside of the backward pass, too.
-    The result is empty if nothing ran again. Raises MissingTableError without spans.
+    Ops with most time come first. Autograd numbers the ops that it records. Within the backward
+    pass it records none, unless torch.utils.checkpoint runs a forward pass there again. With
+    create_graph=True it also records the backward pass itself. Then an op counts only if it ran
+    outside of the backward pass, too. The result is empty if nothing ran again. Raises
+    MissingTableError without spans.
     """
     trace.require("recomputation", "spans")
     spans = trace.select("spans", *_COLUMNS, "duration_ns")

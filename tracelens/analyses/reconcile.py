@@ -1,4 +1,4 @@
-"""Align two profilers' captures of one run; kernels of one get layers and ops from the other."""
+"""Align two profilers' captures of one run, so that kernels have the layers and ops of either."""
 
 import polars as pl
 
@@ -25,15 +25,15 @@ _LEAST = 0.5
 _WHERE = ("layer", "op", "input_shapes")
 _SIDES = ("base", "other")
 _TOTALS = ("base_duration_total_ns", "other_duration_total_ns")
-_OWN = (*_WHERE, "name", *SHAPE, "registers_per_thread")
+_KIND = (*_WHERE, "name", *SHAPE, "registers_per_thread")
 
 
 @pairs_ranks
 def reconcile(base: Trace, other: Trace) -> pl.DataFrame:
     """Align two captures: one row per rank, layer, op, kernel name and grid.
 
-    Most time in other comes first. Raises MissingTableError if a capture has no kernels, or too
-    few of them are aligned; the error gives their share.
+    Rows with most time in other come first. Raises MissingTableError if a capture has no kernels,
+    or too few of them are aligned. The error gives their share.
     """
     for trace in (base, other):
         trace.require("reconcile", "kernels")
@@ -54,15 +54,15 @@ def reconcile(base: Trace, other: Trace) -> pl.DataFrame:
         other_kinds, on="other", how="left", suffix="_other"
     )
     kinds = kinds.with_columns(
-        *(pl.coalesce(f"{column}_other", column).alias(column) for column in _OWN),
+        *(pl.coalesce(f"{column}_other", column).alias(column) for column in _KIND),
         match=which_side(*_SIDES, ("only_base", "only_other", "aligned")),
         evidence=_evidence(),
     )
-    sums = kinds.group_by("rank", "match", "evidence", *_OWN).agg(
+    sums = kinds.group_by("rank", "match", "evidence", *_KIND).agg(
         pl.col(*_TOTALS, "n_kernels").sum()
     )
     base_ns, other_ns = map(pl.col, _TOTALS)
-    order = (other_ns + base_ns, "rank", "match", *_OWN)
+    order = (other_ns + base_ns, "rank", "match", *_KIND)
     ordered = sums.sort(
         *order,
         descending=[True] + [False] * (len(order) - 1),
@@ -71,7 +71,7 @@ def reconcile(base: Trace, other: Trace) -> pl.DataFrame:
 
 
 def _evidence() -> pl.Expr:
-    """Say which captures know layer, op or input shapes of a pair of kinds."""
+    """Return which captures recorded layer, op or input shapes of a pair of kinds."""
     in_base = pl.any_horizontal(pl.col(_WHERE).is_not_null())
     in_other = pl.any_horizontal(pl.col(f"{column}_other").is_not_null() for column in _WHERE)
     return (
@@ -84,13 +84,13 @@ def _evidence() -> pl.Expr:
 
 
 def _by_kind(trace: Trace, side: str) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Number the kinds of a side's kernels: kernels with equal layer, op, shapes, name and grid.
+    """Number the kinds of a trace's kernels, and return the kernels and the kinds.
 
-    Return its kernels with their kind (the column `side`), id and time, and the columns of _OWN of
-    each kind.
+    Kernels of one kind have equal layer, op, shapes, name and grid. The kernels have their kind in
+    the column `side`, id and time. The kinds have that number and the columns of _KIND.
     """
     kernels = _recorded(trace)
-    numbers, kinds = numbered(kernels, _OWN)
+    numbers, kinds = numbered(kernels, _KIND)
     renamed = kernels.select("rank", "kernel_id", "duration_ns", numbers.alias(side)).rename(
         {"kernel_id": f"{side}_id", "duration_ns": f"{side}_ns"}
     )
@@ -102,7 +102,7 @@ def _beside(
     other_kernels: pl.DataFrame,
     pairs: pl.DataFrame,
 ) -> pl.DataFrame:
-    """Join pairs of kernels, followed by the kernels that only one side has."""
+    """Return one row per pair of kernels, followed by one per kernel without a partner."""
     of_pairs, alone = [], []
     for side, kernels in zip(_SIDES, (base_kernels, other_kernels), strict=True):
         kernel_id = f"{side}_id"
@@ -128,7 +128,7 @@ def _recorded(trace: Trace) -> pl.DataFrame:
         "rank",
         "kernel_id",
         "span_id",
-        *_OWN[3:],
+        *_KIND[3:],
         "duration_ns",
     )
     parts = []
@@ -149,7 +149,7 @@ def _recorded(trace: Trace) -> pl.DataFrame:
     )
     layer = layers["layer"].gather(rows)
     with_layer = listed.with_columns(layer.set(layer == UNATTRIBUTED, None))
-    return with_layer.select("rank", *_OWN, "kernel_id", "duration_ns")
+    return with_layer.select("rank", *_KIND, "kernel_id", "duration_ns")
 
 
 @says_ranks
@@ -194,9 +194,9 @@ def aligned_kernels(base: Trace, other: Trace) -> pl.DataFrame:
 
     Each kernel is in one pair at most. Kernels are matched within a rank and step, in launch order:
     grid, block, registers and name must be equal. For two profilers, names are compared without
-    template arguments and parameters. The nth step of one capture is matched with the nth of the
-    other, whatever their numbers. If one capture marks no steps, each rank is one sequence. Equal
-    sequences take time in proportion to their length.
+    template arguments and parameters. The nth step of one capture is matched with the nth step of
+    the other, whatever their numbers. If one capture marks no steps, each rank is one sequence. The
+    search takes linear time for equal sequences.
     """
     is_bare = tools(base) != tools(other)
     base_kernels = _in_sequence(base, is_bare=is_bare)
@@ -225,7 +225,10 @@ def aligned_kernels(base: Trace, other: Trace) -> pl.DataFrame:
 
 
 def _codes(base_kernels: pl.DataFrame, other_kernels: pl.DataFrame) -> tuple[pl.Series, pl.Series]:
-    """Number the launches of both captures by name, grid, block and registers; equal ones alike."""
+    """Return a number for each launch of base and of other.
+
+    Launches with equal name, grid, block and registers have equal numbers.
+    """
     columns = ["name", *SHAPE, "registers_per_thread"]
     # Some sources do not record registers.
     known = [name for name in columns if base_kernels[name].count() and other_kernels[name].count()]

@@ -43,12 +43,12 @@ def roofline(
 ) -> pl.DataFrame:
     """Rate ops against the roofline: one row per device, op, shapes and element types.
 
-    The longest come first, the row `(not modelled)` among them. One row `(step)` per step follows.
-    Kernels of replayed graphs belong to the ops that were recorded while the graphs were captured,
-    in the trace or in `base`; without such a record, to the ops of a base without graphs. `peaks`,
-    if given, are used for the device that they name; other devices use their datasheet. Raises
-    MissingTableError without kernels or without shapes, SourceError if the given peaks are for a
-    device that the trace does not have.
+    Rows with the most time come first, the row `(not modelled)` among them. One row `(step)` per
+    step follows. Kernels of replayed graphs belong to the ops that were recorded while the graphs
+    were captured, in the trace or in `base`. Without such a record, they belong to the ops of a
+    base without graphs. `peaks`, if given, are used for the device that they name. Other devices
+    use their datasheet. Raises MissingTableError without kernels or without shapes, SourceError if
+    the given peaks are for a device that the trace does not have.
     """
     work = modelled(trace, base)
     limits = device_peaks(trace, peaks)
@@ -111,7 +111,7 @@ def _not_modelled(work: Modelled) -> pl.DataFrame:
 
 
 def _reasons(rest: pl.DataFrame) -> pl.DataFrame:
-    """Return, for each device, the main reasons why kernels are not modelled, with shares."""
+    """Return the main reasons why kernels are not modelled, with shares, one row per device."""
     total = pl.col("duration_ns").sum().over(_DEVICE)
     shares = (
         rest.with_columns(share=over(pl.col("duration_ns"), total))
@@ -128,7 +128,7 @@ def _reasons(rest: pl.DataFrame) -> pl.DataFrame:
 
 
 def _rated(rows: pl.DataFrame) -> pl.DataFrame:
-    """Add rates, the roof that limits each row, and the share of that roof that it reaches."""
+    """Add each row's rates, the roof that limits it, and the share of this roof that it reaches."""
     duration_ns = pl.col("duration_ns")
     with_rates = rows.with_columns(
         flops_per_s=over(pl.col("needed_flops") * 1e9, duration_ns),
@@ -168,7 +168,7 @@ def _roof() -> pl.Expr:
 
 
 def _steps(trace: Trace, calls: pl.DataFrame, rest: pl.DataFrame) -> pl.DataFrame:
-    """Sum the modelled calls of each step that launched kernels."""
+    """Sum the modelled calls by step: one row per device and step with kernels."""
     key = [*_DEVICE, "step"]
     at_peak, is_product = (
         1e9 * pl.col("needed_flops") / pl.col("peak_flops_per_s"),
@@ -234,9 +234,9 @@ def _all(column: str) -> pl.Expr:
 
 
 def _most(unit: str) -> pl.Expr:
-    """Return the upper bound of calls with unknown contexts, with the work of all other calls.
+    """Return the largest possible work of calls of which some have contexts of unknown length.
 
-    It is None if all contexts are known, or one is not bounded.
+    It is None if all contexts are known, or if one is not bounded.
     """
     is_range = (pl.col("assumed") == UNKNOWN_CONTEXTS).fill_null(value=False)
     most, exact = f"most_{unit}", "flops" if unit == "flops" else "least_bytes"
@@ -300,7 +300,7 @@ def notes(
 
 
 def _nearness(calls: pl.DataFrame, total: int) -> list[str]:
-    """Say how much kernel time is near its roof, and which ops would gain most by reaching it."""
+    """Give the share of kernel time near its roof, and the ops that would gain most there."""
     rated = calls.drop_nulls("gain_ns")
     rates = calls.filter(pl.col("gain_ns").is_null() & pl.col("peak_frac").is_not_null())
     unknown = int(rates["duration_total_ns"].sum())
@@ -329,7 +329,7 @@ def _nearness(calls: pl.DataFrame, total: int) -> list[str]:
 
 
 def _upper_bound(rows: pl.DataFrame) -> str:
-    """Return a sentence on how much rows with unknown contexts can move; empty if it is unknown."""
+    """Return a sentence on the most bytes of rows with unknown contexts; empty if not known."""
     bounded = rows.drop_nulls("most_bytes")
     if not bounded.height:
         return ""
@@ -341,10 +341,9 @@ def _upper_bound(rows: pl.DataFrame) -> str:
 
 
 def _hints(trace: Trace, rows: pl.DataFrame, total_ns: int) -> list[str]:
-    """Return sentences on modelled rows of the roofline, each with its time and what it would save.
+    """Return hints on float32 products and memory-bound ops, with their times and savings.
 
-    `rows` are those of ops: rank, device_id, op, precision, flops, needed_flops, least_bytes,
-    duration_total_ns, n_calls, gain_ns and bound; `total_ns` is all kernel time.
+    `rows` are the roofline's rows of modelled ops. `total_ns` is all kernel time.
     """
     if not total_ns:
         return []

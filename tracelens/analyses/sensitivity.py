@@ -19,11 +19,11 @@ from tracelens.trace import Trace
 SHARE = 0.1
 """The share by which the time of each op, layer and cause is shortened in turn."""
 _MOST = 12
-"""At most this many ops are tried, and as many layers: those with most time."""
+"""Number of ops, and number of layers, that are tried. They are the ones with most time."""
 
 
 def sensitivity(trace: Trace) -> pl.DataFrame:
-    """List the ops, layers and causes that take most of a step, and what a tenth less would save.
+    """List the ops, layers and causes with most time in a step, and the saving by a tenth less.
 
     There is one row per rank and op, layer or cause. Steps around the median one are replayed
     without the profiler. Shortening something for which the step does not wait saves nothing.
@@ -113,7 +113,7 @@ def _outer(layers: list[str | None]) -> list[str | None]:
 
 
 def _largest(subject: Subject, kind: str, names: list[str | None]) -> list[tuple[str, str, Flags]]:
-    """Return the names with most time, each with flags that mark its edges."""
+    """Return the names with most time, each with flags that mark its edges in the replay."""
     frame = pl.DataFrame(
         {
             "name": pl.Series(names, dtype=pl.String),
@@ -134,7 +134,7 @@ def _largest(subject: Subject, kind: str, names: list[str | None]) -> list[tuple
 
 
 def _causes(subject: Subject) -> list[tuple[str, str, Flags]]:
-    """List the causes of host time and the kinds of device work, each with flags of its edges."""
+    """List causes of host time and kinds of device work, each with flags that mark its edges."""
     table = subject.replay.table
     causes = sorted({cause for cause in subject.labels.causes if cause})
     of_device = ((KERNEL, "kernels"), (COPY, "copies"), (COLLECTIVE, "collectives"))

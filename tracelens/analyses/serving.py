@@ -30,7 +30,7 @@ _CHECKED = "step[TARGET_VERIFY"
 F64, I64, STR = pl.Float64, pl.Int64, pl.String
 _PHASES = ("prefill", "decode", "mixed")
 _MOST_REST = 0.1
-"""The bytes of a step are given only if its unmodelled kernels take no more time than this.
+"""Largest time of a step's unmodelled kernels with which the step's bytes are given.
 
 It is a share of the time of the modelled calls.
 """
@@ -180,7 +180,7 @@ def notes(
 ) -> list[str]:
     """Describe each phase: its share, tokens per second, and how near it is to its limit.
 
-    What the host does between replays of graphs follows.
+    Then describe the host's time between replays of graphs.
     """
     sentences = []
     is_checked = pl.col("name").cast(pl.String).str.starts_with(_CHECKED)
@@ -205,8 +205,8 @@ def notes(
 class _ReplayGaps(Struct, frozen=True):
     """The host's time between replays of graphs.
 
-    `by_step` has rank, step and between_ns, the time before the step's replays. `sentences` say
-    how long the host takes between replays, and where in the code.
+    `by_step` has rank, step and between_ns, the time before the step's replays. `sentences` give
+    the host's time between replays, and the Python code that takes it.
     """
 
     by_step: pl.DataFrame
@@ -214,7 +214,7 @@ class _ReplayGaps(Struct, frozen=True):
 
 
 def _replay_gaps(trace: Trace) -> _ReplayGaps:
-    """Return the times between replays of each rank; they are empty without replays."""
+    """Return the times between replays on each rank; empty without replays."""
     replays = _replays(trace)
     previous_end = pl.col("end_ns").shift(1).over("rank")
     between = replays.with_columns(begin_ns=previous_end, until_ns=pl.col("start_ns"))
@@ -256,7 +256,7 @@ def _sentence(trace: Trace, rank: int, gaps: pl.DataFrame) -> str:
 def _places(trace: Trace, rank: int, gaps: pl.DataFrame) -> list[tuple[str, float]]:
     """Return the main purposes of Python calls between replays, with their shares of self time.
 
-    The largest come first.
+    The purposes with most time come first.
     """
     columns = ("rank", "thread_id", "name", "start_ns", "duration_ns", "self_ns")
     calls = trace.select(
@@ -283,7 +283,7 @@ def _places(trace: Trace, rank: int, gaps: pl.DataFrame) -> list[tuple[str, floa
 def _kind_of(name: pl.Expr) -> pl.Expr:
     """Return the purpose of a Python call in a server, by its file.
 
-    If the purpose is unknown, return the file; without a file, `other`.
+    If the purpose is unknown, return the file's name, or `other` without a file.
     """
     kinds = (pl.when(name.str.contains(words)).then(pl.lit(kind)) for words, kind in _KINDS)
     return pl.coalesce(

@@ -126,7 +126,7 @@ class _Path(Struct, frozen=True):
     def count(self, role: str | None, first: int, last: int) -> int:
         """Count the levels from first to last, both included.
 
-        With a role, only levels that have it count.
+        With a role, count only the levels whose frame has that role.
         """
         if role is None:
             return max(last - first + 1, 0)
@@ -145,7 +145,7 @@ def stack_alignment(  # noqa: PLR0913 - two traces, and four choices that have d
     via: str = CONV2D,
     occurrence: str = "outermost",
 ) -> pl.DataFrame:
-    """Compare two stacks from an entry over `via` to the stopped function: calls and frames.
+    """Compare calls and frames of two stacks, from an entry over `via` to the stopped function.
 
     Frames that both stacks share are counted. Entries and `via` are plain names, or regular
     expressions. An expression must match a whole normalised function, or all that follows one of
@@ -153,9 +153,9 @@ def stack_alignment(  # noqa: PLR0913 - two traces, and four choices that have d
     of the well-known ones is used (call_function, Conv2dImpl::forward, VariableType::_convolution,
     Conv2d…::forward, and the Python bindings THPVariable_…), else the outermost frame that is not
     runtime. By default, `via` is at::conv2d, or at::_ops::conv2d::call in torch 2.x. The first
-    stack of each symbol is used. Symbols are paired by name; if no name is shared, the first stacks
+    stack of each symbol is used. Symbols are paired by name. If no name is shared, the first stacks
     of both traces are paired. Segments that begin or end at `via` have rows if one of the stacks
-    contains it. Raises TracelensError if a given entry is not in a stack. The number of calls is
+    contains `via`. Raises TracelensError if a given entry is not in a stack. The number of calls is
     the difference of levels, as in "Comparing the costs of abstraction for DL frameworks".
     """
     if occurrence not in _OCCURRENCES:
@@ -174,7 +174,7 @@ def stack_alignment(  # noqa: PLR0913 - two traces, and four choices that have d
 
 
 def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:
-    """Say how many calls there are, and what weakens comparing: builds, unknown frames, cuts."""
+    """Give the numbers of calls, and reasons for doubt: builds, unknown frames, cut stacks."""
     texts = []
     whole = frame.filter(pl.col("role").is_null(), segment="entry_to_symbol")
     for (base_stack, other_stack), row in zip(
@@ -229,7 +229,7 @@ def _parting(row: Mapping[str, Any]) -> str:
 
 
 def _from_outside(base: pl.DataFrame, other: pl.DataFrame) -> str:
-    """Count the outermost frames that both stacks share, and name what each calls next."""
+    """Count the outermost frames that both stacks share, and name the first different ones."""
     base_functions, other_functions = (
         frames.sort("level", descending=True)["function"].to_list() for frames in (base, other)
     )
@@ -321,9 +321,9 @@ def _not_found(trace: Trace, stack: Mapping[str, Any], entry: str) -> str:
 
 
 def _segment(segment: str, base: _Path, other: _Path) -> Iterator[dict[str, Any]]:
-    """Return the segment's row for all roles, then one for each role in it.
+    """Yield the segment's row for all roles, then one for each role in it.
 
-    There are no rows if neither stack has the segment.
+    Yield nothing if neither stack has the segment.
     """
     paths = {"base": base, "other": other}
     ends = {side: path.ends(segment) for side, path in paths.items()}

@@ -33,16 +33,17 @@ STREAM_OVERLAP = Table(
     ),
 )
 _MOST_STREAMS = 32
-"""Only this many streams of a device have rows, those with most work.
+"""Largest number of streams of a device that have rows, the ones with most work.
 
 The number of pairs grows with the square of the number of streams.
 """
 
 
 def stream_overlap(trace: Trace) -> pl.DataFrame:
-    """Measure how long each pair of streams works at once: the overlap matrix, by rank and device.
+    """Measure how long each pair of streams works at once: one row per rank, device and pair.
 
-    The result is empty if each device has one stream. Raises MissingTableError without kernels.
+    The row of a stream with itself has the time in which the stream works. The result is empty if
+    each device has one stream. Raises MissingTableError without kernels.
     """
     trace.require("stream_overlap", "kernels")
     columns = ("rank", "device_id", "stream_id", "start_ns", "duration_ns")
@@ -62,9 +63,9 @@ def stream_overlap(trace: Trace) -> pl.DataFrame:
 
 
 def _of_device(work: pl.DataFrame) -> list[tuple[int, int, int, float]]:
-    """Return both streams, overlap and share of each pair, and of each stream with itself.
+    """Return rows of two streams, their overlap and its share, for each pair of streams.
 
-    There are no rows if the device has one stream only.
+    A stream has a row with itself, too. A device with one stream has no rows.
     """
     busiest = work.group_by("stream_id").agg(pl.col("duration_ns").sum())
     streams = busiest.sort("duration_ns", descending=True)["stream_id"].head(_MOST_STREAMS).sort()

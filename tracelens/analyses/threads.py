@@ -37,7 +37,7 @@ _SHARES = ("wait", "op", "api", "python", "unrecorded")
 
 
 def threads(trace: Trace) -> pl.DataFrame:
-    """List the threads with spans or API calls by rank and process.
+    """List the threads with spans or API calls: one row per rank, process and thread.
 
     Threads with most time in ops come first. Times are over the program: all steps, or the phase
     program on a rank without steps. The parts add up to window_ns. Raises MissingTableError without
@@ -76,12 +76,12 @@ def _charts(frame: pl.DataFrame) -> list[Chart]:
 
 
 class _Thread(Struct):
-    """One thread: the stretches of time that its events cover, by part and batch, and its ops."""
+    """A thread: the intervals that its events cover, by part and batch, and its number of ops."""
 
     rank: int
     process_id: int | None
     thread_id: int | None
-    pieces: list[list[pl.DataFrame]] = field(
+    intervals: list[list[pl.DataFrame]] = field(
         default_factory=lambda: [[] for _ in range(_OTHER + 1)]
     )
     n_ops: int = 0
@@ -96,15 +96,17 @@ class _Thread(Struct):
             "thread_id": self.thread_id,
             "window_ns": window,
         }
-        for name, pieces_of_part in zip(_PARTS, self.pieces, strict=False):
-            if not pieces_of_part:
+        for name, intervals_of_part in zip(_PARTS, self.intervals, strict=False):
+            if not intervals_of_part:
                 row[f"{name}_ns"] = 0
                 continue
-            # Usually all pieces but waits are in order already, and merging takes a fraction of
+            # Usually all intervals but waits are in order already, and merging takes a fraction of
             # sorting.
-            pieces = pl.concat([cover.clear(), *pieces_of_part])
-            pieces = pieces if pieces["start_ns"].is_sorted() else pieces.sort("start_ns")
-            cover = union(cover.merge_sorted(pieces, "start_ns"))
+            intervals = pl.concat([cover.clear(), *intervals_of_part])
+            intervals = (
+                intervals if intervals["start_ns"].is_sorted() else intervals.sort("start_ns")
+            )
+            cover = union(cover.merge_sorted(intervals, "start_ns"))
             covered = int(covered_by(cover, windows).sum())
             row[f"{name}_ns"], before = covered - before, covered
         return {**row, "unrecorded_ns": window - before, "n_ops": self.n_ops}
@@ -117,7 +119,7 @@ def thread_times(trace: Trace) -> pl.DataFrame:
     """List each rank's threads: window_ns, the parts that fill it, and n_ops.
 
     The parts are wait, op, api, python and unrecorded. Rows of spans and calls are read in batches,
-    thread by thread, and only the intervals that they cover are kept: see `Trace.chunks`.
+    thread by thread. Only the intervals that they cover are kept, see `Trace.chunks`.
     """
     threads: _Threads = {}
     with ThreadPoolExecutor(2) as pool:
@@ -174,7 +176,7 @@ def _read_calls(trace: Trace, threads: _Threads) -> None:
 
 
 def _chunks(trace: Trace, table: str, *columns: str) -> Iterator[tuple[int, pl.DataFrame]]:
-    """Yield some rows of a table at a time, with their rank."""
+    """Yield a table in batches, each with the rank of its rows."""
     for rows in trace.chunks(table, "rank", *columns, *_THREAD, "start_ns", "duration_ns"):
         yield from by_value(rows, "rank")
 
@@ -187,7 +189,7 @@ def _take(threads: _Threads, rank: int, events: pl.DataFrame) -> None:
             (rank, process, thread_id),
             _Thread(rank, process, thread_id),
         )
-        thread.pieces[part].append(union(alike.select("start_ns", "end_ns")))
+        thread.intervals[part].append(union(alike.select("start_ns", "end_ns")))
         if _PARTS[part : part + 1] == ("op",):
             thread.n_ops += alike.height
 
@@ -209,7 +211,7 @@ def _alike(frame: pl.DataFrame, keys: Sequence[str]) -> Iterator[pl.DataFrame]:
 def _windows(trace: Trace, rank: int, threads: _Threads) -> pl.DataFrame:
     """Return the windows (start_ns, end_ns) of a rank's program.
 
-    If there are none, return one window from its first event to its last.
+    Without windows, return one from the rank's first event to its last.
     """
     windows = program(trace).filter(pl.col("rank") == rank).select("start_ns", "end_ns")
     if windows.height:
@@ -218,7 +220,7 @@ def _windows(trace: Trace, rank: int, threads: _Threads) -> pl.DataFrame:
         frame
         for thread in threads.values()
         if thread.rank == rank
-        for part in thread.pieces
+        for part in thread.intervals
         for frame in part
     )
     return every.select(

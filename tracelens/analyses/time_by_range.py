@@ -32,7 +32,7 @@ _KEY = [*THREAD, "domain", "path"]
 
 
 def time_by_range(trace: Trace) -> pl.DataFrame:
-    """Sum device work by thread, domain and path of ranges on each rank.
+    """Sum device work by ranges: one row per rank, thread, domain and path of ranges.
 
     Most device time comes first, rows of single steps last. Device work counts for the ranges that
     were open on the launching thread when the call began, as in nsys's nvtx_kern_sum and
@@ -52,9 +52,9 @@ def time_by_range(trace: Trace) -> pl.DataFrame:
         )
     times = []
     for part_ranges, of_calls, *parts in one_after_another(ranges, calls, *work):
-        mine = by_start(*parts)
-        placed = place_work(part_ranges, by_start(of_calls), mine)
-        times += [_rows_of_ranges(placed, mine), _rows_outside(placed)]
+        part_work = by_start(*parts)
+        placed = place_work(part_ranges, by_start(of_calls), part_work)
+        times += [_rows_of_ranges(placed, part_work), _rows_outside(placed)]
     is_step = pl.col("name").str.contains(STEP_NAME).fill_null(value=False)
     order = {
         "rank": False,
@@ -120,9 +120,9 @@ def _rows_outside(ranges: Ranges) -> pl.DataFrame:
 
 
 def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
-    """Give the share of work that ranges launched, the path with most, and work of other threads.
+    """Give the share of work launched inside ranges, the path with most work, and cut ranges.
 
-    Other threads are those of the same process.
+    Name a path during which other threads of the process launch more work than its own thread.
     """
     ns = pl.col("duration_ns")
     work = pl.concat(
@@ -166,7 +166,7 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
 
 
 def _cut(trace: Trace) -> list[str]:
-    """Say which ranges were open when the recording ended."""
+    """Name the ranges that were open when the recording ended."""
     columns = (*THREAD, "kind", "name", "start_ns", "duration_ns")
     annotations = trace.select(
         "spans",

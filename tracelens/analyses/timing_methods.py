@@ -15,9 +15,9 @@ _GROUP = (*_CONFIGURATION, "variant", "quantity", "profiled", "synchronized")
 _CONFIGURATIONS = ("interpreted", "cpp", "cuda", "triton", "custom")
 _PLAIN, _WAITING = {"e2e": "pure", "layer": "timed"}, {"e2e": "sync", "layer": "timed-sync"}
 _VARIANT_OF = {"cuda_event": "events", "subtraction": "subtraction", "profiler": "profiler"}
-"""The variant of timing that each method belongs to.
+"""The variant of timing of each method.
 
-The methods e2e and layer have two each: one that waits for the device around each layer
+The methods e2e and layer have two variants each: one that waits for the device around each layer
 (_WAITING), and one that does not (_PLAIN).
 """
 _VARIANTS = ("pure", "sync", "timed", "timed-sync", "events", "subtraction", "profiler")
@@ -25,10 +25,10 @@ _QUANTITIES = ("wall", "cuda_event", "arr_sum", "CPU_self", "CUDA_self", "CUDA_t
 
 
 def timing_methods(trace: Trace) -> pl.DataFrame:
-    """List each configuration, way of timing and quantity: median, and ratio to the pure run.
+    """Compare timings: one row per configuration, way of timing and quantity.
 
-    The median is over executions. Profiled rows follow unprofiled ones. Raises MissingTableError
-    without timings.
+    A row has the median over executions, and its ratio to the pure run. Profiled rows follow
+    unprofiled ones. Raises MissingTableError without timings.
     """
     trace.require("timing_methods", "timings")
     is_warmup = pl.col("is_warmup")
@@ -85,7 +85,7 @@ _ORDERS = {"configuration": _CONFIGURATIONS, "variant": _VARIANTS, "quantity": _
 
 
 def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
-    """Say whether a measured plan helps, what timers and profiler cost, and what layers explain."""
+    """Give the gain of a measured plan, the cost of measuring, and the layers' share of a run."""
     outcome = planned_outcome(trace)
     for key, part in frame.group_by(_CONFIGURATION, maintain_order=True):
         name = str(key[1]) + (f" ({key[2]})" if key[2] else "")
@@ -141,7 +141,7 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
 def _cost(part: pl.DataFrame, variant: str, profiled: bool) -> dict[str, Any] | None:
     """Return the row of a way of timing, with pure_low_ns.
 
-    Return None if it or the pure run was not measured.
+    Return None if this way or the pure run was not measured.
     """
     rows = part.filter(variant=variant, profiled=profiled, quantity="wall").drop_nulls("cost_ratio")
     pure = part.filter(variant="pure", profiled=False, quantity="wall")

@@ -1,4 +1,4 @@
-"""The kernels that take the most time."""
+"""List the kernels that take the most time, with their origins."""
 
 import polars as pl
 
@@ -13,15 +13,15 @@ _WORDS = ("name", "library", "primitive")
 _ORIGINS = {"ops": "op", "layers": "layer", "places": "place", "phases": "phase"}
 _N_ORIGINS = 3
 _NUMBER = r"[_.]\d+(\.|$)"
-"""The number of a layer in its path; many layers of a model differ only in it."""
+"""The number of a layer in its path. Many layers of a model differ in this number only."""
 _KEY = ["rank", "name"]
 
 
 def top_kernels(trace: Trace, *, base: Trace | None = None) -> pl.DataFrame:
     """Sum kernel time: one row per kernel name and rank, most time first.
 
-    A kernel of a replayed graph counts as launched where the graph's capture, in the trace or in
-    `base`, recorded its launch. Raises MissingTableError without kernels.
+    A kernel of a replayed graph has the origin that the graph's capture recorded, in the trace or
+    in `base`. Raises MissingTableError without kernels.
     """
     trace.require("top_kernels", "kernels")
     columns = ("rank", "kernel_id", "name", "library", "primitive", "duration_ns")
@@ -47,7 +47,7 @@ def top_kernels(trace: Trace, *, base: Trace | None = None) -> pl.DataFrame:
 
 
 def _main_primitives(kernels: pl.DataFrame) -> pl.DataFrame:
-    """Return the library and primitive that took most of the time of each name: one row each."""
+    """Return the library and primitive with most time of each kernel name, one row per name."""
     by_primitive = (
         kernels.lazy().group_by("rank", *_WORDS).agg(pl.col("duration_ns").sum()).collect()
     )
@@ -57,7 +57,10 @@ def _main_primitives(kernels: pl.DataFrame) -> pl.DataFrame:
 
 
 def _origins_of(kernels: pl.DataFrame, trace: Trace, base: Trace | None) -> pl.DataFrame:
-    """Return each kernel's name, time and origins; numbered layers of one kind have one name."""
+    """Return each kernel's name, time and origins.
+
+    Layers that differ only in the numbers of their paths have one name.
+    """
     times = kernels.select(*_KEY, "kernel_id", "duration_ns")
     origins = times.join(
         kernel_origins(trace, base),
@@ -70,7 +73,7 @@ def _origins_of(kernels: pl.DataFrame, trace: Trace, base: Trace | None) -> pl.D
 
 
 def _shares(origins: pl.DataFrame, origin: str) -> pl.DataFrame:
-    """Return rank, name and text: where most time of each kernel comes from, with shares."""
+    """Return rank, name and text: each kernel's main origins, with their shares of its time."""
     sums = origins.group_by(*_KEY, origin).agg(pl.col("duration_ns").sum())
     total_ns = pl.col("duration_ns").sum().over(_KEY)
     share = 100 * pl.col("duration_ns") / total_ns

@@ -1,4 +1,4 @@
-"""The ops that take the most time of host and device."""
+"""List the ops that take the most time of host and device."""
 
 import polars as pl
 

@@ -27,12 +27,12 @@ from tracelens.schemas.results.time import IDLE_PARTS, PARTS, VERDICT
 from tracelens.trace import Trace
 
 _LITTLE = 0.1
-"""A third part is mentioned if it takes at least this share of the time."""
+"""Smallest share of the time at which a third part is mentioned."""
 _HANDFUL, _SCARCE, _SEVERAL_STEPS = 5, 0.01, 2
 """Limits below which the bound of a program is not judged.
 
-A program needs this number of kernels, and this share of time in which its device works. If it has
-at least this number of steps, the share alone is enough, or twice the number of kernels.
+A program needs _HANDFUL kernels, and a share _SCARCE of time in which its device works. With
+_SEVERAL_STEPS steps or more, either that share or twice the number of kernels is enough.
 """
 _PARTS = {
     "communication": "the device only communicates",
@@ -97,7 +97,10 @@ def _row(
     places: Places,
     awaited: int | None,
 ) -> dict[str, object]:
-    """Return a rank's row; `awaited` is the rank for which it waits most."""
+    """Return a rank's row.
+
+    `awaited` is the rank for which it waits most.
+    """
     if _is_too_little(rank):
         return _too_little(rank, longest_kernel(trace, rank.rank))
     if rank.is_slowed_beyond_judging:
@@ -114,7 +117,7 @@ def _row(
 
 
 def _inconclusive(rank: RankTime, evidence: str) -> dict[str, object]:
-    """Return the row of a rank that is not judged, as its trace shows little of the program."""
+    """Return the row of a rank whose trace shows too little of the program to judge it."""
     return {
         "rank": rank.rank,
         "bound": "inconclusive",
@@ -126,7 +129,7 @@ def _inconclusive(rank: RankTime, evidence: str) -> dict[str, object]:
 
 
 def _captures(trace: Trace) -> list[dict[str, object]]:
-    """Return the rows of ranks that captured a graph, and ran nothing."""
+    """Return the rows of ranks that only captured a graph, without running it."""
     return [
         {
             "rank": rank,
@@ -144,10 +147,10 @@ def _captures(trace: Trace) -> list[dict[str, object]]:
 
 
 def _is_too_little(rank: RankTime) -> bool:
-    """Return whether there are too few kernels, or too little device time, to judge.
+    """Return whether a rank has too few kernels, or too little device time, to judge.
 
     A rank with several steps is judged if its device works long enough, or if it ran twice as many
-    kernels as needed otherwise.
+    kernels as other ranks need.
     """
     scarce = 1 - sum(rank.shares[name] for name in IDLE_PARTS) < _SCARCE
     few = rank.n_work < _HANDFUL
@@ -157,7 +160,7 @@ def _is_too_little(rank: RankTime) -> bool:
 
 
 def longest_kernel(trace: Trace, rank: int) -> str | None:
-    """Give calls, blocks and total time of the kernel name with most time; None without kernels."""
+    """Describe the kernel name with most time: calls, blocks and time. None without kernels."""
     grid = ("grid_x", "grid_y", "grid_z")
     kernels = trace.select("kernels", "name", "duration_ns", *grid, rank=rank)
     if kernels.is_empty():
@@ -181,7 +184,7 @@ def _counted(n: int, noun: str) -> str:
 
 
 def _caveat(trace: Trace, rank: RankTime) -> str | None:
-    """Say what a rank's parts cannot show: waits for other ranks, or waits for pages in kernels."""
+    """Describe waiting that counts as another part: for other ranks, or for pages in kernels."""
     communicates = bool({rank.bound, rank.second} & {"communication", "waiting"})
     if communicates and len(trace.manifest.ranks) == 1 and missing_ranks(trace):
         lone = lone_waits(trace)
@@ -225,7 +228,10 @@ def _too_little(rank: RankTime, longest: str | None) -> dict[str, object]:
 
 
 def _judgement(rank: RankTime, places: Places, awaited: int | None) -> dict[str, object]:
-    """Return the row of a rank that is judged; `awaited` is the rank for which it waits most."""
+    """Return the row of a rank that is judged.
+
+    `awaited` is the rank for which it waits most.
+    """
     bound, second = rank.bound, rank.second
     return {
         "rank": rank.rank,
@@ -262,7 +268,7 @@ def _evidence(rank: RankTime, places: Places, awaited: int | None) -> str:
 
 
 def _next_part(rank: RankTime, places: Places) -> str:
-    """Give the time and place of the longest part beside the bound; nothing if it is short."""
+    """Give the time and place of the longest part beside the bound; empty if it is short."""
     part = max(
         (part for part in _PARTS if part != rank.bound),
         key=rank.shares.__getitem__,
@@ -276,7 +282,7 @@ def _next_part(rank: RankTime, places: Places) -> str:
 
 
 def _without_profiler(rank: RankTime) -> str:
-    """Give the length of a step without the profiler and under it; nothing if not known."""
+    """Give the length of a step without the profiler and under it; empty if not known."""
     if rank.unprofiled_ns is None or rank.recorded_step_ns is None:
         return ""
     computing_frac = rank.recorded["compute"] / max(sum(rank.recorded.values()), 1)
@@ -288,7 +294,7 @@ def _without_profiler(rank: RankTime) -> str:
 
 
 def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
-    """Say how long steps take, what the best changes would save, and why to doubt the verdict."""
+    """Give the length of steps, the savings of the best changes, and doubts about the verdict."""
     if is_capture_alone(trace):
         return _capture_only(trace)
     model = time_model(trace)
@@ -306,7 +312,7 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
 
 
 def _doubts(trace: Trace, frame: pl.DataFrame) -> list[str]:
-    """Say if recording Python calls slowed the host that a verdict names, or the trace is cut."""
+    """Warn if recorded Python calls slowed a host that is the bound, or if the trace is cut."""
     is_of_host = pl.col("bound").is_in(["launch", "host"])
     slowed = frame.filter(is_of_host, pl.col("unprofiled_step_ns").is_null())
     doubts = []
@@ -323,9 +329,10 @@ def _doubts(trace: Trace, frame: pl.DataFrame) -> list[str]:
 
 
 def _of_either_end(trace: Trace, ranks: list[RankTime]) -> list[str]:
-    """Give both bounds if they differ between the ends of a rank's range without the profiler.
+    """Name the bounds of the shortest and of the longest possible step, if they differ.
 
-    The list is empty for several ranks: they wait for each other, but each is replayed alone.
+    The step is the one without the profiler. The list is empty for several ranks, because they wait
+    for each other, but each is replayed alone.
     """
     step = unprofiled_steps(trace).get(ranks[0].rank) if len(ranks) == 1 else None
     bounds = None if step is None else bounds_of_range(ranks[0], step)

@@ -1,4 +1,4 @@
-"""Measure waiting in collectives: each rank's time until the last rank has begun, and for whom."""
+"""Measure waiting in collectives: each rank's time until the last rank has begun."""
 
 import polars as pl
 
@@ -15,7 +15,7 @@ from tracelens.trace import Trace
 
 
 def waiting(trace: Trace) -> pl.DataFrame:
-    """Return one row per rank with matched collectives; the rank that lost most time comes first.
+    """Return one row per rank with matched collectives, most exposed waiting first.
 
     Exposed waiting is waiting that the rank's own computing does not hide. Raises MissingTableError
     with one rank, or if no collectives match.
@@ -47,7 +47,7 @@ def waiting(trace: Trace) -> pl.DataFrame:
 
 
 def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
-    """Say which rank costs the others most time, and that beginning last alone costs nothing."""
+    """Name the rank that costs the others most time, and the rank that begins last most often."""
     by_rank = time_model(trace).waits.group_by("awaited_rank")
     pairs = by_rank.agg(
         pl.col("exposed_ns").sum(),

@@ -1,4 +1,4 @@
-"""Sum the waiting of each rank by the rank for which it waited, which began last."""
+"""Sum the waiting of each rank by the awaited rank, which began a collective last."""
 
 import polars as pl
 
@@ -24,7 +24,7 @@ def waiting_for(trace: Trace) -> pl.DataFrame:
 
 
 def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:  # noqa: ARG001 - every notes function takes both
-    """Name the waits in which the hosts' clocks are too uncertain to show who was waited for."""
+    """Warn if the hosts' clocks are too uncertain to show for whom ranks wait."""
     doubt = doubt_of(require_matched(trace, "waiting_for").calls)
     return [] if doubt is None else [f"Inconclusive: {doubt}."]
 

@@ -131,10 +131,10 @@ def work_kinds(
 
 
 def _roofs(trace: Trace, peaks: Peaks | None, base: Trace | None) -> pl.DataFrame:
-    """Return how near the call of each kernel comes to its roof, as a share of at most 1.
+    """Return rank, kernel_id and roof_share: how near each kernel's call comes to its roof.
 
-    The share is None for a call that may compute much more than is known, as attention does if its
-    contexts or masks are not recorded.
+    The share is at most 1. It is None for a call that may compute much more than is known, as
+    attention does if its contexts or masks are not recorded.
     """
     try:
         work = modelled(trace, base)
@@ -168,11 +168,11 @@ def notes(
     for (rank,), part in [*frame.group_by("rank", maintain_order=True)][:_MOST_RANKS]:
         total = int(part["duration_total_ns"].sum())
         for phase in part["phase"].unique(maintain_order=True):
-            own = part.filter(pl.col("phase").eq_missing(pl.lit(phase, pl.String)))
-            whole = int(own["duration_total_ns"].sum())
+            phase_rows = part.filter(pl.col("phase").eq_missing(pl.lit(phase, pl.String)))
+            whole = int(phase_rows["duration_total_ns"].sum())
             words = [
                 f"{kind} {ns / whole:.1%}"
-                for kind, ns in own.select("kind", "duration_total_ns").iter_rows()
+                for kind, ns in phase_rows.select("kind", "duration_total_ns").iter_rows()
                 if whole and ns / whole >= _LEAST
             ]
             where = (
@@ -184,7 +184,7 @@ def notes(
 
 
 def _exchange_sentences(trace: Trace, frame: pl.DataFrame) -> list[str]:
-    """Say what all-to-alls take, how much of it other kernels hide, and how uneven they are."""
+    """Give the time of all-to-alls, the part that other kernels hide, and their unevenness."""
     columns = ("rank", "device_id", "kernel_id", "start_ns", "duration_ns", "is_communication")
     kernels = trace.select("kernels", *columns, "name")
     is_own = matching(kernels["name"], _OWN_EXCHANGE)[0]
@@ -217,8 +217,8 @@ def _exchange_sentences(trace: Trace, frame: pl.DataFrame) -> list[str]:
 def _unevenness(exchanges: pl.DataFrame, frame: pl.DataFrame) -> list[str]:
     """Name the rank whose experts receive most tokens, by bytes, else by the experts' time.
 
-    All-to-alls alternate, in the backward pass, too: one brings tokens to experts, the next brings
-    them back.
+    All-to-alls alternate: one brings tokens to experts, the next brings them back. In the backward
+    pass they alternate, too.
     """
     tokens = exchanges.filter(~pl.col("dtype").cast(pl.String).is_in(_COUNT_DTYPES))
     order = pl.int_range(pl.len()).over("rank", order_by="start_ns")

@@ -48,8 +48,8 @@ WORST_RANKS = Table(
 def worst_ranks(trace: Trace) -> pl.DataFrame:
     """Return one row per rank: the culprits of `job` first, then others by the time they cost.
 
-    Ranks for which nobody waits come last, the busiest of them first. Raises MissingTableError with
-    one rank, or without kernels and ops.
+    Ranks for which nobody waits come last, busy ones before idle ones. Raises MissingTableError
+    with one rank, or without kernels and ops.
     """
     require_ranks(trace, "worst_ranks")
     require_time(trace, "worst_ranks")
@@ -72,7 +72,7 @@ def worst_ranks(trace: Trace) -> pl.DataFrame:
 
 
 def _blamed(model: TimeModel) -> pl.DataFrame:
-    """Return one row per rank that `job` names: its culprit's position, and the cause."""
+    """Return one row per rank that `job` names: its position among the culprits, and the cause."""
     culprits = find_culprits(model).each
     rows = [
         (rank, place, culprit.cause)

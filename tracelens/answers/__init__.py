@@ -1,4 +1,4 @@
-"""Make the answer to one trace, or to one compared with another, once for all views."""
+"""Make the answer to a trace, or to its comparison with another, once for all views."""
 
 from importlib import import_module
 
@@ -23,9 +23,9 @@ def make_answer(
 ) -> Answer:
     """Return the answer to a trace, or to a trace compared with a base.
 
-    A base that is the capture of the trace's CUDA graphs is no run to compare with: the answer is
-    the trace's, with ops and layers from the capture.
-    For a trace without time to judge, the answer is one sentence.
+    If the base is only the capture of the trace's CUDA graphs, nothing is compared. The answer is
+    that of the trace, with ops and layers from the capture. For a trace without time to judge, the
+    answer is one sentence.
     """
     trace, base = trace.with_listed_names(), base and base.with_listed_names()
     try:
@@ -65,7 +65,7 @@ def _two(base: Trace, other: Trace, rules: Rules) -> Answer:
 
 
 def _by(module: str, function: str, *inputs: Trace | Rules | Answer) -> Answer:
-    """Call a function that makes the answer; its module is imported only now."""
+    """Import a module of this package only now, and return the answer that its function makes."""
     answer: Answer = getattr(import_module(f"{__name__}.{module}"), function)(*inputs)
     return answer
 
@@ -76,7 +76,7 @@ def has_time(trace: Trace) -> bool:
 
 
 def _holds(trace: Trace) -> str:
-    """Say what a trace holds that cannot show what limits a program."""
+    """Return a sentence that names the data of a trace that cannot show a program's limit."""
     copies = [trace.select(table, "duration_ns") for table in ("memcpys", "memsets")]
     moved_ns = sum(int(part["duration_ns"].sum()) for part in copies)
     if moved_ns:

@@ -12,7 +12,7 @@ WORK, WAIT, REST = "work", "wait", "rest"
 LEAST_SHARE = 0.02
 """A change is named if it saves at least this share of a step."""
 _ALL = 0.995
-"""A change that would save this share of a step leaves too little to give a number."""
+"""If a change would save this share of a step, too little is left to give a number."""
 
 
 class Part(Struct, frozen=True):
@@ -49,13 +49,14 @@ class Bar(Struct, frozen=True):
 
 
 class Change(Struct, frozen=True):
-    """A change that would help, and how long a step would take with it.
+    """A change that would help, and the length of a step with it.
 
-    `after_ns` is the predicted step; without a prediction, it is the shortest possible step.
+    `after_ns` is the predicted step. Without a prediction, it is the shortest possible step.
     `low_ns` and `high_ns` are its range. All three are None if the step is not known, or if nearly
     nothing of it would be left. Then only `saved_frac` is given, the largest share of the time that
     the change may save, or None if that is unknown as well. `has_gain` is False if a replay says
-    that the change may save nothing. `section` shows the evidence, `place` where the time goes.
+    that the change may save nothing. `section` is the report's section with the evidence. `place`
+    is the code or layer in which the time goes.
     """
 
     text: str
@@ -76,8 +77,8 @@ class Change(Struct, frozen=True):
     def after_text(self) -> str:
         """The time of a step after the change in words, with its range.
 
-        A change without a clear gain has a range only. Without steps, it is the share that the
-        change saves.
+        A change without a clear gain has a range only. Without steps, the text is the share that
+        the change saves.
         """
         if self.saved_frac is None:
             return "not known"
@@ -92,13 +93,13 @@ class Change(Struct, frozen=True):
 
 
 class Answer(Struct, frozen=True):
-    """The answer to one trace, or to one compared with another.
+    """The answer to one trace, or to its comparison with another.
 
-    `sentence` says what limits the program, with its share; `place` says where. `details` follow
-    them; `rows` are finished lines of text. `changes_head` and `no_change` introduce the changes,
-    or say why there are none. `about` describes what was recorded, `doubts` are reasons to trust
-    the answer less. `sections` are those to read next. `refused` is the reason why two runs are not
-    compared.
+    `sentence` names the program's limit and its share, `place` the code in which the time goes.
+    `details` are further sentences, `rows` further lines of text. `changes_head` introduces the
+    changes. `no_change` says why there are none. `about` describes what was recorded. `doubts` are
+    reasons to trust the answer less. `sections` are the report's sections to read next. `refused`
+    is the reason why two runs are not compared.
     """
 
     sentence: str

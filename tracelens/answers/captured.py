@@ -1,4 +1,4 @@
-"""Add to the answer to replayed CUDA graphs what only their capture shows: ops and layers."""
+"""Add ops and layers from the capture of CUDA graphs to the answer to their replays."""
 
 import polars as pl
 from msgspec.structs import replace
@@ -10,11 +10,11 @@ from tracelens.trace import Trace
 
 _MOST_NAMES = 3
 _SECTIONS = {"layers": "layer_attribution", "ops": "roofline"}
-"""The section that shows more of what a capture names."""
+"""The report's section with all layers, and the one with all ops."""
 
 
 def with_capture(answer: Answer, trace: Trace, capture: Trace) -> Answer:
-    """Return the answer to a trace with the ops and layers that its graphs' capture names."""
+    """Return the answer to a trace with the ops and layers that its graphs' capture recorded."""
     durations = trace.select("kernels", "rank", "kernel_id", "duration_ns")
     ops = kernel_origins(trace, capture).join(durations, on=["rank", "kernel_id"])
     layers = attribute_kernels(trace, base=capture)

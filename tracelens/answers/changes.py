@@ -1,4 +1,4 @@
-"""List changes that would help one program, with the time of a step after each."""
+"""List changes that would help one program, each with the time of a step after it."""
 
 from collections.abc import Collection
 
@@ -24,10 +24,10 @@ def changes_of(
     place: str | None = None,
     without: Collection[str | None] = (),
 ) -> tuple[Change, ...]:
-    """Return the best changes, the largest saving first, for a step of this time.
+    """Return the best changes, the largest saving first.
 
-    Their texts do not repeat `place`, because the answer names it already. Changes for a cause in
-    `without` are left out.
+    `step_ns` is the time of a step without the changes. Their texts do not repeat `place`, because
+    the answer names it already. Changes for a cause in `without` are left out.
     """
     changes = []
     for advised in advised_changes(trace):
@@ -45,11 +45,11 @@ def changes_of_job(
     step_ns: int | None,
     place: str | None,
 ) -> tuple[Change, ...]:
-    """Return the best changes of a job: first the one that the late ranks need, then others.
+    """Return the best changes of a job: first the change for the late ranks, then others.
 
-    A replay of the job's collectives computes the step after the first change. `place` is where the
-    late ranks lose their time. Further changes against waiting are left out, because the first one
-    removes the cause of the waiting.
+    A replay of the job's collectives computes the step after the first change. `place` is the code
+    in which the late ranks lose their time. Further changes against waiting are left out, because
+    the first one removes the cause of the waiting.
     """
     if culprit.part == "communication" or step_ns is None:
         return changes_of(trace, step_ns, place)
@@ -92,18 +92,18 @@ def _predicted(change: Change, prediction: Prediction) -> Change:
 
 
 def _change(saving: Saving, step_ns: int | None, place: str | None) -> Change:
-    """Return the change with the time that a step would take after the change.
+    """Return the change with the length of a step after it.
 
-    Shares of the mean step are taken as shares of the median one.
+    Shares of the mean step are taken as shares of the median step.
     """
     text = saving.text[:1].lower() + saving.text[1:]
     where = saving.places[0][0] if saving.places else None
-    is_told = where is None or where == place or saving.cause == "launch"
+    is_named = where is None or where == place or saving.cause == "launch"
     change = Change(
         text,
         saving.share,
         section=saving.section.split(",")[0],
-        place=None if is_told else place_text(where),
+        place=None if is_named else place_text(where),
     )
     if saving.share is None or step_ns is None or not saving.step_ns:
         return change

@@ -1,4 +1,4 @@
-"""Answer for two runs compared: how many times as fast, where the time went, what changed."""
+"""Answer for the comparison of two runs: speed, parts of the time, and changed work."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -39,7 +39,7 @@ _COMMUNICATES = r"(?i)^record_param_comms$|^c10d::|nccl|rccl"
 
 
 def answer_comparison(base: Trace, other: Trace, rules: Rules = DEFAULT) -> Answer:
-    """Compare two runs of one program. Raises MissingTableError without kernels and ops."""
+    """Return the comparison of two runs. Raises MissingTableError without kernels and ops."""
     refused = None if rules.any_program else unrelated(base, other)
     if refused is not None:
         return Answer("Two programs are not compared", refused=refused)
@@ -93,7 +93,7 @@ def answer_comparison(base: Trace, other: Trace, rules: Rules = DEFAULT) -> Answ
 
 
 def _across_processors(base: Trace, other: Trace, times: pl.DataFrame) -> Answer:
-    """Answer if only one run used a GPU: only the times of a step can be compared."""
+    """Return the answer if only one run used a GPU, which compares the times of a step only."""
     windows = times.filter(part="window").select(pl.median("base_ns", "other_ns"))
     before, after = map(duration, windows.row(0))
     step = "a step" if _marks_steps(base) and _marks_steps(other) else "the program"
@@ -121,10 +121,11 @@ def _middle_rank(times: pl.DataFrame) -> pl.DataFrame:
 
 
 def _of_one_with_steps(base: Trace, other: Trace, rank: int) -> Answer:
-    """Answer if only one run marks steps: its step is compared with as much work of the other.
+    """Return the answer if only one run marks steps.
 
-    Work is counted in kernels, or ops of a process without a device. All that the other run
-    recorded is no step, so its whole time is not compared.
+    Its step is compared with the time that the other run takes for as much work. Work is counted in
+    kernels, or in ops without a device. The other run's whole time is not compared, because it is
+    no step.
     """
     names = ("new", "base") if _marks_steps(other) else ("base", "new")
     traces = (other, base) if _marks_steps(other) else (base, other)
@@ -161,7 +162,7 @@ def _step_words(
     ranks: tuple[RankTime, RankTime],
     whole: dict[str, Any],
 ) -> str:
-    """Name the step whose time is given: the median one, if a run's mean reads differently."""
+    """Return a phrase for the given time: of the median step, if a run's mean reads differently."""
     medians = whole["base_ns"], whole["other_ns"]
     means = (rank.judged_step_ns for rank in ranks)
     is_uneven = any(
@@ -172,9 +173,9 @@ def _step_words(
 
 
 def _sentence(whole: dict[str, Any], step: str, work: str) -> str:
-    """Give the speed of the other run relative to base, with both times and the noise.
+    """Give the speed of the other run relative to base, with the times of both and the noise.
 
-    `work` says that the runs did different work; it is empty if they did not.
+    `work` is a phrase for runs that did different work, and empty for equal work.
     """
     before, after = whole["base_ns"], whole["other_ns"]
     times = f"{change_text(before, after)}{step}"
@@ -192,7 +193,10 @@ def _bars(
     ranks: tuple[RankTime, RankTime],
     whole: dict[str, Any],
 ) -> tuple[Bar, ...]:
-    """Draw the two steps on one scale, with the same parts, each with its run's shares."""
+    """Draw the two steps on one scale, with the same parts.
+
+    The shares are those of each run.
+    """
     totals = whole["base_ns"] or 1, whole["other_ns"] or 1
     longest = max(totals)
     sides = list(zip(("base", "new"), ranks, totals, strict=True))
@@ -224,7 +228,10 @@ def _bars(
 
 
 def _copy_words(base: Trace, other: Trace, rank: int) -> str | None:
-    """Say between which memories the copies are whose time changed most; None on a process."""
+    """Name the memory of the copies whose time changed most; empty without copies.
+
+    Return None for a process without a device.
+    """
     if not base.has("kernels"):
         return None
     try:
@@ -250,10 +257,10 @@ def _changed_parts(
     step_ns: float,
     copy_words: str | None,
 ) -> Iterator[str]:
-    """List the parts of a step that take less time than in base, and those that take more.
+    """Yield two lines: the parts that take less time than in base, and the parts that take more.
 
-    The largest differences come first in both lists. `copy_words` describe copies; they are None
-    for a process without a device.
+    The largest differences come first. `copy_words` describe copies. They are None for a process
+    without a device.
     """
     rows = [row for row in parts.values() if abs(row["more_ns"] or 0) >= _LEAST_CHANGE * step_ns]
     for word, sign in (("less", -1), ("more", 1)):
@@ -297,8 +304,9 @@ def _changed_work(
 ) -> tuple[str, ...]:
     """Name the ops whose time changed most beyond noise, or without ops the kernels.
 
-    Ops and kernels that only one run has count, too. Those that communicate do not, because
-    communication is a part of its own. The result is empty if no change is worth mentioning.
+    Ops and kernels that only one run has count, too. Ops and kernels that communicate do not count,
+    because communication is a part of its own. The result is empty if no change is worth
+    mentioning.
     """
     work = "ops"
     try:
@@ -327,7 +335,7 @@ def _short(name: str) -> str:
 
 
 def _advice(other: Trace) -> str | None:
-    """Advise what to do next with the new run.
+    """Advise what to do next with the new run; None without advice.
 
     A compiled run that waits for launches could use CUDA graphs.
     """

@@ -1,4 +1,4 @@
-"""Write what follows the first sentence for one program: facts, doubts, and sections to read."""
+"""Write the lines after the first sentence on one program: facts, doubts, sections to read."""
 
 import re
 
@@ -35,7 +35,7 @@ _SECTIONS = {
     "copy": ("copy_cost",),
     "launch": ("idle_gaps", "dispatch_depth"),
 }
-"""Sections to read next, by what limits the program; the default is `idle_gaps`."""
+"""Sections to read next, by the bound of the program. The default is `idle_gaps`."""
 _NOT_SHOWN = {
     "graph_kernels_hidden": (
         "compute",
@@ -55,14 +55,15 @@ _NOT_SHOWN = {
 Each has the part of the time that the events explain, and the sentence about them.
 """
 _MANY = 0.2
-"""Casts are named if they are this share of all kernels, or of the time of computing."""
+"""Casts are named if they are this share of all kernels, or take this share of computing."""
 _MOST_KINDS = 4
 _LONGER = 1.5
 """A recorded step's waits are doubtful if they take this many times a step without the profiler."""
 _LEAST_EARLY_NS, _LEAST_OF_KERNELS = 50_000, 0.01
-"""The least time by which a kernel begins too early, and the share of kernels that must do so.
+"""Limits above which kernels that begin before their launches are reported.
 
-A smaller difference of the clocks changes no answer, and fewer kernels may be recorded wrongly.
+They are the least time by which a kernel begins too early, and the share of kernels that must do
+so. A smaller difference of the clocks changes no answer, and fewer kernels may be recorded wrongly.
 """
 
 
@@ -75,7 +76,7 @@ def facts_of(
 ) -> list[str]:
     """List facts on places, devices, kernels and the host.
 
-    `launching` names the functions that launch, `caveat` is the verdict's own.
+    `launching` is the sentence on functions that launch. `caveat` is the verdict's caveat.
     """
     both, use = limits.work_and_waits, limits.few_sms
     places = () if launching else places_of(model, rank.rank, limits.second)
@@ -95,7 +96,7 @@ def facts_of(
 
 
 def _kinds_of_work(trace: Trace, rank: RankTime) -> tuple[str, ...]:
-    """Name the largest kinds of work that a language model's kernels do."""
+    """Name the largest kinds of work in a language model's kernels, with their shares."""
     kinds = language_kinds(trace, rank.rank, LEAST_SHARE)
     words = [
         f"{kind} {share * 100:.0f} %" for kind, share in kinds[:_MOST_KINDS] if share >= LEAST_SHARE
@@ -104,7 +105,7 @@ def _kinds_of_work(trace: Trace, rank: RankTime) -> tuple[str, ...]:
 
 
 def _casts(model: TimeModel, rank: RankTime) -> tuple[str, ...]:
-    """Say how many kernels only convert types, if they are many or take much of the computing."""
+    """Give the number of kernels that only convert types, if they are many or take long."""
     if rank.is_process:
         return ()
     n_casts, n_kernels, share = count_casts(model, rank.rank)
@@ -115,7 +116,7 @@ def _casts(model: TimeModel, rank: RankTime) -> tuple[str, ...]:
 
 
 def loaded_once(rank: RankTime) -> tuple[str, ...]:
-    """Say that only recorded steps load code, if later steps show that they load none.
+    """Say that only recorded steps load code; empty if later steps load code, too.
 
     Steps without the profiler are timed after the recorded ones. If they take no longer than a
     recorded step without its loading, all code was loaded by then.
@@ -132,7 +133,7 @@ def loaded_once(rank: RankTime) -> tuple[str, ...]:
 
 
 def _calling_function(model: TimeModel, rank: RankTime) -> str | None:
-    """Name the Python function that itself calls ops for at least half of the time of all ops.
+    """Name the Python function whose own calls of ops take at least half of the time of all ops.
 
     Return None if there is none, or if calling ops does not limit the rank's process.
     """
@@ -161,7 +162,7 @@ def _of_another_thread(
     bound: str,
     where: str | None,
 ) -> tuple[str, ...]:
-    """Name the Python function that another thread ran while the host worked at the place."""
+    """Name the Python function that another thread ran during the idle time at `where`."""
     kinds = model.trace.select("spans", "kind", rank=rank.rank)["kind"]
     if bound not in ("host", "launch") or where is None or not (kinds == "python").any():
         return ()
@@ -174,9 +175,9 @@ def _of_another_thread(
 
 
 def without_profiler(model: TimeModel, rank: RankTime) -> str | None:
-    """Say how long a step takes without the profiler, or how else it differs from the recorded one.
+    """Return a sentence on the step without the profiler, or on the length of its mark.
 
-    Return None if nothing is known of that.
+    Return None if neither differs from the recorded step, or nothing is known of them.
     """
     return (
         _profiler_cost(model.trace, rank)
@@ -187,12 +188,12 @@ def without_profiler(model: TimeModel, rank: RankTime) -> str | None:
 
 
 def _profiler_cost(trace: Trace, rank: RankTime) -> str | None:
-    """Compare the step under the profiler with one without it, if the latter was timed.
+    """Compare the recorded step with steps that were timed without the profiler.
 
-    The time without it is followed by the range of the steps that were timed. If one recorded step
-    is much longer than the others, it makes their mean long, so the median stands beside it. If
-    percentages refer to neither time, a third one is added, to which they refer: the step under the
-    profiler, less what the profiler is known to add.
+    The time without the profiler is followed by its range. If one recorded step is much longer than
+    the others, it makes their mean long, so the median stands beside the mean. If the answer's
+    percentages refer to neither time, their own time is added: the recorded step, less the time
+    that the profiler is known to add. Return None if no steps were timed.
     """
     measured, judged_ns = measured_range(trace, rank.rank), rank.judged_step_ns
     if measured is None or rank.recorded_step_ns is None or judged_ns is None:
@@ -250,7 +251,10 @@ def _beside_mark(model: TimeModel, rank: RankTime) -> str | None:
 
 
 def doubts_of(model: TimeModel, rank: RankTime, *, is_judged: bool) -> tuple[str, ...]:
-    """List the doubts about a rank; `is_judged` is False if too little is known to judge it."""
+    """List the doubts about a rank.
+
+    `is_judged` is False if too little is known to judge it.
+    """
     trace = model.trace
     return (
         *_slow_host(trace, rank),
@@ -273,11 +277,11 @@ def _slow_host(trace: Trace, rank: RankTime) -> tuple[str, ...]:
     if step is None or not step.was_slow or rank.bound not in SLOWED:
         return ()
     factor = f"{step.slowness:.1f} times as long as usual"
-    said = (
+    sentence = (
         f"the host was slow while it recorded: its launches took {factor}; ranges of a step"
         " allow for a host that is slow only then"
     )
-    return (said,)
+    return (sentence,)
 
 
 def _waits_beyond_the_step(model: TimeModel, rank: RankTime) -> tuple[str, ...]:
@@ -335,7 +339,7 @@ def _capture(trace: Trace) -> tuple[str, ...]:
 
 
 def _not_shown(trace: Trace, rank: RankTime) -> tuple[str, ...]:
-    """Say what the source holds, but the trace does not, about the parts that limit the rank."""
+    """Name data of the source that tracelens does not read, if it would explain the bound."""
     codes = trace.select("diagnostics", "code", "count").filter(pl.col("count") > 0)["code"]
     parts = {rank.bound, rank.beside_computing}
     return tuple(
@@ -354,7 +358,7 @@ def incomplete(trace: Trace, *, is_judged: bool = True) -> tuple[str, ...]:
 
 
 def next_sections(rank: RankTime, bound: str) -> tuple[str, ...]:
-    """Return the sections that show more of what limits the rank."""
+    """Return the sections of the report that explain the bound, most useful first."""
     if rank.is_process:
         return ("top_ops",) if bound == "compute" else ("idle_gaps",)
     return _SECTIONS.get(bound, ("idle_gaps",))

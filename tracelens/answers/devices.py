@@ -24,9 +24,9 @@ _FEW = 0.5
 
 
 class SmUse(Struct, frozen=True):
-    """SMs that have a block of a running kernel, averaged over the time in which kernels compute.
+    """The mean number of SMs that have a block of a running kernel.
 
-    `sm_count` is the device's number of SMs.
+    The mean is over the time in which kernels compute. `sm_count` is the device's number of SMs.
     """
 
     n_used: float
@@ -51,7 +51,7 @@ def few_sms(trace: Trace, rank: RankTime) -> SmUse | None:
 
 
 def sm_use(trace: Trace, rank: int) -> SmUse | None:
-    """Measure how many SMs a rank's program uses.
+    """Measure how many SMs a rank's program uses on average.
 
     A block runs on one SM, so a kernel uses no more SMs than it has blocks. Kernels that run at the
     same time are added. Return None if no kernel computes, if a grid or a device's number of SMs is
@@ -87,7 +87,7 @@ def _common_sm_count(trace: Trace, rank: int, devices: pl.Series) -> int | None:
 
 
 def sentence_of_gpus(model: TimeModel, rank: RankTime, whole: str) -> str | None:
-    """Describe devices that work unequally, or take turns; None for all others.
+    """Describe devices that work unequally, or take turns; None if they do neither.
 
     `whole` names the time that the shares refer to.
     """
@@ -109,9 +109,10 @@ def sentence_of_gpus(model: TimeModel, rank: RankTime, whole: str) -> str | None
 
 
 def wait_of_idlest(model: TimeModel, rank: RankTime) -> str | None:
-    """Say what the device that computes least waits for most; None if devices work about equally.
+    """Name the main cause of waiting on the device that computes least.
 
-    Without it, a device that waits for input would be hidden by a busy one beside it.
+    In the rank's mean, a busy device could hide another one that waits for input. Return None if
+    all devices work about equally.
     """
     shares = _computing(model, rank.rank)
     if len(shares) < 2:
@@ -131,7 +132,10 @@ def wait_of_idlest(model: TimeModel, rank: RankTime) -> str | None:
 
 
 def _computing(model: TimeModel, rank: int) -> dict[int, float]:
-    """Return the share of time in which each device that a rank really uses computes."""
+    """Return the share of time in which each device of a rank computes.
+
+    Devices that compute much less than the busiest one are left out.
+    """
     times = model.by("rank", "device_id").filter(rank=rank)
     rows = times.select(
         "device_id",

@@ -1,4 +1,4 @@
-"""Answer for a job: which ranks the others wait for, or what limits all of them."""
+"""Answer for a job: the late ranks that others wait for, or the bound of all ranks."""
 
 from collections.abc import Sequence
 from statistics import mean, median
@@ -33,7 +33,7 @@ _MORE_MICROBATCHES = "What would help: more microbatches a step, which makes the
 
 
 def answer_job(trace: Trace) -> Answer:
-    """Return the answer for a job: the late ranks, or what limits all ranks.
+    """Return the answer for a job: the late ranks, or the bound of all ranks.
 
     Raises MissingTableError without kernels and ops.
     """
@@ -52,7 +52,7 @@ def _of_straggler(
     judged: Sequence[RankTime],
     row: dict[str, Any],
 ) -> Answer:
-    """Say who waits for whom, with the times of the culprit and of the others."""
+    """Return the answer for a job with late ranks, with their step and the step of the others."""
     trace = model.trace
     sentence, _, more = str(row["evidence"]).partition("; ")
     together = mean_rank(judged)
@@ -77,7 +77,7 @@ def _of_straggler(
 def _place_of(model: TimeModel, culprit: Culprit) -> str | None:
     """Return the place where the culprit's ranks lose most time to the cause of their delay.
 
-    Return None if there is none.
+    Return None if no place is known.
     """
     of_cause = model.idle.filter(
         pl.col("rank").is_in([*culprit.members.ranks]),
@@ -90,7 +90,7 @@ def _place_of(model: TimeModel, culprit: Culprit) -> str | None:
 
 
 def _culprit_bars(each: Sequence[Culprit], judged: Sequence[RankTime]) -> tuple[Bar, ...]:
-    """Draw the mean step of the first culprit's ranks and of those that wait for them.
+    """Draw the mean step of the first culprit's ranks, and of the ranks that wait for them.
 
     Without a culprit, draw the mean step of all ranks.
     """
@@ -189,7 +189,7 @@ def _of_all(
 
 
 def _first_place(verdicts: pl.DataFrame, part: str) -> str | None:
-    """Return the first known place of a part that is the bound of a rank, or its second part."""
+    """Return the first known place of a part among the bounds and second parts of the ranks."""
     of_part = (
         pl.when(pl.col(name) == part).then(what)
         for name, what in (("bound", "what"), ("second", "second_what"))
@@ -207,7 +207,10 @@ def _lacking(trace: Trace) -> tuple[str, ...]:
 
 
 def _culprit(row: dict[str, Any]) -> tuple[str, ...]:
-    """Say what else costs the job much, if that is less than what all ranks lose."""
+    """Describe a straggler that costs the job less than the bound of all ranks.
+
+    The result is empty without such a straggler.
+    """
     if row["second"] != _STRAGGLER:
         return ()
     return (str(row["evidence"]).partition("; ")[2],)

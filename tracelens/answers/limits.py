@@ -1,4 +1,4 @@
-"""Find what limits a rank and where, and write the first sentence about it."""
+"""Find the bound of a rank and its place, and write the answer's first sentence."""
 
 import re
 from collections import Counter
@@ -25,7 +25,7 @@ from tracelens.derive.time.time_parts import RankTime, TimeModel
 from tracelens.trace import Trace
 
 _MOST_READS = 0.8
-"""A process reads values back if that takes this share of the time in which it calls ops."""
+"""A process reads values back if reading takes this share of the time of its calls of ops."""
 _UNEVEN = 0.05
 """The answer gives both the mean and the median step if they differ by more than this share."""
 _MOSTLY = 0.8
@@ -46,9 +46,10 @@ _WORKS, _WAITS = "does other work", "waits itself"
 
 
 class WorkAndWaits(Struct, frozen=True):
-    """A host that does other work and also waits itself, in words.
+    """Describes a host that does other work and also waits itself.
 
-    `shares` are those of its two parts; `smaller_part` says where the smaller one lies.
+    `words` is the sentence without numbers. `shares` are the shares of the two parts, the larger
+    part first. `smaller_part` gives the place of the smaller part.
     """
 
     words: str
@@ -62,9 +63,9 @@ class Limits(Struct, frozen=True):
     If computing and another part take comparable times, the bound is computing and `second` the
     other part, whichever is longer. For most ranks, `second` is None.
 
-    Of a special program, `reads` is True if it mostly reads single values back; `few_sms` is the
-    use of the GPU's SMs if it computes on few of them; `work_and_waits` describes a host that does
-    both.
+    `reads` is True if the program mostly reads single values back. `few_sms` is given if it
+    computes on few of the GPU's SMs, `work_and_waits` if its host does other work and also waits
+    itself.
     """
 
     bound: str
@@ -87,7 +88,7 @@ class Limits(Struct, frozen=True):
 
     @property
     def last_where(self) -> str | None:
-        """The second part's place, else the bound's."""
+        """The second part's place if it is known, else the bound's place."""
         return self.second_where or self.where
 
     def place_of_second(self, places: Sequence[tuple[str, int]] = ()) -> tuple[str, ...]:
@@ -103,7 +104,7 @@ class Limits(Struct, frozen=True):
 
 
 def limits_of(model: TimeModel, rank: RankTime, row: Mapping[str, Any]) -> Limits:
-    """Find what limits a rank, given its row of `verdict`: one part, or computing and another."""
+    """Return the limits of a rank, given its row of `verdict`."""
     bound = row["bound"]
     where = {row[part]: _where(model, row, part) for part in ("second", "bound")}
     place_of_reads = _read_place(model, rank) if rank.is_process and bound == "launch" else None
@@ -135,7 +136,7 @@ def _where(
 ) -> str | None:
     """Return the place of the bound, or of the second part.
 
-    If the profiler's own work has most of that part, return the first place in the program instead.
+    If most of that part is the profiler's own work, return the first place in the program instead.
     """
     what: str | None = row["what" if part == "bound" else f"{part}_what"]
     if what != PROFILER:
@@ -145,14 +146,14 @@ def _where(
 
 
 def places_of(model: TimeModel, rank: int, cause: str | None) -> list[tuple[str, int]]:
-    """List the program's places that are idle for a cause, with their times, most first."""
+    """List the program's places with idle time by a cause, and its nanoseconds, most first."""
     is_of_cause = (pl.col("rank") == rank) & (pl.col("cause") == pl.lit(cause, pl.String))
     is_of_program = pl.col("what").is_not_null() & (pl.col("what") != PROFILER)
     return model.idle.filter(is_of_cause & is_of_program).select("what", "idle_ns").rows()
 
 
 def _read_place(model: TimeModel, rank: RankTime) -> str | None:
-    """Return where a process reads single values, if that takes most of its time of calling ops."""
+    """Return the place of a process's reads of single values; None unless they take most time."""
     times = called_places(model, rank)
     reads = reads_of(times)
     read_ns, all_ns = (sum(ns for _, ns in part) for part in (reads, times))
@@ -163,7 +164,7 @@ def _read_place(model: TimeModel, rank: RankTime) -> str | None:
 
 
 def called_places(model: TimeModel, rank: RankTime) -> list[tuple[str, int]]:
-    """List the places where a rank calls ops, with their times."""
+    """List the places where a rank calls ops, with the nanoseconds of the calls."""
     places = model.idle.filter(
         pl.col("rank") == rank.rank,
         pl.col("cause") == "launch",
@@ -172,7 +173,7 @@ def called_places(model: TimeModel, rank: RankTime) -> list[tuple[str, int]]:
 
 
 def bound_place(model: TimeModel, rank: RankTime, limits: Limits) -> str | None:
-    """Describe the bound's place; if it reads single values, with how often a step does.
+    """Describe the bound's place, with the number of reads if it reads single values.
 
     If no place has half of an idle cause's time, name the call path that half of the time shares.
     """
@@ -190,7 +191,7 @@ def bound_place(model: TimeModel, rank: RankTime, limits: Limits) -> str | None:
 
 
 def launching_functions(model: TimeModel, rank: RankTime, limits: Limits) -> str | None:
-    """Name the functions that take most of the launching, unless one place takes half of it.
+    """Name the functions that launch for most of the time; None if one place has half of it.
 
     Launches by autograd count for the backward pass. Without stacks, no other caller is known.
     """
@@ -218,7 +219,10 @@ def launching_functions(model: TimeModel, rank: RankTime, limits: Limits) -> str
 
 
 def first_sentence(model: TimeModel, rank: RankTime, limits: Limits, shares: str) -> str:
-    """Say what limits a rank, and its share of the time: `shares`, as the bar shows them."""
+    """Return the answer's first sentence: the rank's bound, and its share of the time.
+
+    `shares` are the shares as the bar shows them.
+    """
     of_gpus = sentence_of_gpus(model, rank, whole_of(rank)) if rank.n_devices > 1 else None
     if of_gpus is not None:
         return of_gpus
@@ -239,7 +243,7 @@ def program_sentence(
     *,
     special: str | None = None,
 ) -> str:
-    """Say what limits the rank, with its share of a step, or of the program's time without steps.
+    """Return the sentence on a bound, with its share of a step or of the program's time.
 
     `special`, if given, replaces the usual sentence by a more specific one.
     """
@@ -250,7 +254,7 @@ def program_sentence(
 
 
 def special_limits(model: TimeModel, rank: RankTime, limits: Limits) -> str | None:
-    """Describe what limits a program of a special kind; None for any other, as `_special_words`."""
+    """Return a specific sentence on the bound, see `_special_words`; None if the usual one fits."""
     if limits.few_sms is not None:
         return "The GPU computes on few of its SMs"
     if limits.work_and_waits is not None:
@@ -269,7 +273,7 @@ def _special_words(
     *,
     reads: bool = False,
 ) -> str | None:
-    """Describe a program of a special kind; None for any other.
+    """Return a sentence on a program of a special kind; None for any other program.
 
     Such a program reads single values back (`reads`), receives data from another rank, sleeps or
     waits, calls no op, or is busy inside one op.
@@ -299,7 +303,7 @@ def _special_words(
 
 
 def _receiving(trace: Trace, rank: RankTime) -> str | None:
-    """Describe a rank that mostly waits for others, or receives from one of them."""
+    """Describe a rank that mostly waits for other ranks, or receives data; None for any other."""
     subject = "process" if rank.is_process else "GPU"
     if is_mostly_receiving(trace):
         return f"The {subject} waits for another rank's data, or receives it, and computes nothing"
@@ -309,9 +313,9 @@ def _receiving(trace: Trace, rank: RankTime) -> str | None:
 
 
 def _words_with_second(second: str, special: str | None) -> str:
-    """Say that the device computes, and what else takes a comparable time: the part `second`.
+    """Return the sentence on a device that computes, and has a second part as long.
 
-    `special` is a more specific sentence on that part, if there is one.
+    `special` is a more specific sentence on the second part, if there is one.
     """
     phrase = special or DEVICE_SENTENCES[second]
     if special is None:
@@ -321,7 +325,7 @@ def _words_with_second(second: str, special: str | None) -> str:
 
 
 def _work_and_waits(model: TimeModel, rank: RankTime) -> WorkAndWaits | None:
-    """Describe the host's two parts, the larger one first; None if one of them is small.
+    """Describe the host's work and waits, the larger of the two first; None if one is small.
 
     Their shares sum to the share that the bar shows.
     """
@@ -346,8 +350,8 @@ def _work_and_waits(model: TimeModel, rank: RankTime) -> WorkAndWaits | None:
 def with_long_steps(trace: Trace, rank: RankTime, sentence: str) -> tuple[str, str | None]:
     """Return the sentence, and a detail on the few much longer steps without the profiler.
 
-    If these take most of the time, the sentence begins with them, and the detail says how to see
-    what they do. For example, a program that saves its state for 400 ms in every fifth step of 14
+    If the long steps take most of the time, the sentence begins with them, and the detail says how
+    to record one. For example, a program that saves its state for 400 ms in every fifth step of 14
     ms is limited by saving. The detail is None if there are no such steps.
     """
     long = trace.manifest.long_steps(rank.rank)
@@ -384,5 +388,5 @@ def whole_of(rank: RankTime) -> str:
 
 
 def is_another_time(mean_ns: float, median_ns: float) -> bool:
-    """Return whether a mean and a median step differ so much that both have to be named."""
+    """Return whether a mean and a median step differ so much that the answer gives both."""
     return abs(mean_ns - median_ns) > _UNEVEN * median_ns

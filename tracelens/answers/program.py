@@ -1,4 +1,4 @@
-"""Answer for one program on one rank: what its device does, where, and what would help.
+"""Answer for one program on one rank: its bound, the place, and changes that would help.
 
 Without a device, the answer is about the process.
 """
@@ -28,7 +28,7 @@ from tracelens.derive.time.time_parts import RankTime, rank_times
 from tracelens.trace import Trace
 
 _TOO_LITTLE, _INCONCLUSIVE = "too little to judge", "inconclusive"
-"""Verdicts on ranks of which it is not known what limits them."""
+"""Verdicts on ranks whose bound is not known."""
 _RECORD_HOST = (
     "What would help: record the host, too (ProfilerActivity.CPU; nsys: --trace=cuda,nvtx), to see"
     " what the GPU waits for"
@@ -89,7 +89,7 @@ def answer_program(trace: Trace) -> Answer:
 
 
 def no_change(rank: RankTime) -> str:
-    """Say that nothing needs to change in a step, or in the judged time."""
+    """Return the line that stands in place of changes: other advice, or that none would help."""
     whole = "a step" if rank.n_steps else "the time"
     if rank.bound == "unknown" and not rank.is_process:
         return _RECORD_HOST

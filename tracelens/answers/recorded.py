@@ -28,9 +28,9 @@ _LENGTH = pl.col("end_ns") - pl.col("start_ns")
 
 
 def about(trace: Trace, model: TimeModel | None = None) -> str:
-    """Describe steps, kind of program, devices, versions and what else was recorded.
+    """Describe steps, kind of program, devices, versions and the kinds of recorded events.
 
-    Steps are those of `model`; without it, those of `time_model`.
+    Steps are those of `model`, by default the model of `time_model`.
     """
     ranks, steps = len(trace.manifest.ranks), _steps(model or time_model(trace))
     words = [
@@ -44,21 +44,22 @@ def about(trace: Trace, model: TimeModel | None = None) -> str:
 
 
 def uneven_steps(model: TimeModel, rank: int, *, is_busy: bool) -> tuple[str, ...]:
-    """Say which steps of a rank take longer than its others; empty if all take about as long.
+    """Describe the steps of a rank that take longer than its others; empty if all take as long.
 
     Long steps are named only if they exceed the others by more than the others differ. With
-    `is_busy`, a function that only long steps run is named, too. A device that waits needs none,
-    because the answer's place shows what it waits for.
+    `is_busy`, a function that only long steps run is named, too. If the device waits, the answer's
+    place shows the cause instead.
     """
     steps = model.program_steps.filter(rank=rank).sort("step")
     numbers, times = steps["step"].to_list(), steps["duration_ns"].to_list()
     if len(times) <= _SIDE:
         return ()
-    changes = [at for at in range(_SIDE, len(times) - _SIDE + 1) if _is_change(times, at)]
+    candidates = range(_SIDE, len(times) - _SIDE + 1)
+    changes = [place for place in candidates if _is_change(times, place)]
     if changes:
-        at = changes[0]
-        before, after = (duration(median(side)) for side in (times[:at], times[at:]))
-        return (f"from step {numbers[at]} on a step takes {after}, before that {before}",)
+        first = changes[0]
+        before, after = (duration(median(side)) for side in (times[:first], times[first:]))
+        return (f"from step {numbers[first]} on a step takes {after}, before that {before}",)
     places = long_steps(times)
     if not places:
         return ()
@@ -83,9 +84,9 @@ def _only_in(
     long: list[int],
     least_ns: float,
 ) -> str | None:
-    """Return the Python function or annotation that runs in all long steps, and in no other.
+    """Return the longest Python function or annotation in all long steps and in no other.
 
-    It takes at least `least_ns` of each on average. Of several such, the longest is returned.
+    It takes at least `least_ns` of a long step on average. Return None without such a function.
     """
     name = pl.col("name").cast(pl.String)
     is_of_program = pl.col("kind").is_in(["python", "annotation"])
@@ -106,9 +107,9 @@ def _only_in(
     return str(longest_first["name"][0]) if longest_first.height else None
 
 
-def _is_change(times: list[int], at: int) -> bool:
-    """Return whether steps from `at` on are all longer, or all shorter, by about the same."""
-    before, after = times[:at], times[at:]
+def _is_change(times: list[int], place: int) -> bool:
+    """Return whether steps from `place` on are all longer, or all shorter, by about the same."""
+    before, after = times[:place], times[place:]
     jump = abs(median(after) - median(before))
     spread = max(max(side) - min(side) for side in (before, after))
     least = (_SLOWER - 1) * min(median(before), median(after))
@@ -116,12 +117,12 @@ def _is_change(times: list[int], at: int) -> bool:
 
 
 def has_stacks(trace: Trace) -> bool:
-    """Return whether Python calls were recorded."""
+    """Return whether the trace has Python calls."""
     return bool((trace.select("spans", "kind")["kind"] == "python").any())
 
 
 def served(trace: Trace) -> dict[str, int]:
-    """Return how many steps of an inference server there are by phase, most first, per rank."""
+    """Return the number of an inference server's steps on a rank by phase, most first."""
     phase = pl.col("phase").cast(pl.String)
     steps = trace.select("steps", "rank", "step", "phase").filter(phase.is_in(PHASES))
     counts = steps.unique(["rank", "step"]).group_by(phase).len().sort("len", "phase")
@@ -137,8 +138,8 @@ def _steps(model: TimeModel) -> str:
     judged = model.program_steps
     left_out = model.phases.drop_nulls("step").join(judged, on=["rank", "step"], how="anti")
     words = [
-        f"and {counted(_per_rank(own), 'step')} {why}"
-        for why, own in (
+        f"and {counted(_per_rank(part), 'step')} {why}"
+        for why, part in (
             ("of start-up", left_out.filter(phase=START_UP)),
             ("in which only a tail ran", left_out.filter(phase=TEAR_DOWN)),
             (
@@ -146,7 +147,7 @@ def _steps(model: TimeModel) -> str:
                 left_out.filter(pl.col("phase").is_in([PROGRAM, LATER])),
             ),
         )
-        if own.height
+        if part.height
     ]
     return " ".join(
         [f"{counted(_per_rank(judged), 'step')}{f' of {kind}' if kind else ''}", *words]
@@ -154,7 +155,7 @@ def _steps(model: TimeModel) -> str:
 
 
 def _after_start_up(phases: pl.DataFrame) -> str:
-    """Say how long ranks started up before the judged time, if that is worth mentioning."""
+    """Give the longest start-up before the judged time; empty if it is short."""
     by_rank = phases.group_by("rank").agg(
         start_up=_LENGTH.filter(phase=START_UP).sum(),
         program=_LENGTH.filter(phase=PROGRAM).sum(),
@@ -181,7 +182,7 @@ def _kind(trace: Trace) -> str | None:
 
 
 def _devices(trace: Trace) -> str:
-    """Name the devices that ran kernels, as "on an NVIDIA H200"; else the CPU."""
+    """Name the devices that ran kernels, as "on an NVIDIA H200"; else the CPU, if it ran all."""
     used = trace.select("kernels", "rank", "device_id").unique()
     if used.is_empty():
         is_on_device = any(unrecorded_device(trace, rank) for rank in trace.manifest.ranks)

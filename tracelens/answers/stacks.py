@@ -19,7 +19,7 @@ _START, _UNNAMED = "runtime", "unknown"
 _MOST_STACKS, _MOST_RUNS, _MOST_LEVELS = 4, 14, 10
 _PATH = 2
 _SIDE = 37
-"""Width in characters of a function's name, and of the one next to it."""
+"""Width in characters of a column of function names. Two columns stand side by side."""
 
 
 class CallPath(Struct, frozen=True):
@@ -32,7 +32,7 @@ class CallPath(Struct, frozen=True):
     def n_calls(self) -> int:
         """Number of calls from the program's beginning to the symbol.
 
-        The frame of the symbol does not count, nor do frames from the start of the process.
+        The frame of the symbol does not count, and neither do frames from the start of the process.
         """
         return len(self.calling)
 
@@ -55,14 +55,14 @@ class CallPath(Struct, frozen=True):
 
     @property
     def origin(self) -> str:
-        """The origin of the calls, in words."""
+        """The words for the origin of the calls: Python, or the outermost function."""
         if not self.calling or self.calling[0][0] == "python":
             return "Python"
         return self.calling[0][1]
 
 
 def answer_stacks(trace: Trace) -> Answer:
-    """Answer for the first stack of each function at which the program was stopped.
+    """Return the answer for the first stack at each function where the program was stopped.
 
     Raises MissingTableError without stacks.
     """
@@ -88,7 +88,7 @@ def answer_stacks(trace: Trace) -> Answer:
 
 
 def answer_two_stacks(base: Trace, other: Trace) -> Answer:
-    """Answer for two logs: how deep each is, and where they diverge."""
+    """Return the answer for two logs: the depth of each stack, and the frames that differ."""
     for trace in (base, other):
         trace.require("answer", "stacks", "frames")
     pairs = [
@@ -113,7 +113,7 @@ def answer_two_stacks(base: Trace, other: Trace) -> Answer:
 
 
 def path_of(stack: Mapping[str, Any]) -> CallPath:
-    """Return a stack with its frames from the outermost."""
+    """Return the call path of a stack, its outermost frame first."""
     frames = stack["frames"].sort("level", descending=True)
     return CallPath(
         stack["symbol"],
@@ -136,7 +136,10 @@ def _rows(path: CallPath) -> Iterator[str]:
 
 
 def _runs(frames: Sequence[_Frame]) -> list[tuple[str, list[_Frame]]]:
-    """Split the frames into runs of one role; an unnamed frame has the role of its caller."""
+    """Split the frames into runs of one role.
+
+    An unnamed frame has the role of its caller.
+    """
     runs: list[tuple[str, list[_Frame]]] = []
     for frame in frames:
         role = runs[-1][0] if runs and frame[0] == _UNNAMED else frame[0]
@@ -155,7 +158,7 @@ def _by_role(path: CallPath) -> dict[str, list[_Frame]]:
 
 
 def _short_path(frames: Sequence[_Frame]) -> str:
-    """Write the first and the last frame that have a name, and the file if it is known."""
+    """Write the first and the last frame with a name, with file and line where known."""
     named = [frame for frame in frames if frame[1] != UNKNOWN_FUNCTION]
     with_file = [frame for frame in named if frame[2]]
     shown = [_frame_text(frame) for frame in with_file or named]
@@ -171,7 +174,7 @@ def _frame_text(frame: _Frame) -> str:
 
 
 def _parting(base: CallPath, other: CallPath) -> str:
-    """Say how many of the outer frames are the same in both stacks, and how many inner ones."""
+    """Give the numbers of outer and of inner frames that are the same in both stacks."""
     outer, inner = _same(base, other), _same_inner(base, other)
     if outer == len(base.frames) == len(other.frames):
         return "both are the same, call by call"
@@ -186,7 +189,7 @@ def _parting(base: CallPath, other: CallPath) -> str:
 
 
 def _differing_rows(base: CallPath, other: CallPath) -> Iterator[str]:
-    """Yield the frames between the common ones, both stacks side by side, level by level."""
+    """Yield lines with the frames that differ, both stacks side by side, level by level."""
     outer, inner = _same(base, other), _same_inner(base, other)
     sides = [path.frames[outer : len(path.frames) - inner] for path in (base, other)]
     rest = [*zip_longest(*sides)]
@@ -205,7 +208,7 @@ def _differing_rows(base: CallPath, other: CallPath) -> Iterator[str]:
 
 
 def _cell(frame: _Frame | None) -> str:
-    """Return a frame's function; its middle is cut out if it is too long for a column."""
+    """Return a frame's function, with its middle cut out if it is too long for a column."""
     text = "" if frame is None else _frame_text(frame)
     return text if len(text) <= _SIDE else f"{text[: _SIDE // 2]}…{text[-(_SIDE // 2 - 2) :]}"
 
@@ -219,7 +222,7 @@ def _same(base: CallPath, other: CallPath) -> int:
 def _same_inner(base: CallPath, other: CallPath) -> int:
     """Count the innermost frames that name the same function, without the shared outer ones.
 
-    The function that was stopped alone does not count, because both stacks were taken in it.
+    The stopped function alone does not count, because both stacks were taken in it.
     """
     outer = _same(base, other)
     mine, theirs = ([frame[1] for frame in path.frames[outer:][::-1]] for path in (base, other))

@@ -1,4 +1,4 @@
-"""Draw a step, or the program's time, as a bar: its parts and their labels."""
+"""Draw a step, or the program's time, as a bar with labelled parts."""
 
 from collections.abc import Mapping, Sequence
 
@@ -34,7 +34,7 @@ def label_of(part: str, *, is_process: bool) -> str:
 
 
 def kind_of(part: str) -> str:
-    """Return whether the part is work or waiting."""
+    """Return WORK if the device or process works in this part, else WAIT."""
     return _KINDS.get(part, WAIT)
 
 
@@ -44,8 +44,8 @@ def parts_of(
 ) -> tuple[Part, ...]:
     """Return a bar's parts: work first, then waiting, the largest first.
 
-    `shares` maps labels to shares that sum to 1, `kinds` maps them to kinds. Small parts are summed
-    as `other`, unless the others round to 100 % without them.
+    `shares` maps labels to shares that sum to 1, `kinds` maps labels to kinds. Small parts are
+    summed as `other`, unless the named parts round to 100 % already.
     """
     largest = sorted(shares, key=lambda label: -shares[label])
     named = [label for label in largest if shares[label] >= _SMALL][:_MOST_PARTS]
@@ -60,9 +60,9 @@ def parts_of(
 
 
 def percents_in(bar: Bar, rank: RankTime, parts: Sequence[str]) -> str:
-    """Return the shares of the parts, joined by `and`.
+    """Return the shares of the parts as percents, joined by `and`.
 
-    They are as the bar shows them, so that sentence and bar agree.
+    The percents are those of the bar, so that sentence and bar agree.
     """
     percents = []
     for part in parts:

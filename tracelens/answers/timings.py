@@ -1,4 +1,4 @@
-"""Answer for measured times: how fast the model is as it is, compiled, and mixed."""
+"""Answer for measured times of a model: eager, compiled, and the best mixture of its layers."""
 
 import polars as pl
 
@@ -22,7 +22,10 @@ _WHOLE = (
 
 
 def answer_timings(trace: Trace) -> Answer:
-    """Answer for `tracelens collect timings`. Raises MissingTableError without times of a model."""
+    """Return the answer for a trace of `tracelens collect timings`.
+
+    Raises MissingTableError without times of the whole model.
+    """
     trace.require("answer", "timings")
     medians = _medians(trace)
     if not medians:
@@ -75,7 +78,7 @@ def _sentence(medians: dict[str, float]) -> str:
     if eager is None or not others:
         name, ns = next(iter(medians.items()))
         return f"The {name} model takes {duration(ns)}"
-    name = min(others, key=lambda one: others[one])
+    name = min(others, key=lambda name: others[name])
     ratio = eager / others[name]
     times = f"{duration(eager)} → {duration(others[name])}"
     if ratio >= 1:
@@ -86,7 +89,7 @@ def _sentence(medians: dict[str, float]) -> str:
 
 
 def _mixture(trace: Trace) -> tuple[Change, ...]:
-    """Return the best mixture of eager and compiled layers, if it is faster than either."""
+    """Return the best mixture of eager and compiled layers; empty if it is not clearly faster."""
     try:
         rows = layer_oracle(trace, trace).filter(oracle="dynamic")
     except MissingTableError:

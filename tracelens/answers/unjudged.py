@@ -1,4 +1,4 @@
-"""Answer for a program whose recording cannot show what limits it."""
+"""Answer for a program whose recording cannot show its bound."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -23,7 +23,7 @@ def answer_too_little(
     row: Mapping[str, Any],
     doubts: tuple[str, ...],
 ) -> Answer:
-    """Say how little the device or the process worked while it was recorded."""
+    """Return the answer for a rank that worked too little while it was recorded."""
     return Answer(
         f"Too little was recorded to say what limits the program: {_amount(rank)}",
         details=(_too_little(rank, row), *_plain_fact(trace, rank)),
@@ -40,7 +40,7 @@ def answer_inconclusive(
     row: Mapping[str, Any],
     doubts: tuple[str, ...],
 ) -> Answer:
-    """Say why the recorded time does not show what limits the program."""
+    """Return the answer for a rank whose recorded time does not show its bound."""
     if rank.is_slowed_beyond_judging:
         return _slowed_beyond_judging(model, rank, row, doubts)
     unseen = unseen_device(model.trace, model.processes)
@@ -52,7 +52,7 @@ def answer_inconclusive(
 
 
 def answer_capture(trace: Trace) -> Answer:
-    """Answer for a trace in which graphs were captured, but no kernel ran."""
+    """Return the answer for a trace in which graphs were captured, but no kernel ran."""
     n_launches = max(count_captured(trace).values())
     return Answer(
         "This is the capture of a CUDA graph, not a run: nothing ran on a device",
@@ -71,7 +71,7 @@ def _without_device_work(
     row: Mapping[str, Any],
     doubts: Sequence[str],
 ) -> Answer:
-    """Say that the program used a GPU whose work is not in the trace, and what to do."""
+    """Return the answer for a program that used a GPU whose work is not in the trace."""
     return Answer(
         "The GPU's work was not recorded, so what limits the program is not known",
         details=(row["evidence"],),
@@ -91,7 +91,7 @@ def _slowed_beyond_judging(
     row: Mapping[str, Any],
     doubts: tuple[str, ...],
 ) -> Answer:
-    """Say that the profiler takes nearly all of a step, what it recorded most, and what to do."""
+    """Return the answer for a rank whose step is nearly all the profiler's own time."""
     trace = model.trace
     reads = reads_of(called_places(model, rank))
     most = (
@@ -122,7 +122,7 @@ def _slowed_beyond_judging(
 
 
 def _amount(rank: RankTime) -> str:
-    """Say how much work a rank did, and over what time it was recorded."""
+    """Give the number of a rank's kernels or ops, and the recorded time."""
     noun = "op" if rank.is_process else "kernel"
     return f"{counted(rank.n_work, noun)} in {duration(sum(rank.parts.values()))}"
 

@@ -1,4 +1,4 @@
-"""Provide the words of answers: what limits a program, places to open, and times."""
+"""Provide the words of answers: sentences on bounds, places to open, and times."""
 
 import re
 from collections import Counter
@@ -56,8 +56,8 @@ def place_text(
     """Write a place as the second line of an answer: file:line, at most three frames of a path.
 
     With `is_busy`, the place is the kernel or op that ran longest. `places` are all places of the
-    time, with how long each takes. If half of that time shares a call path, this path is written in
-    place of `what`.
+    part, each with its nanoseconds. If half of the time shares a call path, this path is written
+    instead of `what`.
     """
     if not what:
         return None
@@ -96,7 +96,10 @@ def _common_frame(
     paths: Sequence[tuple[list[str], int]],
     half_ns: float,
 ) -> str | None:
-    """Return the outermost frame that has half of the time, with its line or else without."""
+    """Return the outermost frame that has half of the time; None if no frame has.
+
+    The frame has its line if one line has half of the time.
+    """
     numbered: Counter[str] = Counter()
     unnumbered: Counter[str] = Counter()
     for frames, ns in paths:
@@ -113,7 +116,7 @@ ELLIPSIS = "…"
 
 
 def frame_text(frame: str) -> str:
-    """Write a frame `file.py(12): name` as `file.py:12 name`; other text stays as it is.
+    """Write a frame `file.py(12): name` as `file.py:12 name`, and leave other text as it is.
 
     If only the line of the definition is known, the text is `name (defined at file.py:12)`.
     """
@@ -145,5 +148,5 @@ def listed(words: Sequence[str]) -> str:
 
 
 def counted(number: int, noun: str) -> str:
-    """Write a number and its noun, in the plural if it is not 1."""
+    """Write a number and its noun, in the plural unless the number is 1."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

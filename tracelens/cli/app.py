@@ -1,7 +1,7 @@
 """The command line: parse, call, print.
 
-Standard output holds results only; everything else goes to standard error. The module of a command
-is imported when the command runs, so that `--help` need not wait for any of them.
+Standard output holds results only. Messages go to standard error. The module of a command is
+imported when the command runs, so that `--help` is fast.
 """
 
 import gc
@@ -26,10 +26,17 @@ from tracelens.errors import SourceError, TracelensError, UsageError, near, prin
 from tracelens.storage.addresses import refuse_credentials
 
 EXIT_INPUT, EXIT_USAGE, EXIT_INTERRUPTED = 1, 2, 130
-_OWN_OPTIONS = ("--version", "--debug", "--install-completion", "--show-completion", "-h", "--help")
-"""Options that stand before a command; all others before a file are those of `report`."""
+_GLOBAL_OPTIONS = (
+    "--version",
+    "--debug",
+    "--install-completion",
+    "--show-completion",
+    "-h",
+    "--help",
+)
+"""Options that stand before a command. Other options in this place are those of `report`."""
 _OF_THE_SYSTEM = (BrokenPipeError, MemoryError, PermissionError)
-"""Errors that have nothing to do with the rows of a trace."""
+"""Errors that are never caused by the rows of a trace."""
 
 
 COMMANDS = {
@@ -52,18 +59,21 @@ COMMANDS = {
     "doctor": "List the tools and packages found here.",
     "demo": "Answer for a bundled trace.",
 }
-"""Each command's line in `--help`, in this order. A command's module has its name."""
+"""Each command's line in `--help`, in this order.
+
+A command's module has its name.
+"""
 
 _WRONG_WORDS: Any = typer.BadParameter.__mro__[1]
 """Typer's exception for words that it cannot parse.
 
-Up to 0.15 it is click's UsageError; since 0.29 Typer has its own copy.
+Up to Typer 0.15 it is click's UsageError. Since 0.29 Typer has its own copy.
 """
 
 
 @cache
 def _module(name: str) -> Any:
-    """Import a command's module."""
+    """Import and return a command's module."""
     is_ignored = signal.getsignal(signal.SIGINT) is signal.SIG_IGN
     # Imported modules stay to the end; collecting garbage among them takes 0.02 s.
     gc.disable()
@@ -80,7 +90,7 @@ def _module(name: str) -> Any:
 
 @cache
 def _load(name: str) -> Any:
-    """Load a module's command: the function of its name, or the Typer application `app`."""
+    """Return a module's command: the function of its name, or the Typer application `app`."""
     module = _module(name)
     application = getattr(module, "app", None)
     if application is None:
@@ -106,9 +116,10 @@ class _Commands(LoadedGroup):
             formatter.write_dl([*COMMANDS.items()])
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Find and import a command; from then on Ctrl-C raises KeyboardInterrupt.
+        """Find and import a command.
 
-        Raises UsageError for a word that is neither a command nor a file.
+        From then on Ctrl-C raises KeyboardInterrupt. Raises UsageError for a word that is neither a
+        command nor a file.
         """
         if args and args[0] not in COMMANDS:
             raise UsageError(
@@ -238,9 +249,9 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 
 
 def _are_traces(words: Sequence[str]) -> bool:
-    """Return whether each word may name a trace: no option, and no file that cannot be read.
+    """Return whether each word may name a trace.
 
-    Without words, the result is False.
+    An option, and a file that cannot be read, may not. Without words, the result is False.
     """
     are_files = all(word == "-" or word[:1] != "-" for word in words)
     are_readable = all(os.access(word, os.R_OK) for word in words if os.path.lexists(word))
@@ -248,10 +259,10 @@ def _are_traces(words: Sequence[str]) -> bool:
 
 
 def _answer(words: Sequence[str]) -> None:
-    """Answer for traces, as `report` without options does.
+    """Answer for traces, as `report` without options does, but without Typer.
 
-    Typer (0.29) would import Pydantic to find that there is no option. This takes 0.06 s, a
-    twelfth of a small answer.
+    Typer (0.29) would import Pydantic to find that there is no option. This takes 0.06 s, a twelfth
+    of a small answer.
     """
     report = _module("report").report
     _let_interrupts_raise()
@@ -267,10 +278,10 @@ def _terminate(number: int, _frame: FrameType | None) -> NoReturn:
 
 
 def split_command(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Split the arguments of a collect command at the first `--`; the program to run follows.
+    """Split the arguments of a collect command at the first `--`, which the program follows.
 
-    This is done before typer parses, which would take the program for FILES. For other commands,
-    `--` still ends the options.
+    Typer is not called before, because it would take the program for FILES. For other commands,
+    `--` still ends the options, and the program is empty.
     """
     words = list(arguments)
     if "--" not in words:
@@ -285,9 +296,14 @@ def split_command(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
 def with_report(words: Sequence[str]) -> list[str]:
     """Put `report` before the words if they begin with a file, an address or its options.
 
-    So `tracelens FILE` and `tracelens --all FILE` work.
+    This makes `tracelens FILE` and `tracelens --all FILE` work.
     """
-    if words and words[0][:1] == "-" and words[0] != "-" and not words[0].startswith(_OWN_OPTIONS):
+    if (
+        words
+        and words[0][:1] == "-"
+        and words[0] != "-"
+        and not words[0].startswith(_GLOBAL_OPTIONS)
+    ):
         return ["report", *words]
     first = next(
         (position for position, word in enumerate(words) if word == "-" or word[:1] != "-"),
@@ -313,7 +329,7 @@ def repeat_against(words: Sequence[str]) -> list[str]:
     """
     repeated: list[str] = []
     for word in words:
-        named = [one for one in repeated if not one.startswith("-")]
+        named = [earlier for earlier in repeated if not earlier.startswith("-")]
         is_next = (
             repeated[-2:-1] == ["--against"] and not word.startswith("-") and "--" not in repeated
         )

@@ -74,7 +74,7 @@ def add(
 
 
 def _check_one_program(name: str, runs: Sequence[Trace]) -> None:
-    """Raise UsageError if these runs and the latest one of the baseline are of several programs."""
+    """Raise UsageError unless the runs and the baseline's latest run are of one program."""
     kept = runs_of(name)[-1:] if run_names(folder_of(name)) else []
     first, *others = [*map(Trace.open, kept), *runs]
     for run in others:

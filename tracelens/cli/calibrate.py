@@ -38,7 +38,7 @@ _STEADY = 1.3
 Other work on the machine makes them unsteady.
 """
 _TRIES = 3
-"""At most this many captures of each kind are made to get steady steps."""
+"""Largest number of captures of each kind that are made to get steady steps."""
 
 
 def calibrate(
@@ -100,7 +100,7 @@ def calibrate(
 
 
 def with_costs(trace: Trace, by_kind: dict[str, list[float]]) -> Trace:
-    """Return the trace with these costs kept in the settings of each source."""
+    """Return the trace with the costs stored in the settings of each source."""
     trace.manifest.sources = [
         source | {"settings": {**(source.get("settings") or {}), SETTING: by_kind}}
         for source in trace.manifest.sources
@@ -123,7 +123,7 @@ def _read(path: Path) -> dict[str, list[float]]:
 
 
 def _kept(trace: Trace) -> dict[str, Any]:
-    """Return the settings of the first source that holds costs."""
+    """Return the settings of the first source that holds costs; empty if none does."""
     every = (source.get("settings") or {} for source in trace.manifest.sources)
     return next(
         (settings for settings in every if settings.get(SETTING)),
@@ -154,7 +154,7 @@ def _measured(python: str) -> dict[str, list[float]]:
 
 
 def costs_of_capture(trace: Trace) -> Costs | None:
-    """Return the costs that explain how much longer steps took with the profiler.
+    """Return the costs per event that explain the longer steps under the profiler.
 
     Return None if equal steps differed too much to judge, or if no costs explain the difference.
     """

@@ -28,7 +28,7 @@ def clean(
         ),
     ] = 1,
 ) -> None:
-    """Remove a stored trace's files to which neither its manifest nor a finished rank refers."""
+    """Remove leftover files of a stored trace: no manifest or finished rank refers to them."""
     with progress("cleaning"):
         n_removed = clean_target(shown(target), hours)
     tell(f"removed {n_removed:,} files from {shown(target)}")

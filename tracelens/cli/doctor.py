@@ -1,4 +1,4 @@
-"""The command `doctor`: list the tools and packages that tracelens can use, and which are here.
+"""The command `doctor`: list the tools and packages that tracelens can use, and the missing ones.
 
 No slow program is started to find them.
 """
@@ -35,13 +35,13 @@ FINDINGS = Table(
 
 
 def doctor() -> None:
-    """Say which of the tools that tracelens can use are found here."""
+    """List the tools that tracelens can use, and whether they are found here."""
     emit(plain(examine()))
     suggest("tracelens run python train.py", "or", "tracelens demo")
 
 
 def examine() -> pl.DataFrame:
-    """Look for each tool; return one row each, with the columns of FINDINGS.
+    """Look for each tool, and return one row per tool with the columns of FINDINGS.
 
     Packages are looked up but not imported.
     """
@@ -66,10 +66,7 @@ def examine() -> pl.DataFrame:
 
 
 def _nvml(_: str) -> Found:
-    """Return whether NVML can be loaded, and the driver's version.
-
-    The kernel module states the version.
-    """
+    """Return whether NVML can be loaded, with the version of the driver's kernel module."""
     try:
         ctypes.CDLL("libnvidia-ml.so.1")
     except OSError:

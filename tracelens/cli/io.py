@@ -1,4 +1,4 @@
-"""Parts that the commands share: reading a trace, showing progress, and writing results."""
+"""Provide what the commands share: reading a trace, showing progress, and writing results."""
 
 import logging
 import os
@@ -101,10 +101,10 @@ def open_any(
     step: str | None = None,
     ranks: Sequence[int] = (),
 ) -> Trace:
-    """Open the trace in a directory, or collect the sources in memory, with these ranks.
+    """Open the trace in a directory, or collect the sources in memory.
 
-    `step` is a pattern: the spans that it matches become the steps. Raises SourceError or
-    UsageError.
+    `step` is a pattern: the spans that it matches become the steps. `ranks` are the ranks of the
+    sources, in order. Raises SourceError or UsageError.
     """
     trace = _opened(paths, ranks)
     OPENED.append(trace)
@@ -117,8 +117,9 @@ def open_any(
 def open_base(path: Path, trace: Trace, step: str | None = None) -> Trace:
     """Open the trace with which another one is compared.
 
-    From a folder of graph captures, open those for the trace's batch sizes. `step` is a pattern:
-    the spans that it matches become the base's steps. Raises SourceError or UsageError.
+    If the path is a folder of graph captures, open the captures of the trace's batch sizes. `step`
+    is a pattern: the spans that it matches become the base's steps. Raises SourceError or
+    UsageError.
     """
     from tracelens.jobs.graph_captures import captures_of  # noqa: PLC0415 - reads sources
 
@@ -157,9 +158,9 @@ def _opened(paths: Sequence[Path], ranks: Sequence[int]) -> Trace:
 
 
 def default_target(paths: Sequence[Path]) -> Path:
-    """Return the trace's path if --out is not given.
+    """Return the path of the trace to write if --out is not given.
 
-    It is the source's stem; for several sources, the folder that they share.
+    Its name is the source's stem, or for several sources the name of the folder that they share.
     """
     if paths[0] == STANDARD_INPUT:
         return Path("stdin.tracelens")
@@ -178,7 +179,7 @@ def stem(path: Path) -> str:
 
 
 def summary_line(trace: Trace) -> str:
-    """Return, as a phrase, how many rows each of the main tables has; empty tables are left out."""
+    """Return a phrase with the number of rows of each main table that has rows."""
     counts = [
         f"{trace.height(name):,} {name.replace('_', ' ')}"
         for name in MAIN_TABLES
@@ -213,8 +214,8 @@ def losses(trace: Trace) -> list[str]:
 def screen(rows: int | None = None, *, to_file: bool = False) -> Screen:
     """Return the terminal's width, and whether it shows colours.
 
-    A pipe has no colours; its width is COLUMNS, else that of the terminal to which standard error
-    goes. A file has a fixed width.
+    A pipe has no colours. Its width is COLUMNS, else the width of standard error's terminal. A file
+    has a fixed width.
     """
     if to_file or sys.stdout is None:
         return Screen(rows=rows)
@@ -235,13 +236,13 @@ def screen(rows: int | None = None, *, to_file: bool = False) -> Screen:
 
 
 def drawn(answer: Answer) -> str:
-    """Draw the answer for where standard output goes."""
+    """Draw the answer in the width and colours of standard output."""
     shown_on = screen()
     return answer_text(answer, color=shown_on.color, width=shown_on.width)
 
 
 def plain(frame: pl.DataFrame) -> str:
-    """Write all rows of a small frame; long sentences are wrapped."""
+    """Write all rows of a small frame as text, with long sentences wrapped."""
     return frame_to_text(frame, screen())
 
 
@@ -326,34 +327,27 @@ def write_report(
         tell(f"wrote {out}")
 
 
-class _Said(logging.Handler):
-    def __init__(
-        self,
-        say: Callable[[logging.LogRecord], object],
-        level: int,
-    ) -> None:
+class _Handler(logging.Handler):
+    def __init__(self, show: Callable[[logging.LogRecord], object], level: int) -> None:
         super().__init__(level)
-        self._say = say
+        self._show = show
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Draw what a log record says."""
-        self._say(record)
+        """Show a log record."""
+        self._show(record)
 
 
 @contextmanager
 def progress(text: str, *, late: bool = False) -> Iterator[None]:
     """Show progress on standard error while the body runs.
 
-    If the body logs shares, it is a bar with the share, the size and the time left. With `late`, it
-    appears at the first log record: until then, a program has the terminal. Without a terminal,
+    If the body logs shares, a bar shows the share, the size and the time left. With `late`, the bar
+    appears at the first log record, because a program has the terminal before. Without a terminal,
     only tasks that take minutes are reported, one line each.
     """
     console, log = Console(stderr=True), logging.getLogger("tracelens")
     with ExitStack() as ends:
-        handler = _Said(
-            lambda record: tell(record.getMessage()),
-            logging.INFO,
-        )
+        handler = _Handler(lambda record: tell(record.getMessage()), logging.INFO)
         if console.is_terminal:
             from tracelens.cli.progress_bar import ProgressBar  # noqa: PLC0415 - of a terminal only
 
@@ -361,7 +355,7 @@ def progress(text: str, *, late: bool = False) -> Iterator[None]:
             ends.callback(bar.stop)
             if not late:
                 bar.start()
-            handler = _Said(bar.show, logging.DEBUG)
+            handler = _Handler(bar.show, logging.DEBUG)
         log.addHandler(handler)
         ends.callback(log.removeHandler, handler)
         ends.callback(log.setLevel, log.level)

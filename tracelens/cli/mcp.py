@@ -64,7 +64,7 @@ def mcp(
 
 
 def server_of(paths: Sequence[Path]) -> Any:
-    """Return the server; a trace is read when it is first asked about.
+    """Return the server of these traces, each of which is read when a tool first needs it.
 
     Raises ToolError if mcp is not installed.
     """
@@ -86,7 +86,7 @@ def _refusing(
     tool: Callable[..., dict[str, Any]],
     refusal: Callable[[str], Exception],
 ) -> Callable[..., dict[str, Any]]:
-    """Wrap a tool: a TracelensError becomes a refusal that the agent can read."""
+    """Wrap a tool so that a TracelensError becomes a refusal that the agent can read."""
 
     @wraps(tool)
     def run(*words: Any, **named: Any) -> dict[str, Any]:
@@ -99,7 +99,10 @@ def _refusing(
 
 
 class _Tools:
-    """The tools that the server offers; an agent reads each method's docstring."""
+    """The tools that the server offers.
+
+    An agent reads each method's docstring.
+    """
 
     def __init__(self, paths: Sequence[Path]) -> None:
         self._paths = {stem(path).removesuffix(".tracelens"): path for path in paths}
@@ -131,7 +134,7 @@ class _Tools:
         trace: str = "",
         rows: int = _ROWS,
     ) -> dict[str, Any]:
-        """Return one section of the report by its name: its first rows, and how many there are."""
+        """Return one section of the report by its name: its first rows, and their full number."""
         if name in ANALYSES and ANALYSES[name].is_pair:
             raise UsageError(f"{name} compares two traces: ask the tool compare, with its name")
         check_sections([name], has_base=False)
@@ -167,8 +170,9 @@ class _Tools:
     ) -> dict[str, Any]:
         """Compare a trace with a base; a speedup above 1 means that the trace is faster.
 
-        `name` asks for one section, such as compare_ops; without it, those that matter most.
-        `any_program` compares runs of two programs, which is refused otherwise.
+        `name` is one section to return, such as compare_ops. Without a name, the most important
+        sections are returned. `any_program` compares runs of two programs, which is refused
+        otherwise.
         """
         other, first = self._trace(trace), self._trace(base)
         check_sections([name] if name else [], has_base=True)
@@ -191,7 +195,7 @@ class _Tools:
         return _marked(built, rows) | {"answer": answer_text(answer)}
 
     def schema(self, name: str = "") -> dict[str, Any]:
-        """Describe the tables, their keys and joins, and the sections; or the one of that name."""
+        """Describe all tables, with keys and joins, and all sections; or only the named one."""
         if name and name not in TABLES:
             check_sections([name], has_base=True)
         return schema_document(name or None)
@@ -207,7 +211,7 @@ class _Tools:
 
 
 def _marked(report: Report, rows: int = _ROWS) -> dict[str, Any]:
-    """Return a report's sections, with as many rows as one answer may have."""
+    """Return a report's sections, each with as many rows as were asked for and are allowed."""
     most = max(1, min(rows, _MOST_ROWS))
     sections = {
         section.analysis.name: section_document(section, most) for section in report.sections

@@ -32,7 +32,7 @@ def _typed_name() -> str:
 
 
 def open_command(page: Path) -> str:
-    """Return the command that opens a page in the browser, or words if there is none."""
+    """Return the command that opens a page in the browser, or words if no command is known."""
     path = shlex.quote(str(page))
     opener = "open" if sys.platform == "darwin" else "xdg-open"
     return f"{opener} {path}" if shutil.which(opener) else f"open {path} in a browser"
@@ -61,7 +61,7 @@ def suggest_sections(
     against: Sequence[Path],
     sections: Sequence[str],
 ) -> None:
-    """Suggest, after an answer, the sections that show more, all sections, and the page."""
+    """Suggest the commands after an answer: further sections, all sections, and the page."""
     chosen = more_of(sections)
     sources, against = ([_again(path) for path in paths] for paths in (sources, against))
     names = [Path(path.name).stem.split(".")[0] or "report" for path in (sources[0], *against[:1])]
@@ -80,5 +80,5 @@ def _again(path: Path) -> Path:
 
 
 def more_of(sections: Sequence[str]) -> list[str]:
-    """Return the options that show the first of these sections."""
+    """Return the options of `report` that show the first two of these sections."""
     return [f"--section {name}" for name in sections[:2]]

@@ -1,4 +1,7 @@
-"""Write a command's output, and keep what to do at its end, without importing traces."""
+"""Write a command's output, and keep its opened traces and its last actions.
+
+This module imports no traces, so that it loads fast.
+"""
 
 import os
 import sys
@@ -19,7 +22,7 @@ If the command fails, their rows are checked, because impossible rows may be the
 """
 
 AT_END: list[Callable[[SystemExit], None]] = []
-"""Functions that are called with the command's exit code before the process ends."""
+"""Functions to call with the command's exit before the process ends."""
 
 
 def tell(text: str) -> None:
@@ -35,7 +38,7 @@ def warn(text: str) -> None:
 def emit(result: str | bytes, out: Path | None = None) -> None:
     """Write the result to standard output, or atomically to a file.
 
-    A pipe or device is written in place. Raises SourceError when either cannot be written.
+    A pipe or device is written in place. Raises SourceError if the target cannot be written.
     """
     if out is None:
         if sys.stdout is None:
@@ -56,7 +59,7 @@ def emit(result: str | bytes, out: Path | None = None) -> None:
 
 
 def drop_output() -> None:
-    """Discard what standard output still buffers, because writing it at exit would fail again."""
+    """Discard the buffer of standard output, because writing it at exit would fail again."""
     with suppress(OSError, AttributeError, ValueError):
         os.dup2(
             os.open(os.devnull, os.O_WRONLY),

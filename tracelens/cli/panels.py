@@ -15,14 +15,17 @@ READING = "Reading"
 
 
 class LoadedCommands(Mapping[str, Any]):
-    """Commands by name, in the order of `--help`; each is loaded when it is looked up."""
+    """Commands by name, in the order of `--help`.
+
+    Each command is loaded when it is looked up.
+    """
 
     def __init__(
         self,
         names: Sequence[str],
         load: Callable[[str], Any],
     ) -> None:
-        """Take the names, and the function that loads one."""
+        """Take the names of all commands, and the function that loads a command."""
         self._names = names
         self._load = load
 
@@ -45,7 +48,7 @@ class LoadedGroup(TyperGroup):
     load: Callable[[str], Any]
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
-        """Pass all of Typer's settings on."""
+        """Pass all settings on to Typer."""
         super().__init__(*arguments, **named)
         self.commands: Any = LoadedCommands(self.names, self.load)
 
@@ -55,7 +58,7 @@ class LoadedGroup(TyperGroup):
 
 
 class PanelledCommand(TyperCommand):
-    """A command whose help has one section per panel of its options, also without rich.
+    """A command whose help has one section per panel of options, even if rich is missing.
 
     A panel is an option's `rich_help_panel`.
     """
@@ -73,7 +76,7 @@ class PanelledCommand(TyperCommand):
 
 
 def panel_of(parameter: Any) -> str:
-    """Name the section of help in which a parameter stands."""
+    """Return the title of the section of help that lists a parameter."""
     if parameter.param_type_name == "argument":
         return "Arguments"
     return getattr(parameter, "rich_help_panel", None) or "Options"

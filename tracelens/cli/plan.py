@@ -61,7 +61,7 @@ def plan(  # noqa: PLR0913 - one parameter an option
         ),
     ] = None,
 ) -> None:
-    """Write which submodules to compile and which not, for tl.apply_plan(model, FILE)."""
+    """Write a plan of the submodules to compile, for tl.apply_plan(model, FILE)."""
     keep_sources(
         [base, other, *([measured] if measured else [])],
         [out],

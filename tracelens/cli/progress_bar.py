@@ -22,7 +22,7 @@ from tracelens.progress import Share, share_of
 
 
 class _Known(ProgressColumn):
-    """A column of rich's that is drawn once the share is known."""
+    """Shows a column of rich once the share of the work is known."""
 
     def __init__(self, column: ProgressColumn, *, of_bytes: bool | None = None) -> None:
         super().__init__()
@@ -30,7 +30,7 @@ class _Known(ProgressColumn):
         self._of_bytes = of_bytes
 
     def render(self, task: Task) -> RenderableType:
-        """Return rich's own column, or nothing while the share is unknown."""
+        """Return the column of rich, or nothing while the share is unknown."""
         is_asked = self._of_bytes in (None, task.fields["is_bytes"])
         return self._column.render(task) if task.total is not None and is_asked else Text()
 
@@ -58,7 +58,10 @@ class ProgressBar:
         self.start, self.stop = self._bar.start, self._bar.stop
 
     def show(self, record: logging.LogRecord) -> None:
-        """Draw the logged task and its share, if any; for a part, only the share changes."""
+        """Draw the logged task and its share, if it has one.
+
+        The record of a subtask changes only the share.
+        """
         share = share_of(record)
         if share is None or not share.is_part:
             description = printable(f"{self._text}: {record.getMessage()}")

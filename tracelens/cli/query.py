@@ -72,7 +72,11 @@ def query(
 
 
 def _asked(trace: Trace, sql: str) -> Report:
-    """Return the rows that were asked for. Raises UsageError, also for a section of the report."""
+    """Run the query, and return its rows as a report.
+
+    Raises UsageError. If the query names a section instead of a table, the error names the command
+    that shows it.
+    """
     try:
         return build_query(trace, sql)
     except UsageError as error:

@@ -196,7 +196,7 @@ def report(  # noqa: PLR0913 - one parameter an option
     """Say what limits a program and what would help, in 25 lines; --all and --section show more.
 
     With an option for tables (--section, --format, --out, --rows, --peaks, --engine), tables are
-    shown in place of the answer: those of all sections, or of the named ones.
+    shown in place of the answer: the tables of all sections, or of the named ones.
     """
     names = section or []
     base_runs = with_runs(against or [])
@@ -273,10 +273,10 @@ def _refused(
     names: Sequence[str],
     rules: Rules,
 ) -> str | None:
-    """Return why a comparison of two programs is refused; None if it is shown.
+    """Return why a comparison of two programs is refused; None if it is allowed.
 
-    It is shown if only sections that may compare two programs are named. Without names, the
-    capture of the trace's CUDA graphs is no second program.
+    It is allowed if only sections that may compare two programs are named. Without names, it is
+    also allowed if the base is the capture of the trace's CUDA graphs.
     """
     if base is None or rules.any_program:
         return None
@@ -286,7 +286,7 @@ def _refused(
 
 
 def _answered(trace: Trace, base: Trace | None, rules: Rules) -> Answer:
-    """Write the answer to standard output."""
+    """Write the answer to standard output, and return it."""
     with progress("answering"):
         answer = make_answer(trace, base, rules)
     emit(drawn(answer))
@@ -300,7 +300,7 @@ def _suggest(
     names: Sequence[str],
     html: Path | None,
 ) -> None:
-    """Name the next command: sections that show more, a section's columns, or the page."""
+    """Suggest the next command: further sections, a section's columns, or the page."""
     if answer is not None:
         suggest_sections(sources, against, answer.sections)
     elif html is not None:
@@ -314,7 +314,7 @@ def _suggest(
 def _write_summary(built: Report, rules: Rules, target: Path) -> None:
     """Write the comparison as Markdown.
 
-    A report of named sections keeps those that a summary may have.
+    If the report has only named sections, the sections of a summary are computed for it.
     """
     assert built.base is not None
     with progress("summarising"):
@@ -335,7 +335,7 @@ def _asked_apart(
     """Return the frames of sections that an engine (name, address) computes rank by rank.
 
     The trace also gets the intermediate results that the other sections need. Without an engine,
-    there are no frames.
+    the result is empty.
     """
     if not any(engine):
         return {}
@@ -356,9 +356,9 @@ def _evaluated(
     gates: Sequence[Expression],
     rules: Rules,
 ) -> tuple[list[Verdict] | None, SourceError | None]:
-    """Judge the gates.
+    """Return the results of the gates, or the error to raise once the report is shown.
 
-    Returns their results, or the error to raise once the report is shown.
+    Without gates, return None for either.
     """
     if not gates:
         return None, None
@@ -375,7 +375,7 @@ def _evaluated(
 
 
 def _gates(texts: Sequence[str], *, has_base: bool, needs_base: bool) -> list[Expression]:
-    """Return the expressions of --fail-on. Raises UsageError."""
+    """Return the expressions of --fail-on. Raises UsageError for wrong text, or without a base."""
     if not has_base and (texts or needs_base):
         raise UsageError(
             "--fail-on, --strict, --summary and --junit need a comparison; name the base"

@@ -55,7 +55,7 @@ def schema(
 
 
 def _describe(name: str | None) -> None:
-    """Write the columns of a table or analysis as text, or the list of all of them."""
+    """Write the columns of a table or analysis as text, or the list of all tables and analyses."""
     if name is None:
         tables = listing(
             ((table.name, table.doc) for table in TABLES.values()),

@@ -39,8 +39,8 @@ def whatif(
 ) -> None:
     """Say how long a step would take after a change, by replaying the trace.
 
-    The times are without what torch.profiler adds; what other profilers add is not known and stays.
-    Several changes are applied together. docs/accuracy.md says how near predictions came to
+    The times are without the cost of torch.profiler. The cost of other profilers is not known and
+    stays. Several changes are applied together. docs/accuracy.md says how near predictions came to
     programs that were really changed.
     """
     if not changes:
@@ -92,9 +92,10 @@ def _sentences(
     *,
     several: bool,
 ) -> str:
-    """Describe the answer for one rank, or for the job, in a few lines.
+    """Describe the prediction for one rank, or for the job, in a few lines.
 
-    `step` is the rank's step before the changes; None for a job, and if it is not known.
+    `step` is the rank's step before the changes. It is None for a job, and if the step is not
+    known.
     """
     subject = (
         "the job: " if prediction.rank is None else f"rank {prediction.rank}: " if several else ""

@@ -1,6 +1,6 @@
 """Prepare a model in one configuration, with its layers, so that it can be timed.
 
-Every method of measuring uses this.
+Every timing method uses this.
 """
 
 import copy
@@ -23,9 +23,10 @@ COMPILED = ("cpp", "triton")
 class Subject(Struct, frozen=True):
     """A model in one configuration.
 
-    `whole` is compiled as a whole, `by_layer` layer by layer; both are the same if eager. `modules`
-    are the modules of `by_layer` by path, in the order of first calls, without the model itself.
-    `calls` lists the calls that are timed. `plain` makes an eager copy on the device.
+    `whole` is compiled as a whole, `by_layer` layer by layer. Eager, they are the same model.
+    `modules` are the modules of `by_layer` by path, in the order of first calls, without the model
+    itself. `calls` lists the paths of the timed layers, once per call. `plain` makes an eager copy
+    on the device.
     """
 
     torch: Any
@@ -48,7 +49,7 @@ class Subject(Struct, frozen=True):
         configuration: str,
         mode: str | None,
     ) -> "Subject":
-        """Return the model on its device; one run finds its layers.
+        """Move the model to the configuration's device, and run it once to find its layers.
 
         Modules to be compiled are compiled in their first run.
         """

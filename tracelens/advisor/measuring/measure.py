@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import asdict
 
 from tracelens.advisor.measuring.benchmark_target import COMPILED, Subject
-from tracelens.advisor.measuring.variants import Found, Protocol, Variant, variants
+from tracelens.advisor.measuring.variants import ExecutionTimes, Protocol, Variant, variants
 from tracelens.advisor.plan import load_torch
 from tracelens.derive.layers.layer_times import DEVICES
 from tracelens.errors import ToolError, UsageError, first_line
@@ -67,12 +67,14 @@ def measure(
                 layers = subject.layers() if layers is None else layers
                 devices[configuration] = subject.device.type
                 measured.append((subject, variants(subject, methods, protocol, diagnostics)))
-        n_variants = sum(len(found) for _, found in measured)
+        n_variants = sum(len(each) for _, each in measured)
         turns = _Turns(n_variants * (protocol.warmup_rounds + protocol.rounds))
         # A process that has profiled may stay slower, so methods with the profiler come last.
         for profiled in (False, True):
-            for subject, found in measured:
-                chosen = [variant for variant in found if variant.key["profiled"] is profiled]
+            for subject, subject_variants in measured:
+                chosen = [
+                    variant for variant in subject_variants if variant.key["profiled"] is profiled
+                ]
                 rows += _rounds(subject, chosen, protocol, turns)
     assert layers is not None
     name = type(model).__name__
@@ -98,9 +100,9 @@ def measure(
 
 
 def _chosen(torch: Any, wanted: Sequence[str] | None) -> tuple[str, ...]:
-    """Return the given configurations, or all that this machine can run.
+    """Return the wanted configurations, or all that this machine can run.
 
-    Raises UsageError for others.
+    Raises UsageError for an unknown configuration, and for one whose GPU is missing.
     """
     has_gpu = torch.cuda.is_available()
     if wanted is None:
@@ -127,7 +129,7 @@ def _check(
 
 
 class _Turns(Struct):
-    """Counts the turns that variants take in all rounds, and those that are over."""
+    """Counts the turns of all variants in all rounds, in total and done so far."""
 
     total: int
     done: int = 0
@@ -144,7 +146,7 @@ def _rounds(
     protocol: Protocol,
     turns: _Turns,
 ) -> Iterator[dict[str, Any]]:
-    """Yield rows of every round.
+    """Yield rows of the table timings, round by round.
 
     In each round every variant takes its turn, so that drift affects all of them equally.
     """
@@ -161,8 +163,8 @@ def _rounds(
                 "round": round_number,
                 "is_warmup": round_number < protocol.warmup_rounds,
             }
-            for found in _round(subject, variant, protocol.executions):
-                for (path, quantity), duration in found.items():
+            for times in _round(subject, variant, protocol.executions):
+                for (path, quantity), duration in times.items():
                     yield common | {
                         "module_path": path,
                         "quantity": quantity,
@@ -170,10 +172,10 @@ def _rounds(
                     }
 
 
-def _round(subject: Subject, variant: Variant, n: int) -> list[Found]:
-    """Return the times of a round.
+def _round(subject: Subject, variant: Variant, n: int) -> list[ExecutionTimes]:
+    """Return the times of a round, one dict per execution.
 
-    Raises ToolError if a compiled configuration fails; an eager one has run before.
+    Raises ToolError if a compiled configuration fails. An error of an eager one is passed on.
     """
     try:
         return variant.round(n)

@@ -1,6 +1,6 @@
 """Time layers by subtraction: run the first n layers for every n.
 
-The nth layer's time is the time that it adds.
+The nth layer's time is the time by which it lengthens the run.
 """
 
 from collections import Counter
@@ -26,8 +26,8 @@ def eager_prefixes(
 ) -> list[Callable[[], int]]:
     """Return runs that end early: the first before any layer is called, the others after each call.
 
-    A run returns the nanoseconds that it took. A forward hook ends it by raising at the layer's nth
-    call; no other layer has a hook. This works for any model.
+    A run returns the nanoseconds that it took. A forward hook ends the run by raising at the
+    layer's nth call. No other layer has a hook. This works for any model.
     """
     stops = [(calls[0], 1, True)]
     seen: Counter[str] = Counter()
@@ -44,7 +44,7 @@ def _stopped(
     run: Callable[[], Any],
     wait: Callable[[], None],
 ) -> int:
-    """Return nanoseconds of a run that ends before, or after, the nth call of the module."""
+    """Return the nanoseconds of a run that ends before or after the nth call of the module."""
     left = nth
 
     def stop(*_: Any) -> None:
@@ -103,7 +103,7 @@ def compiled_prefixes(
 def _cut(torch: Any, nodes: Sequence[Any], cut: int) -> Any:
     """Return the graph up to and including the node at position `cut`.
 
-    All values that later nodes need are its output.
+    It returns all values that later nodes need.
     """
     graph = torch.fx.Graph()
     new: dict[Any, Any] = {}
@@ -122,9 +122,9 @@ def _cut(torch: Any, nodes: Sequence[Any], cut: int) -> Any:
 
 
 def differences(paths: Sequence[str], cumulative: Sequence[int]) -> dict[str, int]:
-    """Return each layer's time, summed over its calls; it may be below 0.
+    """Return each layer's nanoseconds, summed over its calls. They may be below 0.
 
-    A call's time is that of runs that end after it, minus that of runs that end before it.
+    A call's time is that of the runs that end after it, minus that of the runs that end before it.
     """
     totals: Counter[str] = Counter()
     for path, (before, after) in zip(paths, pairwise(cumulative), strict=True):

@@ -1,6 +1,6 @@
 """Time a model in several ways, called variants.
 
-A protocol says how often a variant executes the model; each variant returns the times of each
+A protocol says how often a variant executes the model. Each variant returns the times of each
 execution.
 """
 
@@ -24,21 +24,21 @@ from tracelens.trace.capture import Diagnostics
 _CALLS = 50
 _RANGE, _EXECUTION = "tracelens layer: ", "tracelens execution"
 _QUANTITIES = ("CPU_self", "CUDA_self", "CUDA_total")
-Found = dict[tuple[str | None, str | None], int]
+ExecutionTimes = dict[tuple[str | None, str | None], int]
 """Nanoseconds of one execution by layer and quantity.
 
 The layer None is the whole model, and the quantity None is a plain duration.
 """
-Execute = Callable[[Subject, bool, int], Iterator[Found]]
+Execute = Callable[[Subject, bool, int], Iterator[ExecutionTimes]]
 
 
 class Protocol(Struct, frozen=True):
-    """The number of runs of the model, in rounds; by default ten rounds of two, as in the thesis.
+    """The number of runs of the model: by default ten rounds of two executions.
 
-    `warmup_rounds` come first and are kept as warm-up; the first one includes compiling.
-    `synchronized` lists whether to wait for the device around each layer (a run always waits at its
-    end), `profiled` whether the profiler is on; every combination is measured. `compile_modes` are
-    torch.compile's modes for cpp and triton.
+    `warmup_rounds` come first and are kept, marked as warm-up. The first one includes compiling.
+    `synchronized` lists whether to wait for the device around each layer. A run always waits at its
+    end. `profiled` lists whether the profiler is on. Every combination is measured.
+    `compile_modes` are torch.compile's modes for cpp and triton.
     """
 
     rounds: int = 10
@@ -49,7 +49,7 @@ class Protocol(Struct, frozen=True):
     compile_modes: Sequence[str] = ("default",)
 
     def check(self) -> None:
-        """Raise UsageError for values that cannot be measured."""
+        """Raise UsageError if a number is below 1, or a list is empty."""
         if self.rounds < 1 or self.executions < 1 or self.warmup_rounds < 1:
             raise UsageError(
                 f"rounds, executions and warmup_rounds are at least 1, found {self.rounds},"
@@ -66,7 +66,7 @@ class Variant(Struct, frozen=True):
     """
 
     key: dict[str, Any]
-    round: Callable[[int], list[Found]]
+    round: Callable[[int], list[ExecutionTimes]]
 
 
 def variants(
@@ -77,13 +77,13 @@ def variants(
 ) -> list[Variant]:
     """Return the variants of the methods that the configuration allows.
 
-    Others are named in the diagnostics.
+    Methods that it does not allow are named in `diagnostics`.
     """
     chosen_variants: list[Variant] = []
 
     def add(
         method: str,
-        one_round: Callable[[int], list[Found]],
+        one_round: Callable[[int], list[ExecutionTimes]],
         *,
         clock: str = "wall",
         **condition: bool,
@@ -137,7 +137,7 @@ def _round(
     synchronized: bool,
     profiled: bool,
     n: int,
-) -> list[Found]:
+) -> list[ExecutionTimes]:
     with _profiler(subject.torch) if profiled else nullcontext():
         return list(execute(subject, synchronized, n))
 
@@ -153,8 +153,8 @@ def _profiler(torch: Any) -> AbstractContextManager[Any]:
     return profiler
 
 
-def _plain(subject: Subject, synchronized: bool, n: int) -> Iterator[Found]:
-    """Yield times of the whole model.
+def _plain(subject: Subject, synchronized: bool, n: int) -> Iterator[ExecutionTimes]:
+    """Yield the time of the whole model, once per execution.
 
     With `synchronized`, wait for the device around each layer.
     """
@@ -170,7 +170,7 @@ def _plain(subject: Subject, synchronized: bool, n: int) -> Iterator[Found]:
             yield {(None, None): clocked(partial(subject.run, by_layer=synchronized), subject.wait)}
 
 
-def _timed(subject: Subject, synchronized: bool, n: int) -> Iterator[Found]:
+def _timed(subject: Subject, synchronized: bool, n: int) -> Iterator[ExecutionTimes]:
     """Yield wall-clock times of each layer and of the whole model.
 
     The quantity arr_sum is the sum over the layers.
@@ -234,7 +234,7 @@ class EventTimers:
         return times
 
 
-def _events(subject: Subject, n: int) -> list[Found]:
+def _events(subject: Subject, n: int) -> list[ExecutionTimes]:
     """Time the whole model and each layer between CUDA events."""
     timers, executions = EventTimers(subject.torch), []
     with around(subject.timed, timers.record, timers.record):
@@ -248,15 +248,15 @@ def _events(subject: Subject, n: int) -> list[Found]:
     return executions
 
 
-def _with_sum(total: int, durations: Mapping[str, int]) -> Found:
-    each: Found = {(path, None): duration for path, duration in durations.items()}
+def _with_sum(total: int, durations: Mapping[str, int]) -> ExecutionTimes:
+    each: ExecutionTimes = {(path, None): duration for path, duration in durations.items()}
     return {
         (None, None): total,
         (None, "arr_sum"): sum(durations.values()),
     } | each
 
 
-def _profiled_sums(subject: Subject, n: int) -> list[Found]:
+def _profiled_sums(subject: Subject, n: int) -> list[ExecutionTimes]:
     """Return the profiler's times of the whole model and of each layer."""
     mark, entered = subject.torch.profiler.record_function, dict[str, Any]()
 
@@ -291,7 +291,7 @@ def sums_of_executions(events: Iterable[Any]) -> list[dict[str | None, dict[str,
     """Return nanoseconds of each quantity by layer, for each execution in a profile.
 
     The layer None is the whole model. CPU_self and CUDA_self sum the self times of every op and
-    annotation in the layer's range, the ranges themselves left out, so each moment counts once.
+    annotation in the layer's range, without the range itself, so each moment counts once.
     CUDA_total sums the outermost ops and annotations.
     """
     executions = sorted(
@@ -320,9 +320,9 @@ def sums_of_executions(events: Iterable[Any]) -> list[dict[str | None, dict[str,
 def _below(
     event: Any, path: str | None, is_outermost: bool
 ) -> Iterator[tuple[Any, str | None, bool]]:
-    """Yield the events below this one, without the ranges that the measurement adds.
+    """Yield the events nested in an event, without the ranges that the measurement adds.
 
-    Each comes with its layer, and whether no other op or annotation is around it.
+    Each event comes with its layer's path, and with True if no other op or annotation surrounds it.
     """
     for child in event.cpu_children:
         if child.name.startswith(_RANGE):
@@ -332,10 +332,11 @@ def _below(
             yield from _below(child, path, False)
 
 
-def _subtraction(subject: Subject) -> Callable[[int], list[Found]]:
-    """Return runs of the first n layers, by hooks if eager and by cut graphs if compiled.
+def _subtraction(subject: Subject) -> Callable[[int], list[ExecutionTimes]]:
+    """Return a function that times the layers by runs of the first n layers, for every n.
 
-    Raises ToolError as `eager_prefixes` and `compiled_prefixes` do.
+    Eager runs are ended by hooks. Compiled ones run a cut graph. Raises ToolError as
+    `compiled_prefixes` does.
     """
     calls: Sequence[str] = subject.calls
     prefixes: Sequence[Callable[[], int]]
@@ -353,21 +354,23 @@ def _subtraction(subject: Subject) -> Callable[[int], list[Found]]:
     else:
         prefixes = eager_prefixes(subject.modules, calls, subject.run, subject.wait)
 
-    def one_round(n: int) -> list[Found]:
+    def one_round(n: int) -> list[ExecutionTimes]:
         executions = []
         for _ in range(n):
             cumulative = [prefix() for prefix in prefixes]
-            each: Found = {(path, None): ns for path, ns in differences(calls, cumulative).items()}
+            each: ExecutionTimes = {
+                (path, None): ns for path, ns in differences(calls, cumulative).items()
+            }
             executions.append({(None, "arr_sum"): cumulative[-1] - cumulative[0]} | each)
         return executions
 
     return one_round
 
 
-def _region_cost(subject: Subject) -> Callable[[int], list[Found]]:
+def _region_cost(subject: Subject) -> Callable[[int], list[ExecutionTimes]]:
     """Return a function that measures the cost of calling a compiled region.
 
-    The cost is the time of a tiny compiled layer, minus that of the same layer eager.
+    The cost is the time of a tiny compiled layer, minus the time of the same layer eager.
     """
     x = subject.torch.zeros(16, device=subject.device)
     eager, compiled = subject.torch.nn.ReLU(), subject.torch.nn.ReLU()
@@ -380,7 +383,7 @@ def _region_cost(subject: Subject) -> Callable[[int], list[Found]]:
             layer(x)
         return (time.perf_counter_ns() - start) / _CALLS
 
-    def one_round(n: int) -> list[Found]:
+    def one_round(n: int) -> list[ExecutionTimes]:
         return [{(REGION, None): round(one_call(compiled) - one_call(eager))} for _ in range(n)]
 
     return one_round

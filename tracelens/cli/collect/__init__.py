@@ -1,7 +1,7 @@
 """The command `collect`: read sources, or capture a program, and write a trace directory.
 
 Every collector gets a command. A collector whose command has options of its own has a module here,
-named in _OWN.
+named in _WITH_OPTIONS.
 """
 
 from functools import cache
@@ -16,7 +16,7 @@ from tracelens.collectors import NAMES
 from tracelens.errors import UsageError, near
 from tracelens.trace.collector import COLLECTORS
 
-_OWN = ("torch", "nsys", "gdb")
+_WITH_OPTIONS = ("torch", "nsys", "gdb")
 """Collectors whose command has options of its own, each in a module here as `collect_NAME`."""
 _OTHERS = ("timings", "calls", "files")
 """Commands that belong to no collector, each in a module here."""
@@ -28,8 +28,8 @@ _SUMMARIES = {
 }
 """Lines of `collect --help` for commands whose own first line is too long for it."""
 _NAMES = [
-    *_OWN,
-    *(name for name in NAMES if name not in _OWN),
+    *_WITH_OPTIONS,
+    *(name for name in NAMES if name not in _WITH_OPTIONS),
     *_OTHERS,
 ]
 
@@ -38,7 +38,7 @@ _NAMES = [
 def _load(name: str) -> Any:
     """Load a command from its module here, or make the command of a collector without a module."""
     application = typer.Typer(add_completion=False, rich_markup_mode=None)
-    if name in (*_OWN, *_OTHERS):
+    if name in (*_WITH_OPTIONS, *_OTHERS):
         module = import_module(f"tracelens.cli.collect.{name}")
         command = getattr(module, f"collect_{name}")
         summary = _SUMMARIES.get(name)
@@ -50,16 +50,17 @@ def _load(name: str) -> Any:
 
 
 class _Commands(LoadedGroup):
-    """The commands.
+    """The group of the commands of collect.
 
-    Each is imported when it is used, so that reading a file does not load the modules that measure.
+    A command is imported when it is used, so that reading a file does not load the modules that
+    measure.
     """
 
     names = _NAMES
     load = staticmethod(_load)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Find a command. Raises UsageError for a word that is none, such as a file's name."""
+        """Find a command. Raises UsageError for a word that names no command, such as a file."""
         if args and args[0] not in self.names and args[0][:1] != "-":
             raise UsageError(
                 f"collect: {args[0]} is no kind of source; {near(args[0], self.names)}"

@@ -246,7 +246,7 @@ def refuse_options(context: typer.Context, names: Sequence[str], where: str) -> 
 
 
 def write_files(paths: list[Path], kind: str | None, request: Request) -> None:
-    """Collect the sources into a trace directory; report its content on standard error."""
+    """Collect the sources into a trace directory, and report its content on standard error."""
     target = request.out or default_target(paths)
     limit = None if request.max_memory is None else bytes_of(request.max_memory)
     options = Options(request.events, request.step)
@@ -294,7 +294,7 @@ def bytes_of(text: str) -> int:
 
 
 def tell_of(trace: Trace, target: Path) -> None:
-    """Report on standard error what was written and what was lost."""
+    """Report the rows written and the losses on standard error."""
     try:
         counts, lost = summary_line(trace), losses(trace)
     except ReplacedError:

@@ -159,9 +159,9 @@ def _made(make: Callable[[], Any], subject: str) -> tuple[Any, Any]:
 
 @contextmanager
 def _users_code(what: str) -> Iterator[None]:
-    """Turn whatever the user's code raises into a SourceError of one line.
+    """Turn any error of the user's code into a SourceError of one line.
 
-    This includes sys.exit, whose code would otherwise become ours.
+    This includes sys.exit, whose code would otherwise be this command's exit code.
     """
     try:
         yield
@@ -186,8 +186,8 @@ def _leave(
 ) -> None:
     """End processes and threads that the user's code left running.
 
-    Processes that existed before stay. If new threads would keep Python from ending, this process
-    ends at once.
+    Processes that existed before the command stay. If new threads would keep Python from ending,
+    this process ends at once.
     """
     for process_id in _descendants(os.getpid()):
         if process_id not in processes:
@@ -202,7 +202,7 @@ def _leave(
 
 
 def _descendants(process_id: int) -> list[int]:
-    """Return the processes that a process started, each followed by those that it started.
+    """Return the ids of a process's descendants, each followed by its own descendants.
 
     The list is empty if /proc cannot be read.
     """

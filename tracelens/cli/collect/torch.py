@@ -176,7 +176,10 @@ def collect_torch(  # noqa: PLR0913 - one parameter an option
 
 
 def _window(text: str | None) -> tuple[float, float | None] | None:
-    """Parse start and length in seconds. Raises UsageError for malformed text."""
+    """Parse start and length in seconds; the length is None without an end.
+
+    Raises UsageError for malformed text.
+    """
     if text is None:
         return None
     start, colon, length = text.partition(":")
