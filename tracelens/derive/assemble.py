@@ -1,4 +1,4 @@
-"""Assemble one rank's raw frames, from any profiler, into the tables of a trace."""
+"""Turn one rank's raw frames, from any profiler, into the tables of a trace."""
 
 import polars as pl
 from msgspec import Struct, field
@@ -37,17 +37,18 @@ def assemble(
     diagnostics: Diagnostics,
     store: Store | None = None,
 ) -> dict[str, pl.DataFrame]:
-    """Return a rank's tables, sorted, with everything that is derived from its events.
+    """Return a rank's sorted tables with derived ids, nesting, links, steps, phases and classes.
 
-    Derived are ids, nesting, links, steps, phases, modules and kernel classes. There is no rank
-    column. `raw` holds the source's rows by table name, in any order. Spans may have parent_hint
-    (the row number of the recorded caller), backend, and exact_path (a module call's own path).
-    Device work may lack process_id. graph_nodes, in the form of `spans_of_nodes`, says in which
-    span each node of a replayed graph was made. Tables that the source did not fill are left out.
-    Each frame is removed from `raw` as it is processed, so that no table is in memory twice.
-    Results have the form that `Table.conform` takes: integers may be narrower than declared,
-    strings are Categorical. With a store, spans, calls and device work are written there as they
-    are finished, and only the other tables are returned.
+    `raw` holds the source's rows by table name, in any order. Spans may have parent_hint (the row
+    number of the recorded caller), backend, and exact_path (the recorded path of a module call).
+    Device work may lack process_id. `graph_nodes`, in the form that `spans_of_nodes` takes, lists
+    the span in which each CUDA graph node was captured. Each frame is removed from `raw` when it is
+    processed, so that no table is in memory twice.
+
+    Tables without rows are left out, and there is no rank column. Tables have the form that
+    `Table.conform` takes: integers may be narrower than declared, strings are Categorical. With a
+    store, spans, calls and device work are written to the store, and only other tables are
+    returned.
     """
     rank = _Rank(raw, diagnostics, store)
     for stage in _STAGES:
@@ -60,7 +61,7 @@ def assemble(
 
 
 class _Rank(Struct):
-    """The events of one rank while its raw rows are turned into tables."""
+    """Holds the events of one rank while its raw rows are turned into tables."""
 
     raw: dict[str, pl.DataFrame]
     diagnostics: Diagnostics
@@ -70,14 +71,14 @@ class _Rank(Struct):
     calls: pl.DataFrame = field(default_factory=pl.DataFrame)
     main_process: int = 0
     marks: pl.DataFrame = field(default_factory=pl.DataFrame)
-    """The beginnings of steps, from `find_marks`."""
+    """The starts of steps, from `find_marks`."""
     contexts: pl.Series | None = None
-    """The op around each span, which helps to classify the kernels launched in it."""
+    """The op around each span, which helps to classify the kernels that the span launches."""
     nodes: pl.DataFrame = field(default_factory=pl.DataFrame)
-    """The span in which each node of a CUDA graph was made."""
+    """The span in which each CUDA graph node was captured."""
 
     def finish(self, name: str, frame: pl.DataFrame) -> None:
-        """Add a finished table that may be large: to the store if any, else to the result."""
+        """Write a finished table to the store; add it to the result if there is no store."""
         if self.store is None:
             self.tables[name] = _declared(name, frame)
         elif frame.height:
@@ -88,7 +89,7 @@ class _Rank(Struct):
 
 
 def _order(rank: _Rank) -> None:
-    """Sort spans and calls by time."""
+    """Sort spans and calls by start, and find the main process."""
     derived_from = ("sequence_number", "forward_thread_id", "backend", "exact_path")
     rank.spans = _filled(
         _in_order(rank.raw.pop("spans", _NOTHING)),
@@ -109,8 +110,8 @@ def _order(rank: _Rank) -> None:
 def _nest(rank: _Rank) -> None:
     """Add nesting to spans, calls and allocations.
 
-    Spans get ids, parents, depth and self time. Calls get ids and the span around each. Allocations
-    get the span around each.
+    Spans get ids, parents, depth and self time. Calls get ids and their innermost span. Allocations
+    get their innermost span.
     """
     calls = _times(rank.calls)
     moments = rank.raw.get("allocations", _NOTHING)
@@ -141,7 +142,7 @@ def _nest(rank: _Rank) -> None:
 
 
 def _mark_spans(rank: _Rank) -> None:
-    """Add module and phase to spans, unless the source has them."""
+    """Add phases to spans, and module paths if the source has none."""
     spans = rank.spans
     parent = rank.spans["parent_id"]
     has_modules = "module_path" in spans.columns and spans["module_path"].count() > 0
@@ -159,21 +160,21 @@ def _mark_spans(rank: _Rank) -> None:
 
 
 def _name_calls(rank: _Rank) -> None:
-    """Add to calls the function's name without its version, and the kind of call."""
+    """Add to calls the API function's name without its version, and the kind of call."""
     api = each_once(rank.calls["raw_api"], strip_version)
     kind = each_once(api, api_kind)
     rank.calls = rank.calls.with_columns(api.alias("api"), kind.alias("kind"))
 
 
 def _step(rank: _Rank) -> None:
-    """Add to spans and calls the step to which they belong."""
+    """Add the step to spans and calls."""
     rank.marks = find_marks(rank.spans)
     rank.spans = mark_steps(rank.spans, rank.marks)
     rank.calls = mark_steps(rank.calls, rank.marks)
 
 
 def _list(rank: _Rank) -> None:
-    """Make the tables of modules, of call sites, and of threads' activities."""
+    """Make the tables of modules, call sites and thread activities."""
     sites, columns_of_sites = find_sites(
         rank.spans,
         rank.calls["span_id"],
@@ -186,9 +187,9 @@ def _list(rank: _Rank) -> None:
 
 
 def _leave_spans(rank: _Rank) -> None:
-    """Finish the spans, and keep only the columns that device work needs.
+    """Finish the spans, and release their memory if there is a store.
 
-    With a store, the memory of the other columns is then free.
+    Kept are the op around each span and the span of each CUDA graph node, for device work.
     """
     is_op = rank.spans["kind"] == "op"
     if "kernels" in rank.raw and is_op.any():
@@ -201,7 +202,7 @@ def _leave_spans(rank: _Rank) -> None:
 
 
 def _link(rank: _Rank) -> None:
-    """Link device work to calls, classify kernels, and end each step when its work ends."""
+    """Link device work to calls, classify kernels, and make the table of steps."""
     steps = StepTimes(rank.marks, rank.calls)
     callers = Callers(rank.calls)
     for name, number in _WORK_IDS.items():
@@ -256,7 +257,7 @@ _STAGES = (_order, _nest, _mark_spans, _name_calls, _step, _list, _leave_spans, 
 
 
 def _in_order(spans: pl.DataFrame) -> pl.DataFrame:
-    """Return spans by start; of those that start together, the longest comes first.
+    """Return spans sorted by start; spans that start together are sorted longest first.
 
     Columns are copied one by one, so that not all are in memory twice.
     """
@@ -282,7 +283,7 @@ def _in_order(spans: pl.DataFrame) -> pl.DataFrame:
 
 
 def _declared(name: str, frame: pl.DataFrame) -> pl.DataFrame:
-    """Return the frame with only the columns that the table declares."""
+    """Return the columns that the table declares, without rank."""
     return frame.select(
         column for column in TABLES[name].names if column in frame.columns and column != "rank"
     )
@@ -293,9 +294,9 @@ def _filled(
     name: str,
     columns: tuple[str, ...],
 ) -> pl.DataFrame:
-    """Return the raw frame, or an empty one, with every one of `columns`.
+    """Return the raw frame with `columns`; a missing column is filled with None.
 
-    Columns that it lacks are added as None values.
+    A raw frame without columns becomes an empty frame of the table `name`.
     """
     if not frame.width:
         frame = (
@@ -315,9 +316,9 @@ def _filled(
 
 
 def _most_frequent(processes: pl.Series) -> int:
-    """Return the process that most rows have, 0 if unknown.
+    """Return the most frequent process id, 0 if unknown.
 
-    A single process, which is the usual case, is returned without counting.
+    If there is only one process, as usual, its rows are not counted.
     """
     process = processes.min()
     if process != processes.max():
@@ -326,10 +327,7 @@ def _most_frequent(processes: pl.Series) -> int:
 
 
 def _by_start(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return rows sorted by start.
-
-    Rows that are in order already, as most profilers write them, are not copied.
-    """
+    """Return rows sorted by start; sorted rows, as most profilers write them, are not copied."""
     if frame["start_ns"].is_sorted():
         return frame
     return frame.sort("start_ns", maintain_order=True)
@@ -345,9 +343,9 @@ def _times(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _ops_around(spans: pl.DataFrame) -> pl.Series:
-    """Return the name of the innermost op around each span; an op's own name for an op.
+    """Return the name of the innermost op around each span, which for an op is the op itself.
 
-    It is `triton` if the op is marked as a Triton launch.
+    The name is `triton` if the op is marked as a Triton launch.
     """
     is_op = pl.col("kind") == "op"
     is_triton = pl.col("backend") == "triton"

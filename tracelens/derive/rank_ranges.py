@@ -13,7 +13,7 @@ _NUMBER = re.compile(r"(?<![\w.])-?\d[\d,]*(?:\.\d+)?(?!\w)")
 
 
 def merge_ranks(sentences: Sequence[str]) -> list[str]:
-    """Merge sentences that differ only in numbers, if they are about more than MANY ranks."""
+    """Merge sentences that differ only in numbers, if they name more than MANY ranks."""
     begins = [_RANK.match(sentence) for sentence in sentences]
     ranks_named = {begin[1] for begin in begins if begin}
     if len(ranks_named) <= MANY:
@@ -39,7 +39,7 @@ def merge_ranks(sentences: Sequence[str]) -> list[str]:
 
 
 def _without_numbers(text: str) -> str:
-    """Replace each number by a mark, so that texts which differ only in numbers become equal."""
+    """Replace each number by `#`, so that texts that differ only in numbers become equal."""
     return _NUMBER.sub("#", text)
 
 
@@ -61,9 +61,9 @@ def merge_rows(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def group_ranks(texts: Iterable[tuple[int, str]]) -> list[tuple[list[int], str]]:
-    """Group ranks whose texts differ only in numbers.
+    """Group ranks whose texts differ only in numbers; return each group with its merged text.
 
-    Up to MANY ranks are not grouped: each is returned alone.
+    Up to MANY ranks are not grouped.
     """
     pairs = [*texts]
     are_many = len(pairs) > MANY
@@ -81,7 +81,7 @@ def group_ranks(texts: Iterable[tuple[int, str]]) -> list[tuple[list[int], str]]
 
 
 def join_numbers(texts: Sequence[str]) -> str:
-    """Merge texts that differ only in numbers: differing numbers become "LEAST to GREATEST"."""
+    """Merge texts that differ only in numbers; differing numbers become `LEAST to GREATEST`."""
     numbers_of_texts = [_NUMBER.findall(text) for text in texts]
     numbers_in_turn = zip(*numbers_of_texts, strict=True)
 
@@ -103,7 +103,7 @@ def _value(number: str) -> float:
 
 
 def list_ranks(ranks: Iterable[int]) -> str:
-    """Write ranks as a phrase: rank 5; ranks 0 to 62, 64."""
+    """Return ranks as a phrase such as `rank 5` or `ranks 0 to 62, 64`."""
     in_order = sorted({*ranks})
     runs: list[list[int]] = []
     for rank in in_order:
@@ -120,9 +120,9 @@ def list_ranks(ranks: Iterable[int]) -> str:
 
 
 def _subject(ranks: Sequence[int], following: str) -> str:
-    """Begin a sentence on the ranks.
+    """Return the ranks as the beginning of a sentence, such as `Each of ranks 0 to 3`.
 
-    A colon, a comma or a verb in the singular has to follow.
+    `following` is the next character of the sentence. A space comes before a singular verb.
     """
     phrase = list_ranks(ranks)
     each = following == " " and phrase.startswith("ranks")

@@ -1,4 +1,4 @@
 """Find the cheapest legal sequence of library calls for a model's graph.
 
-It holds the descriptions of library functions, and the search.
+The library functions are described as data, and a search chooses among them.
 """

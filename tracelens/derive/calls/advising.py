@@ -1,4 +1,4 @@
-"""Advise one rank of a trace: its graph, the advised calls, and counts of the search."""
+"""Advise library calls for the model graph of one rank of a trace."""
 
 import json
 import time
@@ -27,9 +27,10 @@ GREEDY = "greedy"
 
 
 class Advice(Struct, frozen=True):
-    """The advised parts in the order of the graph, and the search that found their calls.
+    """Holds the advised calls in the order of the graph, part by part, and the search's counts.
 
-    If launches limit the trace, `launch_ns` is the least host time of a call; otherwise it is 0.
+    `solver` is z3, enumeration or greedy. `seconds` is the time of the search. `launch_ns` is the
+    least host time of a call if launches limit the trace, otherwise 0.
     """
 
     calls: Calls
@@ -40,7 +41,7 @@ class Advice(Struct, frozen=True):
     launch_ns: float = 0.0
 
     def total(self, bound: str = "ns") -> float:
-        """Return the kernel time of the advised sequence in a step.
+        """Return the advised sequence's kernel time per step: likely (ns), low or high by `bound`.
 
         A part that could not be judged counts with its recorded time.
         """
@@ -49,26 +50,23 @@ class Advice(Struct, frozen=True):
 
     @property
     def now(self) -> float:
-        """Kernel time of a step as recorded."""
+        """Return the kernel time of a step as recorded, in nanoseconds."""
         return self.calls.total_ns
 
     @property
     def host_now(self) -> float:
-        """Least host time of a step's calls as recorded.
-
-        The time is 0 unless launches limit the trace.
-        """
+        """Return the least host time of a step's recorded calls, 0 unless launches limit it."""
         nodes = (node for part in self.parts for node in part.part.nodes)
         return self.launch_ns * sum(bool(node.device_ns) for node in nodes)
 
     @property
     def host_then(self) -> float:
-        """Least host time of a step's advised calls; 0 unless launches limit the trace."""
+        """Return the least host time of a step's advised calls, 0 unless launches limit it."""
         return _host_ns(self.parts, self.launch_ns)
 
 
 def judgeable_ranks(trace: Trace) -> list[int]:
-    """Return the ranks that ran inference and recorded the shapes of inputs; sorted."""
+    """Return the ranks that ran inference only and recorded input shapes, sorted."""
     phases = trace.select("spans", "rank", "phase").lazy().unique().collect()
     trained = phases.filter(pl.col("phase").cast(pl.String).is_in(["backward", "optimizer"]))[
         "rank"
@@ -93,8 +91,8 @@ def advise_rank(
 ) -> Advice:
     """Return the cheapest legal calls for the graph that a rank ran.
 
-    `others` are further traces with times of the same calls. `z3` says how layouts are chosen: True
-    solves for them with Z3, False tries each, None uses Z3 if it is installed.
+    `others` are further traces with times of the same calls. With `z3` True, the Z3 solver finds
+    the legal layouts. With False, each layout is tried. With None, Z3 is used if it is installed.
     """
     calls, costs = _calls_and_costs(trace, rank, others)
     uses_z3 = has_z3() if z3 is None else z3
@@ -105,9 +103,9 @@ def advise_rank(
     if (longest := _longest_ns(parts, each)) > sum(
         call.cost.ns for part in parts for call in part.calls
     ):
-        # A sequence takes as long as its launches or its kernels, whichever takes longer. This is
-        # no sum over calls, so the search gives a bound: no sequence takes less than half of the
-        # least sum of both, nor less than the least kernel time.
+        # A sequence takes the larger of its total launch time and its total kernel time. The search
+        # minimises sums over calls, so its result is a bound: no sequence takes less than half of
+        # the least sum of launch and kernel time, nor less than the least kernel time.
         other = advise_calls(
             calls,
             replace(search, launch_ns=each, _found={}),
@@ -130,9 +128,9 @@ def advise_greedily(
     rank: int,
     others: Sequence[Trace] = (),
 ) -> Advice:
-    """Return a sequence as written by hand: the largest match first, in channels-last.
+    """Return a greedy sequence, as written by hand: the largest match first, in channels-last.
 
-    It shows what the search gains over such a sequence.
+    Its cost shows the gain of the search.
     """
     calls, costs = _calls_and_costs(trace, rank, others)
     greedy = Greedy(costs)
@@ -150,7 +148,7 @@ def advise_greedily(
 
 
 def _calls_and_costs(trace: Trace, rank: int, others: Sequence[Trace]) -> tuple[Calls, Costs]:
-    """Return the rank's calls, and the costs of every legal call for them."""
+    """Return the rank's calls, and the known costs of calls from all traces."""
     calls = read_calls(trace, rank)
     bench = [other.frame("call_costs") for other in (trace, *others) if other.has("call_costs")]
     measured = [
@@ -160,11 +158,11 @@ def _calls_and_costs(trace: Trace, rank: int, others: Sequence[Trace]) -> tuple[
 
 
 def launch_ns(trace: Trace, rank: int) -> float:
-    """Return the median time from the start of a launch to the start of its kernel.
+    """Return the median time in ns from a launch's start to its kernel's start.
 
-    The result is 0 unless launches limit the rank. It is the least time that a call takes on a host
-    that launches one kernel after another, without the framework's own time. Only calls made while
-    the rank's devices were idle count: otherwise the kernel waits for other kernels.
+    The result is 0 unless launches limit the rank. A host that launches one kernel after another
+    needs at least this time per call, without the framework's own time. Only launches while the
+    rank's devices are idle count, because other kernels have to wait.
     """
     if not any(
         judged.rank == rank and judged.bound == "launch" for judged in rank_times(time_model(trace))
@@ -195,9 +193,9 @@ def _longest_ns(parts: Sequence[Advised], each: float) -> float:
 
 
 def candidates_of(advice: Advice) -> list[dict[str, str]]:
-    """Return the distinct legal calls that were never measured.
+    """Return the distinct legal calls without a measured time, as rows for the bench.
 
-    Calls that change the layout of an input are always included.
+    Calls that change the layout of a graph input are always included.
     """
     parts = advice.parts
     search = advice.search
@@ -237,7 +235,10 @@ def candidates_of(advice: Advice) -> list[dict[str, str]]:
 
 
 def plan_of(advice: Advice, about: dict[str, Any]) -> dict[str, Any]:
-    """Return the advice as a call plan, which tl.apply_calls and tracelens collect calls read."""
+    """Return the advice as a call plan for `tl.apply_calls` and `tracelens collect calls`.
+
+    `about` is stored in the plan as `made_from`.
+    """
     calls = advice.calls
     statistics = advice.search.statistics
     return {
@@ -289,10 +290,10 @@ def plan_of(advice: Advice, about: dict[str, Any]) -> dict[str, Any]:
 
 
 class Greedy(Search):
-    """A search that takes the largest match first, in NHWC wherever that is legal."""
+    """Takes the largest match first, in NHWC wherever that is legal, instead of searching."""
 
     def best(self, part: Part, given: Have, wanted: str) -> tuple[float, list[Call]] | None:
-        """Return the calls and their cost; None if no call covers some node."""
+        """Return the total cost and the calls, None if a node cannot be covered."""
         nodes = {node.name: node for node in (*part.given, *part.nodes)}
         matches = self.matches(part)
         covered: frozenset[str] = frozenset()
@@ -323,7 +324,7 @@ class Greedy(Search):
 
 
 def _size(pair: tuple[Call, Have]) -> tuple[int, int, bool]:
-    """Return a sort key: the number of covered nodes, then that of the call's tensors in NHWC."""
+    """Return a sort key: the number of covered nodes, then the number of tensors in NHWC."""
     call, _ = pair
     return len(call.nodes), call.layouts.count(NHWC), call.layout == NHWC
 

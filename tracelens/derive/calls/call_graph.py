@@ -1,6 +1,6 @@
-"""Build the graph of a model's calls with the kernel time of each.
+"""Build the graph of a model's calls with their kernel times.
 
-It is the recorded graph, or one guessed from the order of the calls.
+The graph is recorded, or guessed from the order of the calls.
 """
 
 from collections import defaultdict
@@ -21,20 +21,20 @@ from tracelens.trace import Trace
 EXPORT, OBSERVER, ADJACENCY = "export", "observer", "adjacency"
 GIVEN = ("input", "parameter")
 MOST_KERNELS = 10_000
-"""At most this many kernels in a step; above it, no advice is given.
+"""A trace with more kernels per step gets no advice, because its steps are not marked correctly.
 
-No model launches more in one step, so steps with more kernels are not marked correctly.
+No model launches more kernels in one step.
 """
 MOST_STEPS = 50
-"""Only the first steps, up to this number, are read."""
+"""At most this many steps are read, from the first one on."""
 
 
 class Node(Struct, frozen=True):
-    """A call of a graph: its function, and the nodes whose results it reads.
+    """Holds one call of the graph, and the names of the nodes whose results it reads.
 
-    `device_ns` is the call's kernel time in one step, None if it was not measured. `call` holds
-    operator, shapes and arguments, which are equal for all calls of one kind. `transform_ns` is the
-    part of `device_ns` for transposes and copies.
+    `call` is the operator with shapes and arguments as JSON (see `call_key`). `shape` is the shape
+    of the result. `device_ns` is the call's kernel time per step, None if it was not measured.
+    `transform_ns` is the part of `device_ns` for transposes and copies.
     """
 
     name: str
@@ -53,11 +53,11 @@ class Node(Struct, frozen=True):
 
 
 class Calls(Struct, frozen=True):
-    """The calls of a graph in order, the tensors given to it, and the source of the graph.
+    """Holds the calls of a graph in order, its inputs and parameters (`given`), and its source.
 
-    Times and numbers are of one step. `total_ns` is the time of the step's kernels, `unjudged_ns`
-    the part that belongs to no node. `transform_ns` and `n_transforming` are the time and number of
-    the kernels that move data.
+    Times and numbers are per step. `total_ns` is the time of all kernels, `unjudged_ns` the time of
+    kernels that belong to no node. `transform_ns` and `n_transforming` are the time and the number
+    of kernels that transpose or copy.
     """
 
     nodes: tuple[Node, ...]
@@ -72,9 +72,9 @@ class Calls(Struct, frozen=True):
 
 
 def _decoded(row: dict[str, Any], column: str, kind: Any) -> Any:
-    """Decode the JSON in a cell of the graph; None for None.
+    """Decode the JSON in a cell of the graph as `kind`; None stays None.
 
-    Raises SourceError for a value of another kind.
+    Raises SourceError if the JSON is malformed or of another type.
     """
     try:
         return None if row[column] is None else msgspec.json.decode(row[column], type=kind)
@@ -85,7 +85,7 @@ def _decoded(row: dict[str, Any], column: str, kind: Any) -> Any:
 
 
 def read_calls(trace: Trace, rank: int) -> Calls:
-    """Return the calls of the rank's model, from its recorded graph or guessed by their order."""
+    """Return the rank's calls as a graph, recorded or guessed from the order of the calls."""
     kernels = trace.select(
         "kernels", "rank", "span_id", "primitive", "duration_ns", "step", rank=rank
     )
@@ -128,7 +128,7 @@ def _n_active(trace: Trace) -> int:
 
 
 def _guessed(rows: Sequence[dict[str, Any]]) -> Calls:
-    """Return the calls as chains: each call reads the one before it, if their shapes agree."""
+    """Return the calls as chains: a call reads the previous call if `_reads` returns True."""
     nodes: list[Node] = []
     launched = [row for row in rows if row["device_ns"] > 0]
     for number, row in enumerate(launched):
@@ -142,7 +142,7 @@ def _guessed(rows: Sequence[dict[str, Any]]) -> Calls:
         if n.inputs[0].startswith("given")
     }
     read = {n.inputs[0] for n in nodes}
-    # A row's shape is that of its input; its result is the input of the next row.
+    # The shape of a row is the shape of its input. Its result is the input of the next row.
     shapes = {n.inputs[0]: n.shape for n in nodes}
     nodes = [
         replace(
@@ -160,9 +160,9 @@ def _reads(
     before: dict[str, Any],
     row: dict[str, Any],
 ) -> bool:
-    """Return whether a call may read the result of the one before.
+    """Return whether the call in `row` may read the result of `node`, the previous call.
 
-    It may if both belong to the same or adjoining modules, and their channels agree.
+    It may if the two calls' modules are siblings or parent and child, and their channels agree.
     """
     above = [path.rpartition(".")[0] for path in (before["module_path"], row["module_path"])]
     is_near = (
@@ -178,10 +178,9 @@ def _reads(
 
 
 def _result_shape(node: Node) -> tuple[int, ...]:
-    """Estimate the shape of a call's result that no other call reads.
+    """Estimate the shape of a result that no other call reads.
 
-    For a convolution, the channels are known; any other result is assumed to have the input's
-    shape.
+    The result is assumed to have the input's shape, except for the channels of a convolution.
     """
     if node.weight and len(node.shape) > 1:
         return (
@@ -196,10 +195,10 @@ def _of_graph(
     graph: pl.DataFrame,
     rows: Sequence[dict[str, Any]],
 ) -> Calls:
-    """Return the graph's nodes in order, each with the measured call of its module and operator.
+    """Return the calls of the recorded graph with times of the measured calls in `rows`.
 
-    An observed graph knows no modules: its nodes get the calls of the same operator, shapes and
-    arguments, in order.
+    A node gets the times of a measured call of the same operator and module. In an observed graph,
+    which has no modules, the measured call has the same operator, shapes and arguments.
     """
     is_observed = graph["source"][0] == OBSERVER
     measured = _MeasuredCalls(rows, is_observed=is_observed)
@@ -225,7 +224,7 @@ def _node_of(
     row: dict[str, Any],
     known: Mapping[str, tuple[int, ...]],
 ) -> Node:
-    """Return the node of a row of the graph; `known` has the shapes of earlier nodes by name."""
+    """Return the node for a row of the graph, given the shapes of earlier nodes by name."""
     shape = tuple(_decoded(row, "shape", list[int]) or ())
     inputs: list[str | None] = _decoded(row, "inputs", list[str | None])
     shapes = [known.get(name, ()) if name else () for name in inputs]
@@ -249,9 +248,9 @@ def _node_of(
 
 
 class _MeasuredCalls:
-    """The measured calls that no node has got yet, by operator and module.
+    """Holds the measured calls that no node has used yet, by operator and module.
 
-    For an observed graph they are by operator and call.
+    For an observed graph, they are held by operator and call.
     """
 
     def __init__(
@@ -269,7 +268,7 @@ class _MeasuredCalls:
         self.root = next((path for path in roots if "." not in path), "")
 
     def timed(self, node: Node) -> Node:
-        """Return the node with the times of the first waiting call that fits; that call is used."""
+        """Return the node with the times of the first unused call that fits, and mark it used."""
         calls = self._fitting(node)
         if calls:
             first = calls.pop(0)
@@ -282,13 +281,13 @@ class _MeasuredCalls:
         return replace(node, device_ns=0.0) if node.op in VIEWS else node
 
     def _fitting(self, node: Node) -> list[dict[str, Any]]:
-        """Return the waiting calls that may be the node's."""
+        """Return the unused calls that fit the node."""
         calls = self.waiting.get((node.op, node.call if self.is_observed else node.module_path))
         if not calls and not node.module_path:
             calls = self.waiting.get((node.op, self.root))
         if calls or node.op != "clone":
             return calls or []
-        # A reshape that copied is a clone and a view in the graph.
+        # In the graph, a reshape that copies is a clone and a view.
         reshapes = self.waiting.get(("reshape", node.module_path), [])
         copying = [call for call in reshapes if call["device_ns"]][:1]
         for call in copying:

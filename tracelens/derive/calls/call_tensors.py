@@ -1,4 +1,4 @@
-"""Describe the tensors of a call to the solver: shape, strides and alignment, by place."""
+"""Describe a call's tensors to the constraint solver: shape, strides and alignment."""
 
 import json
 import math
@@ -18,7 +18,10 @@ def places_of(
     inputs: Sequence[Node],
     layouts: Sequence[str],
 ) -> dict[str, Facts]:
-    """Return the tensors of a call by place; weights have the layout of the input."""
+    """Return the facts of a call's tensors by place: in0, in1, weight, window, out.
+
+    Weights have the layout of the first input. `in1` is `in0` if there is no second input.
+    """
     given = list(zip(inputs, layouts, strict=True))
     places = {
         f"in{number}": _facts(node.shape, layout) for number, (node, layout) in enumerate(given)
@@ -44,10 +47,10 @@ def places_of(
 
 
 def _facts(shape: tuple[int, ...], layout: str | None) -> Facts:
-    """Describe a tensor of four dimensions; any other shape counts as one long dimension.
+    """Describe a tensor; a shape without four dimensions counts as one long dimension.
 
-    It is aligned to 16 bytes if its channels are a multiple of 4; without four dimensions, if its
-    last dimension is.
+    A tensor is aligned to 16 bytes if its channels (or its last dimension, if it has not four
+    dimensions) are a multiple of 4.
     """
     four = shape if len(shape) == 4 else (math.prod(shape), 1, 1, 1)
     inner = shape[1 if len(shape) == 4 else -1] if shape else 1
@@ -60,10 +63,7 @@ def _facts(shape: tuple[int, ...], layout: str | None) -> Facts:
 
 
 def _window(node: Node) -> tuple[int, ...]:
-    """Return strides and padding of a convolution, two numbers for each.
-
-    They are zeros if the arguments were not recorded.
-    """
+    """Return the two strides and the two paddings of a convolution, zeros if not recorded."""
     arguments = json.loads(node.call)[2]
     strides_and_padding = [value for value in arguments[:2] if isinstance(value, list)]
     if len(strides_and_padding) != 2:

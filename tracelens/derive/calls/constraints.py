@@ -1,10 +1,9 @@
-"""State constraints of library functions as data, and solve them in two ways.
+"""Solve constraints on the tensors of a library function, with Z3 or by trying each layout.
 
-The constraints are over unknown properties of tensors. A constraint is a nested tuple. ("STRIDE",
-t, d), ("SHAPE", t, d), ("DTYPE", t), ("DEVICE", t) and ("ALIGN", t) are numbers; ("ALIAS", t, u),
-("LIVE", t) and ("FIXED", t) are truths; ==, !=, <=, *, and, or, not combine them. `t` is a place of
-the function: in0, in1, weight, out, view. With Z3, properties are uninterpreted functions. Without
-it, unknown strides are tried one layout after another. Both give the same layouts.
+A constraint is a nested tuple. ("STRIDE", t, d), ("SHAPE", t, d), ("DTYPE", t), ("DEVICE", t) and
+("ALIGN", t) are numbers. ("ALIAS", t, u), ("LIVE", t) and ("FIXED", t) are Booleans. ==, !=, <=, *,
+and, or, not combine them. `t` is a tensor of the function, called its place: in0, in1, weight, out
+or view. For Z3, properties are uninterpreted functions. Both solvers return the same layouts.
 """
 
 import importlib
@@ -18,19 +17,19 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 Term: TypeAlias = Any
-"""A number, or a tuple that begins with its operator or property."""
+"""A number, or a tuple of an operator or property and its arguments."""
 NCHW, NHWC = "NCHW", "NHWC"
 LAYOUTS = (NCHW, NHWC)
 _VIEW = "view"
-"""The only place whose tensor may share memory with another one."""
+"""The only place whose tensor may share memory with another tensor."""
 
 
 class Facts(Struct, frozen=True):
-    """The known properties of the tensor at one place of a call.
+    """Holds the known properties of one tensor of a call.
 
-    `strides` is None if the call decides them. `live`: the tensor is read after the call, or needed
-    after its part of the graph. `aliases`: places that share its memory. `fixed`: no call may
-    overwrite it, because its memory is an input's of the model or belongs to another part.
+    `strides` is None if the call chooses the strides. A `live` tensor is read after the call. No
+    call may overwrite a `fixed` tensor, because its memory is a model input or belongs to another
+    part of the graph. `aliases` are places of tensors that share its memory.
     """
 
     shape: tuple[int, ...]
@@ -44,10 +43,7 @@ class Facts(Struct, frozen=True):
 
 
 def strides_of(shape: Sequence[int], layout: str) -> tuple[int, ...]:
-    """Return strides of a dense tensor.
-
-    Channels can be last only if there are four dimensions.
-    """
+    """Return the strides of a dense tensor; NHWC applies only to four dimensions."""
     order = [0, 2, 3, 1] if layout == NHWC and len(shape) == 4 else range(len(shape))
     strides = [0] * len(shape)
     step = 1
@@ -57,10 +53,7 @@ def strides_of(shape: Sequence[int], layout: str) -> tuple[int, ...]:
 
 
 def layout_of(shape: Sequence[int], strides: Sequence[int] | None) -> str | None:
-    """Return the layout with these strides; None if they fit no layout.
-
-    If they fit both layouts, it is NCHW.
-    """
+    """Return the layout with these strides, NCHW if several fit, None if no layout fits."""
     if strides is None or len(strides) != len(shape):
         return None
     for layout in LAYOUTS:
@@ -77,7 +70,7 @@ Solve: TypeAlias = Callable[[Term, Places], list[str]]
 
 
 def enumerate_layouts(constraint: Term, places: Places) -> list[str]:
-    """Return the layouts of `out` for which the constraint holds, by trying each."""
+    """Return the layouts of `out` for which the constraint holds, by trying each layout."""
     return [
         layout
         for layout, out in _outs(places).items()
@@ -86,9 +79,9 @@ def enumerate_layouts(constraint: Term, places: Places) -> list[str]:
 
 
 def _outs(places: Places) -> dict[str, Facts]:
-    """Return the tensors that a call may return, by layout.
+    """Return the possible result tensors of a call by layout.
 
-    If its strides are unknown, there is one dense tensor for each layout.
+    If the strides of `out` are unknown, there is one dense tensor per layout.
     """
     out = places["out"]
     if out.strides is not None:
@@ -107,7 +100,7 @@ _PROPERTIES = {
     "LIVE": 1,
     "FIXED": 1,
 }
-"""Names of properties, with the number of arguments of each."""
+"""Names of properties with their numbers of arguments."""
 _TRUTHS = ("ALIAS", "LIVE", "FIXED")
 _OPERATORS: dict[str, Callable[..., Any]] = {
     "==": operator.eq,
@@ -119,7 +112,7 @@ _OPERATORS: dict[str, Callable[..., Any]] = {
 
 
 def _holds(term: Term, places: Places) -> Any:
-    """Evaluate a constraint's term. All of its properties must be known."""
+    """Return the value of a term, all of whose properties must be known."""
     if not isinstance(term, tuple):
         return term
     word, *rest = term
@@ -136,10 +129,10 @@ def _holds(term: Term, places: Places) -> Any:
 
 
 def _property(facts: Facts, word: str, of: Any = None) -> Any:
-    """Return a property of a tensor.
+    """Return the property `word` of a tensor.
 
-    For a property of a dimension, `of` is the dimension, and the value is 0 past the last one. For
-    an alias, `of` is the other place.
+    For SHAPE and STRIDE, `of` is the dimension; beyond the last dimension, the value is 0. For
+    ALIAS, `of` is the place of the other tensor.
     """
     if word == "ALIAS":
         return of in facts.aliases
@@ -151,15 +144,12 @@ def _property(facts: Facts, word: str, of: Any = None) -> Any:
 
 
 def has_z3() -> bool:
-    """Return whether the extra `advisor` is installed."""
+    """Return whether Z3 is installed, which the extra `advisor` brings."""
     return importlib.util.find_spec("z3") is not None
 
 
 class Z3Solver:
-    """Solves constraints with one Z3 solver, whose assertions are pushed and popped.
-
-    Properties are uninterpreted functions.
-    """
+    """Solves constraints with one Z3 solver, whose assertions are pushed and popped."""
 
     def __init__(self) -> None:
         self._z3: Any = importlib.import_module("z3")
@@ -179,10 +169,7 @@ class Z3Solver:
         self._made: dict[object, Any] = {}
 
     def __call__(self, constraint: Term, places: Places) -> list[str]:
-        """Return the layouts of `out` for which the constraint holds.
-
-        The solver is asked for models until it finds no other.
-        """
+        """Return the layouts of `out` for which the constraint holds: those of Z3's models."""
         choice = self._z3.Int("layout_of_out")
         layouts = []
         self._solver.push()
@@ -201,16 +188,16 @@ class Z3Solver:
         of: tuple[Any, ...],
         make: Callable[..., Any],
     ) -> None:
-        """Add the formula that `make` returns for these arguments, unless it was added before.
+        """Add the formula `make(*of)` to the solver, and cache it.
 
-        Z3 takes longer to make a formula than to solve it.
+        Z3 takes longer to construct a formula than to solve it.
         """
         if of not in self._made:
             self._made[of] = make(*of)
         self._solver.add(self._made[of])
 
     def _choices(self, choice: Any, out: Facts) -> Any:
-        """Return a formula for the strides of `out`, whose layout has the number `choice`."""
+        """Return the formula that `out` has the strides of the layout with the index `choice`."""
         stride = self._functions["STRIDE"]
         n = self._number("out")
         return self._z3.Or(

@@ -1,4 +1,4 @@
-"""Estimate costs of calls by function, shapes and layout, each with its evidence."""
+"""Estimate the kernel time of a call by function, shapes and layout, and name the evidence."""
 
 import json
 import math
@@ -17,18 +17,18 @@ from tracelens.errors import SourceError
 _LONGEST_NS = 2**53
 MEASURED, OTHER_TRACE, BENCH, BOUND = "measured", "other trace", "bench", "bound"
 EVIDENCE = (BENCH, OTHER_TRACE, MEASURED, BOUND)
-"""Kinds of evidence, from a call measured alone to one not measured at all.
+"""Kinds of evidence for a call's time, sorted from strongest to weakest.
 
-A sequence has the weakest evidence of its calls.
+They are a benchmark of the call alone, another trace, this trace, and an estimate from bandwidth.
 """
 _BYTES = {"float32": 4, "float64": 8, "float16": 2, "bfloat16": 2}
 _ALIGNED_CHANNELS = 4
 
 
 class Cost(Struct, frozen=True):
-    """Kernel time of one call: between `low` and `high`, most likely `ns`.
+    """Holds the kernel time of one call: most likely `ns`, between `low` and `high`.
 
-    `transform_ns` is the part of it that moves data.
+    `transform_ns` is the part of `ns` for transposes and copies.
     """
 
     ns: float
@@ -39,9 +39,10 @@ class Cost(Struct, frozen=True):
 
 
 class Costs:
-    """Costs by function, call, dtype and layout.
+    """Holds costs by function, call, dtype and layout.
 
-    They are from this trace, else from other traces, else from calls timed alone.
+    A cost is from this trace. If it has none, the cost is from another trace, or from a benchmark
+    of the call alone.
     """
 
     def __init__(
@@ -62,7 +63,7 @@ class Costs:
             self._in_other_layout(node)
 
     def of(self, function: Function, nodes: Sequence[Node], layout: str) -> Cost | None:
-        """Return the cost of a call that covers the nodes; None if nothing is known."""
+        """Return the cost of a call that covers the nodes, None if it is unknown."""
         first = nodes[0]
         if function is OTHER or first.op in VIEWS:
             ns = first.device_ns
@@ -75,9 +76,8 @@ class Costs:
     def transform(self, node: Node, layout: str) -> Cost:
         """Return the cost of converting a tensor to another layout.
 
-        It is the time measured for this conversion alone. Without one, it is twice the time in
-        which the tensor is read and written at the observed bandwidth; bounds are that time and
-        four times as much.
+        If the conversion was not benchmarked, the cost is estimated from the time to read and write
+        the tensor at the observed bandwidth: twice that time, between once and four times.
         """
         call = json.dumps(["contiguous", [list(node.shape)], []])
         known = self._known.get((f"to_{layout.lower()}", call, node.dtype, layout))
@@ -124,12 +124,11 @@ class Costs:
             )
 
     def _in_other_layout(self, node: Node) -> None:
-        """Store the cost in NHWC of a convolution that was measured in NCHW.
+        """Store the cost in NHWC of a call that was measured in NCHW.
 
-        The cost is the time of its kernels without the transposes around them. If channels are no
-        multiple of 4, the transposes count, because cuDNN pads such channels (to 16 bytes of
-        float32). Other operators move the same bytes in either layout, so they keep their time
-        until it is measured.
+        The cost of a convolution is the time of its kernels without transposes. Transposes count if
+        channels are no multiple of 4, because cuDNN pads such channels (to 16 bytes of float32).
+        The cost of any other operator does not change, because it moves the same bytes.
         """
         if node.device_ns is None or node.layout != NCHW or len(node.shape) != 4:
             return
@@ -155,10 +154,7 @@ class Costs:
     def candidate(
         self, function: Function, nodes: Sequence[Node], layout: str
     ) -> dict[str, str] | None:
-        """Return the call in the form that `tracelens collect calls` times.
-
-        Return None if it was measured already.
-        """
+        """Return the call as a row for `tracelens collect calls`, None if its time is known."""
         key = (
             _key(function, nodes[0]),
             bench_call(function, nodes),
@@ -177,9 +173,9 @@ class Costs:
 
 
 def bench_call(function: Function, nodes: Sequence[Node]) -> str:
-    """Return the call in the form in which it is timed alone.
+    """Return the call that a benchmark of the function makes, as JSON.
 
-    It is the first node's call, with a bias if one is folded into it.
+    This is the call of the first node, with a bias if a later node is folded into the bias.
     """
     call = nodes[0].call
     if function.key == ATTENTION:
@@ -208,9 +204,9 @@ def _function_of(node: Node) -> str:
 
 
 def _bandwidth(nodes: Iterable[Node]) -> float:
-    """Return the highest bandwidth of ReLUs and batch normalisations, in bytes per ns.
+    """Return the highest bandwidth of ReLUs and batch normalisations in bytes per ns.
 
-    Return 1,000 if there was no such call.
+    Return 1,000 if no such call was measured.
     """
     seen = [
         2 * math.prod(node.shape) * _BYTES.get(node.dtype, 4) / node.device_ns

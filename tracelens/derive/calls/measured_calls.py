@@ -1,4 +1,4 @@
-"""Read the measured calls of a model from its trace, and give each its name and its properties."""
+"""Read the measured calls of a model from a trace: operator, shapes, dtype, layout and time."""
 
 import json
 from collections.abc import Sequence
@@ -50,10 +50,10 @@ def call_key(
     shapes: Sequence[Sequence[int] | None],
     arguments: Sequence[Any] | None,
 ) -> str:
-    """Return the properties that decide a call's time, as JSON.
+    """Return the properties on which a call's time depends, as JSON.
 
-    They are the operator, the shapes of its first tensors ([] for an absent one), and the first
-    arguments of the operators in _ARGUED.
+    They are the operator, the shapes of its first tensors ([] for an absent tensor), and the first
+    arguments if the operator is in _ARGUED.
     """
     n = _TENSORS.get(op, 1)
     kept = [list(shape or []) for shape in shapes[:n]]
@@ -63,9 +63,9 @@ def call_key(
 
 
 def plain_op(name: str) -> str:
-    """Return the operator's name without namespace and without the in-place suffix.
+    """Return the operator's name without `aten::` and without the in-place suffix.
 
-    Variants of an operator have one name (NAMES).
+    Variants of an operator get the same name (NAMES).
     """
     bare = name.removeprefix("aten::")
     bare = bare if bare.startswith("_") else bare.removesuffix("_")
@@ -78,11 +78,11 @@ def measured_calls(
     kernels: pl.DataFrame,
     chosen: pl.Expr,
 ) -> pl.DataFrame:
-    """Return the outermost ops of the rank's chosen steps in order.
+    """Return the outermost ops of the rank's chosen steps, sorted by start.
 
     There is one row per op that launched kernels or was recorded with shapes. Columns are those of
-    spans, device_ns (the time of its kernels) and transform_ns (the part of it that moves data).
-    Raises SourceError if a parent does not come before its child.
+    spans, device_ns (the time of its kernels), and transform_ns (the part of device_ns for
+    transposes and copies). Raises SourceError if a parent does not precede its child.
     """
     columns = (
         "span_id",
@@ -122,16 +122,15 @@ def measured_calls(
         transform_ns=ns.filter(moves).sum(),
     )
     outermost = ops.join(parents.select("span_id"), on="span_id", how="anti")
-    is_told = pl.col("device_ns").is_not_null() | pl.col("input_shapes").is_not_null()
-    measured = outermost.join(times, on="span_id", how="left").filter(is_told)
+    is_known = pl.col("device_ns").is_not_null() | pl.col("input_shapes").is_not_null()
+    measured = outermost.join(times, on="span_id", how="left").filter(is_known)
     return measured.sort("start_ns").with_columns(pl.col("device_ns", "transform_ns").fill_null(0))
 
 
 def _to_outermost(rows: pl.DataFrame, parents: pl.DataFrame) -> pl.DataFrame:
-    """Return the rows, with the outermost op around each as its span_id.
+    """Return the rows, with the span_id of the outermost op around each row.
 
-    `parents` maps each op inside another to its parent. A parent comes before its children, so the
-    loop ends.
+    `parents` maps each nested op to its parent. A parent precedes its children, so the loop ends.
     """
     while True:
         above = rows.join(parents, on="span_id", how="left", maintain_order="left")
@@ -141,7 +140,7 @@ def _to_outermost(rows: pl.DataFrame, parents: pl.DataFrame) -> pl.DataFrame:
 
 
 def _described(row: dict[str, Any]) -> dict[str, Any]:
-    """Describe a measured op: operator, call key, first shape, weight, dtype and layout."""
+    """Return the fields of a `Node` for a measured op; `shape` is the shape of its first input."""
     op = plain_op(row["name"])
     shapes = _recorded(row["input_shapes"], _SHAPES)
     strides = _recorded(row["input_strides"], _SHAPES)
@@ -171,7 +170,7 @@ def _described(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _recorded(text: str | None, kind: Any) -> Any:
-    """Return a cell's JSON, decoded as `kind`; an empty list if it holds nothing of that kind."""
+    """Decode a cell's JSON as `kind`; return an empty list if it has another type."""
     try:
         return msgspec.json.decode(text or "[]", type=kind)
     except (msgspec.DecodeError, UnicodeError):
@@ -179,10 +178,10 @@ def _recorded(text: str | None, kind: Any) -> Any:
 
 
 def one_step(ops: pl.DataFrame, n_steps: int) -> list[dict[str, Any]]:
-    """Return the calls of one step, with times.
+    """Return the calls of one step in order, as fields of a `Node`.
 
-    If all steps made the same calls, times are means over the steps. Otherwise the calls of the
-    last step but one are returned; with two steps, of the last one.
+    If all steps make the same calls, times are means over the steps. Otherwise the second to last
+    step is returned, or the last of two steps.
     """
     if (
         ops["step"].n_unique() == 1 and n_steps > 1 and ops.height % n_steps == 0
@@ -196,8 +195,8 @@ def one_step(ops: pl.DataFrame, n_steps: int) -> list[dict[str, Any]]:
     if steps["calls"].n_unique() > 1:
         chosen = steps["step"][-2 if steps.height > 2 else -1]
         ops = ops.filter(pl.col("step").eq_missing(chosen))
-    place = pl.int_range(pl.len()).over("step").alias("place")
-    means = ops.group_by(place).agg(pl.col("device_ns", "transform_ns").mean()).sort("place")
+    position = pl.int_range(pl.len()).over("step").alias("position")
+    means = ops.group_by(position).agg(pl.col("device_ns", "transform_ns").mean()).sort("position")
     step = ops.filter(pl.col("step").eq_missing(chosen)).with_columns(
         means["device_ns"], means["transform_ns"]
     )

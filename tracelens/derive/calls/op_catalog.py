@@ -1,7 +1,4 @@
-"""Describe a library's functions as data.
-
-A description says which operators a function covers, what it requires, and how torch calls it.
-"""
+"""Describe a library function as data: covered operators, constraints, and how torch calls it."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -39,14 +36,13 @@ VIEWS = frozenset(
 
 
 class Function(Struct, frozen=True):
-    """A call that covers the operators of `pattern`.
+    """Describes a library function that covers the operators of `pattern` by one call.
 
-    The operators follow each other, and each is the only reader of the one before. `constraints` is
-    a term over tensors. Their names are in0, in1 (the other summand), weight, out, and view (a
-    tensor in in0's memory). The name window stands for a convolution's strides and padding.
-    `cost_key` names the function whose measured times are used, because an in-place call takes as
-    long as the other form. `fits` checks what a term cannot express: which node reads which, and
-    with what arguments.
+    The operators form a chain: each is the only reader of the result before. `constraints` is a
+    term over the tensors in0, in1 (the other summand), weight, out, and view (a tensor in in0's
+    memory). `window` is a convolution's strides and padding. `realisation` is torch's function for
+    the call. `cost_key` is another function whose measured times are used, such as the out-of-place
+    form of an in-place call. `fits` checks edges and arguments, which a term cannot express.
     """
 
     name: str
@@ -59,7 +55,7 @@ class Function(Struct, frozen=True):
 
     @property
     def key(self) -> str:
-        """The name under which the function's times are stored."""
+        """Return the name under which the function's times are stored."""
         return self.cost_key or self.name
 
 
@@ -92,7 +88,7 @@ def dense(place: str, layout: str) -> Term:
 
 
 def alike(*places: str) -> Term:
-    """Return the constraint that all these places are dense in the same layout."""
+    """Return the constraint that the tensors at all places are dense in the same layout."""
     return (
         "or",
         *(("and", *(dense(place, layout) for place in places)) for layout in (NCHW, NHWC)),
@@ -129,7 +125,7 @@ def with_norm(
     constraints: Term,
     call: str,
 ) -> tuple[Function, ...]:
-    """Return a function on a convolution, and a variant that also covers a batch normalisation.
+    """Return the function that covers a convolution, and its variant with a batch normalisation.
 
     The variant folds the normalisation into the weights.
     """

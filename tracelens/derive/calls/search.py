@@ -1,8 +1,7 @@
-"""Find the cheapest sequence of calls that covers a graph, and count the search's states.
+"""Find the cheapest sequence of calls that covers a graph, by A* search.
 
-The search is A* (Hart, Nilsson and Raphael, IEEE Transactions on Systems Science and Cybernetics 4,
-1968). It always expands the state with the least sum of its cost so far and a lower bound of the
-rest.
+A* (Hart, Nilsson and Raphael, IEEE Transactions on Systems Science and Cybernetics 4, 1968) expands
+the state with the least sum of its cost so far and a lower bound of its remaining cost.
 """
 
 import heapq
@@ -32,13 +31,16 @@ MOST_NODES = 24
 MOST_STATES = 1_000
 """At most this many states are expanded for one sub-graph.
 
-A damaged graph has endlessly many orders; the largest sub-graph of ResNet-50 takes 156 states.
+The largest sub-graph of ResNet-50 takes 156 states; a damaged graph may take endlessly many.
 """
 _VIEW = "view"
 
 
 class Call(Struct, frozen=True):
-    """A call of a sequence: function, covered nodes, inputs and their layouts, result, and cost."""
+    """Holds a call of a sequence: function, covered nodes, inputs, and cost.
+
+    `layouts` are the layouts of the inputs, `layout` is the layout of the result.
+    """
 
     function: str
     nodes: tuple[str, ...]
@@ -54,9 +56,9 @@ Have: TypeAlias = frozenset[tuple[str, str]]
 
 
 class Statistics(Struct):
-    """Counts of a search: states, questions to the solver, and sub-graphs.
+    """Counts a search's expanded states, checks by the solver, and searched sub-graphs.
 
-    `is_bound`: the search was cut short, so a cheaper sequence may exist.
+    `is_bound` is True if the search was cut short, so that a cheaper sequence may exist.
     """
 
     n_states: int = 0
@@ -66,10 +68,10 @@ class Statistics(Struct):
 
 
 class Part(Struct, frozen=True):
-    """A sub-graph: nodes in order, the outside tensors that they read, and those they pass on.
+    """Holds a sub-graph: nodes in order, tensors from outside (`given`), and results.
 
-    `wanted` tensors go to other parts and must have the requested layout. `returned` ones are
-    results of the model and may have any layout.
+    Results in `wanted` are read by other parts and must have the requested layout. Results in
+    `returned` are results of the model and may have any layout.
     """
 
     nodes: tuple[Node, ...]
@@ -79,7 +81,7 @@ class Part(Struct, frozen=True):
 
     @property
     def kept(self) -> tuple[str, ...]:
-        """Tensors that are needed after this part."""
+        """Return the names of the tensors that are needed after this part."""
         return (*self.wanted, *self.returned)
 
 
@@ -96,9 +98,9 @@ _State: TypeAlias = tuple[frozenset[str], Have]
 class Search(Struct):
     """Searches sub-graphs for the cheapest calls.
 
-    `solve` returns the layouts in which a call is legal, `costs` its kernel time. A function
-    without a measured time has no cost and is in no sequence. A sequence costs its kernel time, and
-    `launch_ns` for each of its calls.
+    `solve` returns the legal layouts of a call's result, `costs` the call's kernel time. A function
+    without a known time is in no sequence. The cost of a sequence is its kernel time plus
+    `launch_ns` per call.
     """
 
     costs: Costs
@@ -110,7 +112,7 @@ class Search(Struct):
     _found: dict[object, tuple[list[str], _Found]] = field(default_factory=dict)
 
     def matches(self, part: Part) -> list[_Match]:
-        """Return every match of a function with operators of a sub-graph, regardless of cost."""
+        """Return every match of a library function with nodes of the part, regardless of cost."""
         readers: dict[str, list[Node]] = {}
         for node in part.nodes:
             for name in node.inputs:
@@ -133,10 +135,10 @@ class Search(Struct):
         ]
 
     def best(self, part: Part, given: Have, wanted: str) -> _Found:
-        """Return the cheapest calls that compute the part from tensors in the given layouts.
+        """Return the cost and the cheapest calls that compute the part from the `given` tensors.
 
-        Tensors that other parts read get the layout `wanted`. Return None if no calls do this, or
-        if MOST_STATES states were expanded (then `statistics.is_bound` is True).
+        Tensors that other parts read get the layout `wanted`. Return None if no sequence exists, or
+        if MOST_STATES states were expanded, in which case `statistics.is_bound` is True.
         """
         names = [node.name for node in (*part.given, *part.nodes)]
         shape = _without_names(part, given, wanted)
@@ -156,10 +158,10 @@ class Search(Struct):
         ]
 
     def _best_first(self, part: Part, given: Have, wanted: str) -> _Found:
-        """Search by A* (Hart, Nilsson and Raphael, 1968).
+        """Return the result of `best` by A* search (Hart, Nilsson and Raphael, 1968).
 
-        A state says which nodes are covered and which tensors there are, each in which layouts. The
-        least costs of the other nodes bound its remaining cost from below.
+        A state holds the covered nodes and the computed tensors with their layouts. The least costs
+        of the nodes that are not covered are a lower bound of the remaining cost.
         """
         self.statistics.n_parts += 1
         nodes = {node.name: node for node in (*part.given, *part.nodes)}
@@ -216,7 +218,7 @@ class Search(Struct):
     def _least(self, part: Part, matches: Sequence[_Match]) -> dict[str, float]:
         """Return the least cost of covering each node.
 
-        The cost of a call that covers several nodes is shared equally among them.
+        The cost of a call is divided equally among the nodes that it covers.
         """
         least = {node.name: math.inf for node in part.nodes}
         for match in matches:
@@ -235,9 +237,9 @@ class Search(Struct):
         covered: frozenset[str],
         have: Have,
     ) -> Iterator[tuple[Call, Have]]:
-        """Yield every call that can come next, with the tensors that it returns.
+        """Yield every call that can come next, with the tensor that it returns.
 
-        Calls that compute come before those that convert a layout.
+        Calls that compute come before calls that convert a layout.
         """
         for match in matches:
             if any(node.name in covered for node in match.nodes):
@@ -289,10 +291,10 @@ class Search(Struct):
         layouts: Sequence[str],
         covered: frozenset[str],
     ) -> list[str]:
-        """Return the layouts that the call's result may have, by the solver's answer.
+        """Return the legal layouts of the call's result from the solver, which are cached.
 
-        Answers are kept, so that no question is asked twice. The solver is told whether the first
-        input is read again, whether a call may overwrite it, and whether a view shares its memory.
+        The facts for the solver include whether the first input is read again, whether it may be
+        overwritten, and whether a view shares its memory.
         """
         first = match.inputs[0] if match.inputs else ""
         source = nodes[first].alias_of if first in nodes else ""
@@ -337,7 +339,7 @@ def _is_live(
 
 
 def _without_names(part: Part, given: Have, wanted: str) -> tuple[object, ...]:
-    """Describe a search without names of tensors, so that equal searches share their result."""
+    """Return a key without tensor names, which is equal for searches with the same result."""
     every_node = (*part.given, *part.nodes)
     number_of = {node.name: number for number, node in enumerate(every_node)}
     nodes = []
@@ -360,10 +362,7 @@ def _are_there(
     have: Have,
     layout: str,
 ) -> bool:
-    """Return whether the tensors exist in a layout.
-
-    A flat tensor has no other layout, so it counts in each.
-    """
+    """Return whether all tensors exist in the layout; a flat tensor counts in every layout."""
 
     def is_there(name: str) -> bool:
         layouts = LAYOUTS if is_flat(nodes[name]) else (layout,)
@@ -378,10 +377,7 @@ def _fit(
     readers: dict[str, list[Node]],
     wanted: Collection[str],
 ) -> _Match | None:
-    """Match a function with operators that begin at the node; None if it does not fit.
-
-    The following operators must be those that the function covers.
-    """
+    """Return the match of a function with the chain of nodes from `node` on, None without one."""
     if not function.pattern or node.op != function.pattern[0]:
         return None
     nodes = [node]

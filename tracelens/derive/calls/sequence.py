@@ -1,7 +1,7 @@
 """Search a whole graph for its cheapest calls.
 
-The graph is cut wherever only one tensor is passed on. Each part is searched, and the parts are
-joined over their layouts.
+The graph is cut into parts where only one tensor is passed on. Each part is searched, and dynamic
+programming over the layouts of the passed tensors joins the parts.
 """
 
 from collections.abc import Sequence
@@ -15,9 +15,9 @@ from tracelens.derive.calls.search import MOST_NODES, Call, Have, Part, Search
 
 
 class Advised(Struct, frozen=True):
-    """A part of the graph with the calls that are advised for it.
+    """Holds a part of the graph with its advised calls.
 
-    `is_judged` is false if the part has a node that was not measured.
+    `is_judged` is False if no sequence was found, as for a part with a node that was not measured.
     """
 
     part: Part
@@ -28,11 +28,11 @@ class Advised(Struct, frozen=True):
 def advise_calls(calls: Calls, search: Search) -> list[Advised]:
     """Return the cheapest sequence for the whole graph, part by part.
 
-    The list is empty if there is no graph. Each part is searched for each pair of layouts of its
-    input and its result, and dynamic programming joins the pairs. Cuts between parts lose no
-    sequence. The result is an upper bound (`search.statistics.is_bound`) in two cases: a part of
-    more than 24 nodes is cut further, and a part without a sequence within MOST_STATES states stays
-    as recorded.
+    Each part is searched for each pair of layouts of its input and its result, and dynamic
+    programming joins the pairs. Cuts between parts do not exclude a sequence. The result is only an
+    upper bound (`search.statistics.is_bound`) if a part has more than MOST_NODES nodes and is cut
+    further, or if a part stays as recorded because MOST_STATES states were expanded. The list is
+    empty if there is no graph.
     """
     parts = split(calls, search)
     best: dict[str, tuple[float, list[Advised]]] = {NCHW: (0.0, [])}
@@ -63,9 +63,9 @@ def _searched(
     layout: str,
     wanted: str,
 ) -> tuple[float, Advised] | None:
-    """Return cost and calls of a part between two layouts.
+    """Return the cost and the calls of a part for an input layout and a wanted layout.
 
-    A part that cannot be judged stays as recorded.
+    A part that was not fully measured stays as recorded, in NCHW. Return None without a sequence.
     """
     if any(node.device_ns is None for node in part.nodes):
         return (0.0, _as_it_ran(part)) if layout == wanted == NCHW else None
@@ -85,46 +85,39 @@ def _searched(
 def split(calls: Calls, search: Search) -> list[Part]:
     """Cut the graph into parts, each of which passes on only its last result.
 
-    No function covers nodes on both sides of a cut. A part of MOST_NODES nodes is cut off in any
-    case.
+    No function covers nodes on both sides of a cut. A part of MOST_NODES nodes is cut off even if
+    it passes on more results.
     """
     nodes = calls.nodes
-    last_read = {name: place for place, node in enumerate(nodes) for name in node.inputs}
+    last_read = {name: index for index, node in enumerate(nodes) for name in node.inputs}
     crossed = _crossed(calls, search)
     parts: list[Part] = []
     alive: list[Node] = []
     begin = reach = 0
-    for place, node in enumerate(nodes):
-        is_cut = reach <= place and place not in crossed
-        is_full = place + 1 - begin >= MOST_NODES
+    for index, node in enumerate(nodes):
+        is_cut = reach <= index and index not in crossed
+        is_full = index + 1 - begin >= MOST_NODES
         reach = max(reach, last_read.get(node.name, -1))
-        if is_cut or is_full or place == len(nodes) - 1:
-            search.statistics.is_bound |= is_full and not is_cut and place < len(nodes) - 1
-            parts.append(
-                _part(
-                    calls,
-                    nodes[begin : place + 1],
-                    alive,
-                    last_read,
-                    place,
-                )
-            )
+        if is_cut or is_full or index == len(nodes) - 1:
+            search.statistics.is_bound |= is_full and not is_cut and index < len(nodes) - 1
+            part_nodes = nodes[begin : index + 1]
+            parts.append(_part(calls, part_nodes, alive, last_read, index))
             alive = [
-                node_alive
-                for node_alive in (*alive, *nodes[begin : place + 1])
-                if last_read.get(node_alive.name, -1) > place
+                earlier
+                for earlier in (*alive, *part_nodes)
+                if last_read.get(earlier.name, -1) > index
             ]
-            begin = place + 1
+            begin = index + 1
     return parts
 
 
 def _crossed(calls: Calls, search: Search) -> set[int]:
-    """Return the places where the graph must not be cut.
+    """Return the indices of nodes after which the graph must not be cut.
 
-    They lie within the nodes that a function covers, or between two readers of an input, which both
-    sides might then convert.
+    A cut must not divide the nodes that a function covers. It must not divide the readers of a
+    graph input either, because each part might then convert the input.
     """
-    place_of = {node.name: place for place, node in enumerate(calls.nodes)}
+    index_of = {node.name: index for index, node in enumerate(calls.nodes)}
     outputs = tuple(node.name for node in calls.nodes if node.is_output)
     whole = Part(
         calls.nodes,
@@ -132,16 +125,16 @@ def _crossed(calls: Calls, search: Search) -> set[int]:
         (),
         outputs,
     )
-    ranges = [[place_of[node.name] for node in match.nodes] for match in search.matches(whole)]
+    ranges = [[index_of[node.name] for node in match.nodes] for match in search.matches(whole)]
     readers: dict[str, list[int]] = {}
-    for place, node in enumerate(calls.nodes):
+    for index, node in enumerate(calls.nodes):
         for name in node.inputs:
             if name in calls.given and calls.given[name].op != "parameter":
-                readers.setdefault(name, []).append(place)
+                readers.setdefault(name, []).append(index)
     return {
-        place
+        index
         for crossing in (*ranges, *readers.values())
-        for place in range(min(crossing), max(crossing))
+        for index in range(min(crossing), max(crossing))
     }
 
 
@@ -152,9 +145,9 @@ def _part(
     last_read: dict[str, int],
     end: int,
 ) -> Part:
-    """Return the part that these nodes form.
+    """Return the part of the graph that has these nodes, the last one at the index `end`.
 
-    `alive` are results of earlier nodes that this part, or a later one, reads.
+    `alive` are results of earlier nodes that this part or a later part reads.
     """
     read = dict.fromkeys(name for node in nodes for name in node.inputs)
     given = [node for node in alive if node.name in read]

@@ -1,1 +1,1 @@
-"""Operations on columns: distinct values, look-ups by row, intervals, points in time."""
+"""Compute on columns: distinct values, look-ups by row, intervals, points in time."""

@@ -9,7 +9,7 @@ import polars as pl
 _Interval: TypeAlias = tuple[int, int, object]
 """Start, end and label of an interval."""
 _AFTER_ALL: _Interval = (2**63 - 1, 2**63 - 1, None)
-"""An interval that begins when all others have ended."""
+"""A sentinel that starts after all intervals."""
 
 
 def during(
@@ -18,9 +18,9 @@ def during(
     label: str,
     dtype: pl.DataType | type[pl.DataType],
 ) -> pl.DataFrame:
-    """Label each row with its process's interval that is open at start_ns.
+    """Add the column `label`: the label of the process's interval that contains start_ns.
 
-    If several intervals are open, the one that started last counts.
+    If several intervals contain it, the last one to start counts. If none does, the label is None.
     """
     if not intervals.height or not frame.height:
         no_label = pl.lit(None, dtype).alias(label)
@@ -46,10 +46,9 @@ def during(
 
 
 def _pieces(intervals: pl.DataFrame, label: str) -> pl.DataFrame:
-    """Return disjoint pieces of time, sorted by start.
+    """Return each process's disjoint intervals with the innermost label, sorted by start.
 
-    Each has the label of the open interval that started last. Intervals nest, so when an inner one
-    ends, the outer one continues.
+    The given intervals nest, so the outer interval continues when an inner one ends.
     """
     process_id = pl.col("process_id")
     end_ns = pl.col("end_ns")
@@ -84,9 +83,9 @@ def _pieces(intervals: pl.DataFrame, label: str) -> pl.DataFrame:
 
 
 def _innermost(intervals: Iterable[_Interval]) -> Iterator[_Interval]:
-    """Yield pieces of time with the label of the innermost interval.
+    """Yield disjoint intervals, each with the label of the innermost interval that covers it.
 
-    The intervals nest; outer ones come first.
+    The given intervals nest, and outer intervals come before inner ones.
     """
     open_intervals: list[tuple[int, object]] = []
     cursor = 0

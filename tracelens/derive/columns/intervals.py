@@ -1,4 +1,4 @@
-"""Arithmetic of time intervals in whole columns: unions, and how much of one set another covers."""
+"""Compute unions of time intervals, and how much of an interval a union covers."""
 
 from collections.abc import Sequence
 
@@ -14,18 +14,17 @@ def union(
     pause: int = 0,
     by: str | None = None,
 ) -> pl.DataFrame:
-    """Return the union of the intervals as disjoint pieces, sorted by start.
+    """Return the union as disjoint intervals, sorted by start: start_ns, end_ns.
 
-    Intervals and pieces have start_ns and end_ns. Intervals that touch, or are less than `pause`
-    apart, make one piece; empty pieces are left out. With the column `by`, there is one union per
-    value, and pieces are sorted by value and start.
+    Intervals that touch, or are less than `pause` nanoseconds apart, are merged. Empty intervals
+    are left out. With the column `by`, there is one union per value, sorted by value and start.
     """
     key = [] if by is None else [by]
     is_in_order = by is None and intervals["start_ns"].is_sorted()
     if not is_in_order:
         intervals = intervals.sort(*key, "start_ns")
 
-    def own(measure: pl.Expr) -> pl.Expr:
+    def per_value(measure: pl.Expr) -> pl.Expr:
         return measure if by is None else measure.over(by)
 
     start = pl.col("start_ns")
@@ -35,14 +34,14 @@ def union(
     reached = intervals.select(
         *key,
         start,
-        before=own(end_of_earlier),
-        last=own(end.max()),
+        before=per_value(end_of_earlier),
+        last=per_value(end.max()),
     )
     widest_joined_gap = max(pause - 1, 0)
     is_apart = start > before + widest_joined_gap
     is_first = is_apart.fill_null(value=True)
     begins = reached.filter(is_first)
-    end_before_next = own(before.shift(-1))
+    end_before_next = per_value(before.shift(-1))
     end_of_piece = end_before_next.fill_null(pl.col("last"))
     pieces = begins.select(*key, start, end_ns=end_of_piece)
     has_length = start < end
@@ -50,9 +49,9 @@ def union(
 
 
 def covered_by(pieces: pl.DataFrame, times: pl.DataFrame) -> pl.Series:
-    """Return how much of each of the times lies in the pieces.
+    """Return how many nanoseconds of each interval in `times` the union `pieces` covers.
 
-    Times have start_ns and end_ns. Pieces are a result of `union`.
+    `times` has start_ns and end_ns. `pieces` is a result of `union`.
     """
     until_end = _covered_until(pieces, times["end_ns"])
     until_start = _covered_until(pieces, times["start_ns"])
@@ -60,7 +59,7 @@ def covered_by(pieces: pl.DataFrame, times: pl.DataFrame) -> pl.Series:
 
 
 def _covered_until(pieces: pl.DataFrame, moments: pl.Series) -> pl.Series:
-    """Return the time that the pieces cover before each moment."""
+    """Return how many nanoseconds before each moment the union `pieces` covers."""
     starts = pieces["start_ns"]
     ends = pieces["end_ns"]
     rows = last_before(starts, moments)
@@ -86,7 +85,7 @@ def covered_ns(
     cover: pl.DataFrame,
     by: Sequence[str],
 ) -> pl.Series:
-    """Return how much of each row's interval is covered by the rows of `cover` with the same key.
+    """Return how many nanoseconds of each row the rows of `cover` with the same key cover.
 
     Time in several rows of `cover` counts once.
     """
@@ -115,7 +114,7 @@ def covered_ns(
 
 
 def durations() -> list[pl.Expr]:
-    """Return aggregates of durations, as schemas/results/common.DURATIONS declares them."""
+    """Return the aggregates of duration_ns that schemas/results/common.DURATIONS declares."""
     ns = pl.col("duration_ns")
     return [
         pl.len().cast(pl.Int64).alias("n_calls"),

@@ -5,16 +5,15 @@ from collections.abc import Sequence
 import polars as pl
 
 _N_BINS = 200
-"""The time is divided into this many equal parts, each of which has a row."""
+"""Number of equal time bins from the first change to the last."""
 
 
 def levels(changes: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
-    """Return mean and greatest level in equal parts of the time, for each value of `by`.
+    """Return the mean and the maximum of a level, one row per key and time bin.
 
-    `changes` has `by`, time_ns, and `change`, which is added to the level at that time; levels
-    begin at 0. There is one row per value and part: `by`, start_ns, duration_ns, level_mean and
-    level_max. If one change is negative and another positive at the same moment, the negative one
-    is applied first.
+    `changes` has the key `by`, time_ns, and `change`, which is added to the level at that time.
+    Levels begin at 0. At equal times, negative changes are applied before positive ones. Columns of
+    the result: `by`, start_ns, duration_ns, level_mean, level_max.
     """
     if changes.is_empty():
         return pl.DataFrame()
@@ -22,8 +21,7 @@ def levels(changes: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
         pl.min("time_ns"),
         pl.max("time_ns").alias("end"),
     ).row(0)
-    n_per_part = -(-(end - begin) // _N_BINS)
-    width = max(1, n_per_part)
+    width = max(1, -(-(end - begin) // _N_BINS))
     borders = pl.DataFrame({"time_ns": range(begin, end + 1, width), "change": 0})
     keys = changes.select(by).unique()
     change = changes["change"].dtype

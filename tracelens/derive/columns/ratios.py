@@ -1,4 +1,4 @@
-"""Divide without infinities, and name the run that has a row."""
+"""Divide without infinities, and say which of two runs has a row."""
 
 import polars as pl
 
@@ -8,16 +8,16 @@ def over(
     whole: pl.Expr,
     otherwise: float | None = None,
 ) -> pl.Expr:
-    """Return the quotient if the whole is above 0, else `otherwise`."""
+    """Return part / whole if the whole is above 0, else `otherwise`."""
     quotient = part / whole
     is_positive = whole > 0
     return pl.when(is_positive).then(quotient).otherwise(otherwise)
 
 
 def speedup(base: pl.Expr, other: pl.Expr) -> pl.Expr:
-    """Divide base by other.
+    """Return base / other, None if either is missing or not above 0.
 
-    The result is None if either is missing or not above 0, as differences of noisy times may be.
+    Times that are differences of noisy measurements may be negative.
     """
     quotient = base / other
     are_positive = (base > 0) & (other > 0)
@@ -25,7 +25,7 @@ def speedup(base: pl.Expr, other: pl.Expr) -> pl.Expr:
 
 
 def percent(part: float, whole: float) -> str:
-    """Return the share as text in percent; it is 0.0% if the whole is 0."""
+    """Return part / whole as text such as `12.5%`; return `0.0%` if the whole is 0."""
     share = part / whole if whole else 0
     return f"{share:.1%}"
 
@@ -35,9 +35,9 @@ def which_side(
     other: str,
     words: tuple[str, str, str] = ("only_base", "only_other", "both"),
 ) -> pl.Expr:
-    """Return the word that says which of two runs have a row: both, only base, or only other.
+    """Return one of three words for each row: it exists only in base, only in other, or in both.
 
-    A row with None in `other` exists only in base, and one with None in `base` only in other.
+    The column `base` is None in a row that base does not have, and likewise `other`.
     """
     only_base, only_other, both = map(pl.lit, words)
     lacks_other = pl.col(other).is_null()

@@ -1,4 +1,4 @@
-"""Cut disjoint intervals at the edges of others, by whole columns."""
+"""Split disjoint intervals where other intervals start and end."""
 
 from collections.abc import Sequence
 
@@ -8,9 +8,9 @@ from tracelens.derive.columns.lookup import last_before
 
 
 def cut_at(frame: pl.DataFrame, edges: pl.Series) -> pl.DataFrame:
-    """Cut disjoint intervals at the moments `edges`; return them sorted by start.
+    """Split disjoint intervals at the moments `edges`; return them sorted by start.
 
-    The frame has start_ns and end_ns and is sorted by start; the edges are sorted, too.
+    The frame has start_ns and end_ns and is sorted by start. The edges are sorted.
     """
     rows = last_before(frame["start_ns"], edges)
     times_of_rows = pl.col("start_ns", "end_ns").gather(rows)
@@ -34,11 +34,10 @@ def cut_at(frame: pl.DataFrame, edges: pl.Series) -> pl.DataFrame:
 
 
 def cut_rows(frame: pl.DataFrame, segments: pl.DataFrame) -> pl.DataFrame:
-    """Cut disjoint intervals where segments begin and end.
+    """Split disjoint intervals where segments start and end, and add `at`.
 
-    The frame has start_ns and end_ns and is sorted by start. Segments have start_ns and end_ns;
-    they are disjoint and sorted by start. `at` is the row of the segment in which a piece lies,
-    None outside of segments.
+    `at` is the row of the segment that contains the interval, None outside of all segments. Both
+    frames have start_ns and end_ns, are disjoint, and are sorted by start.
     """
     pieces = cut_at(frame, _edges([segments]))
     rows = _rows_around(segments, pieces["start_ns"])
@@ -46,7 +45,7 @@ def cut_rows(frame: pl.DataFrame, segments: pl.DataFrame) -> pl.DataFrame:
 
 
 def _rows_around(intervals: pl.DataFrame, moments: pl.Series) -> pl.Series:
-    """Return the row of the disjoint interval in which each moment lies; None outside of all."""
+    """Return the row of the disjoint interval that contains each moment, None outside of all."""
     rows = last_before(intervals["start_ns"], moments)
     ends = intervals["end_ns"].gather(rows)
     is_before_end = moments < ends
@@ -55,7 +54,7 @@ def _rows_around(intervals: pl.DataFrame, moments: pl.Series) -> pl.Series:
 
 
 def _edges(layers: Sequence[pl.DataFrame]) -> pl.Series:
-    """Return each moment at which an interval of any layer begins or ends once, in order."""
+    """Return the distinct moments at which intervals of any layer start or end, sorted."""
     moments = []
     for layer in layers:
         moments.append(layer["start_ns"])
@@ -64,19 +63,18 @@ def _edges(layers: Sequence[pl.DataFrame]) -> pl.Series:
 
 
 def overlay(layers: Sequence[pl.DataFrame]) -> pl.DataFrame:
-    """Combine layers of intervals: each moment belongs to the first layer that covers it.
+    """Merge layers of intervals; where several layers overlap, the first one counts.
 
     Each layer has disjoint intervals (start_ns, end_ns), sorted by start, and further columns. The
-    result has disjoint intervals with the same columns, sorted by start. One interval may become
-    several pieces. `layer` is the number of the layer, and `at` the row in it.
+    result has disjoint intervals with the same columns, sorted by start. An interval may be split.
+    `layer` is the number of the layer, and `at` the row in the concatenated layers.
     """
     edges = _edges(layers)
-    n_stretches = max(len(edges) - 1, 0)
-    begins = edges.head(n_stretches)
-    ends = edges.slice(1)
-    stretches = pl.DataFrame({"start_ns": begins, "end_ns": ends})
-    covers = _first_cover(layers, begins)
-    covered = stretches.with_columns(covers).drop_nulls("at")
+    n_intervals = max(len(edges) - 1, 0)
+    starts = edges.head(n_intervals)
+    between_edges = pl.DataFrame({"start_ns": starts, "end_ns": edges.slice(1)})
+    rows = _first_cover(layers, starts)
+    covered = between_edges.with_columns(rows).drop_nulls("at")
     intervals = pl.concat(layers)
     columns = intervals.drop("start_ns", "end_ns")
     with_layer = columns.with_columns(_layer_numbers(layers))
@@ -84,7 +82,7 @@ def overlay(layers: Sequence[pl.DataFrame]) -> pl.DataFrame:
 
 
 def _layer_numbers(layers: Sequence[pl.DataFrame]) -> pl.Series:
-    """Return the number of its layer for each interval of all layers, one layer after another."""
+    """Return the layer's number for each interval of the concatenated layers."""
     numbers = []
     for number, layer in enumerate(layers):
         one_row = pl.Series("layer", [number], pl.Int32)
@@ -93,9 +91,9 @@ def _layer_numbers(layers: Sequence[pl.DataFrame]) -> pl.Series:
 
 
 def _first_cover(layers: Sequence[pl.DataFrame], moments: pl.Series) -> pl.Series:
-    """Return, for each moment, the row of the first layer's interval that covers it, else None.
+    """Return the row of the interval that covers each moment, None without one.
 
-    Rows are counted through all layers, one after another.
+    Rows are those of the concatenated layers. If several layers cover a moment, the first counts.
     """
     # new_from_index takes a tenth of the time of pl.repeat.
     nothing = pl.Series("at", [None], dtype=pl.Int64)
@@ -103,7 +101,7 @@ def _first_cover(layers: Sequence[pl.DataFrame], moments: pl.Series) -> pl.Serie
     n_before = 0
     for layer in layers:
         rows = _rows_around(layer, moments)
-        is_settled = cover.is_not_null()
-        cover = cover.zip_with(is_settled, rows + n_before)
+        is_covered = cover.is_not_null()
+        cover = cover.zip_with(is_covered, rows + n_before)
         n_before += layer.height
     return cover

@@ -1,30 +1,33 @@
-"""Write lengths of time as people read them."""
+"""Write durations for people: three digits and a unit."""
 
 _UNITS = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"))
 
 
 def duration(ns: float) -> str:
-    """Write a length of time with three digits and its unit."""
+    """Return a duration as text with three digits and a unit, such as `1.25 ms`."""
     rounded = _rounded(ns)
     divisor, unit = next(
-        (one for one in _UNITS if rounded >= one[0]),
+        (unit for unit in _UNITS if rounded >= unit[0]),
         _UNITS[-1],
     )
     return f"{three_digits(ns / divisor)} {unit}"
 
 
 def difference(ns: float) -> str:
-    """Write a difference of two times with its sign; the minus is a real one, not a hyphen."""
+    """Return a difference of two durations as text with its sign; the minus is U+2212."""
     return f"{chr(0x2212) if ns < 0 else '+'}{duration(abs(ns))}"
 
 
 def change_text(before_ns: float, after_ns: float) -> str:
-    """Write a time before and after, with one unit if both have the same."""
+    """Return two durations as text, such as `1.25 → 2.50 ms`; a shared unit is written once."""
     return _in_one_unit(before_ns, after_ns, " → ")
 
 
 def span_text(low_ns: float, high_ns: float) -> str:
-    """Write a range of times, with one unit if both have the same."""
+    """Return a range of durations as text, such as `1.25 to 2.50 ms`.
+
+    A range that begins at 0 is written as `up to 2.50 ms`.
+    """
     if not low_ns:
         return f"up to {duration(high_ns)}"
     low, high = duration(low_ns), duration(high_ns)
@@ -38,12 +41,12 @@ def _in_one_unit(first_ns: float, second_ns: float, between: str) -> str:
 
 
 def three_digits(value: float) -> str:
-    """Write a number with three digits, or with all digits before the point."""
+    """Return a number as text with three digits, or with all digits before the point."""
     rounded = _rounded(value)
     decimals = 0 if rounded >= 100 else 1 if rounded >= 10 else 2
     return f"{value:,.{decimals}f}"
 
 
 def _rounded(value: float) -> float:
-    """Round to three digits: 999.6 becomes 1,000, which the next unit writes as 1.00."""
+    """Round to three digits, so that 999.6 µs becomes 1,000 µs and is written as `1.00 ms`."""
     return float(f"{value:.3g}")

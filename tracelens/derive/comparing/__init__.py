@@ -1,4 +1,4 @@
 """Compare two runs, or two sets of runs.
 
-The values of both are taken step by step, and differences are judged by their spread.
+Runs are compared step by step, and a difference is judged against the spread between steps.
 """

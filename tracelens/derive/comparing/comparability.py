@@ -1,4 +1,4 @@
-"""Check whether two runs are of one program and did the same work, and what differs."""
+"""Check whether two runs are of one program and did the same work."""
 
 from collections.abc import Sequence
 
@@ -28,7 +28,7 @@ INVALIDATES = {
     "profiler": "host times: profilers cost different amounts",
     "options": "host times: recording more costs more",
 }
-"""Properties that may differ between two runs, each with the comparisons that this invalidates."""
+"""Properties of a run, each with the comparisons that are invalid if the property differs."""
 _OPTIONS = (
     "record_shapes",
     "with_stack",
@@ -44,24 +44,26 @@ _SOME, _MOST = 0.1, 0.5
 
 
 def not_judged(base: Trace, other: Trace, rules: Rules) -> str | None:
-    """Return why no row of the two runs may be judged; None if they may be judged."""
+    """Return why no row of the two runs may be judged, None if rows may be judged."""
     if rules.across_devices or other_device(base, other) is None:
         return None
     return "two kinds of GPU (--across-devices judges them all the same)"
 
 
 def same_steps(base: Trace, other: Trace) -> bool:
-    """Return whether both runs mark steps, and equally many, so that sums may be compared."""
+    """Return whether both runs mark the same number of steps, so that sums may be compared."""
     steps = [steps_of(trace).height for trace in (base, other)]
     return steps[0] == steps[1] > 0
 
 
 def shares(base: Trace, other: Trace) -> dict[str, float]:
-    """Return the shares that both runs have: of kernel time and layers, or of ops without kernels.
+    """Return the share of `kernel time`, `layers` and `ops` that the runs have in common, 0 to 1.
 
-    A share is left out if one run did not record its kind. For kernels and ops, the share is that
-    of the run with less in common, because all programs have some kernels in common. For layers, it
-    is that of the run with more in common, because a compiled run may name only outermost layers.
+    Each run has a share of its own: how much of its work has names that occur in the other run. For
+    kernels and ops, the smaller share is returned, because all programs have some kernels in
+    common. For layers, the larger share is returned, because a compiled run may name only outermost
+    layers. A share is left out if a run did not record such rows. Ops are left out if both runs
+    have kernels.
     """
     shares_by_kind = {}
     for kind, table, key, weight in (
@@ -121,9 +123,9 @@ ANY_PROGRAM = "--force"
 
 
 def unrelated(base: Trace, other: Trace) -> str | None:
-    """Return why two runs are not compared; None if they are of one program.
+    """Return why two runs cannot be compared, None if they are of one program.
 
-    The reason names the share that both runs have in common. A capture of CUDA graphs is no run.
+    The capture of a CUDA graph cannot be compared with the run that replays it.
     """
     capture = _of_capture(base, other) or _of_capture(other, base)
     if capture is not None:
@@ -143,9 +145,9 @@ def unrelated(base: Trace, other: Trace) -> str | None:
 
 
 def _of_capture(capture: Trace, replay: Trace) -> str | None:
-    """Return why a capture of CUDA graphs is not compared with a run that replays graphs.
+    """Return why a capture of CUDA graphs cannot be compared with a run that replays graphs.
 
-    Return None for any other pair.
+    Return None if the traces are not such a pair.
     """
     captured = captured_for(replay, capture)
     if captured is None:
@@ -162,9 +164,9 @@ def _of_capture(capture: Trace, replay: Trace) -> str | None:
 
 
 def _unlike_captures(base: Trace, other: Trace) -> str | None:
-    """Return why two captures have nothing to compare: one has times, the other stacks.
+    """Return why two captures without common kinds of data cannot be compared.
 
-    Return None if both have the same.
+    Return None if they have a kind of data in common: a timeline, call stacks or timings.
     """
     contents = {
         "a timeline": ("kernels", "spans"),
@@ -184,10 +186,10 @@ def _unlike_captures(base: Trace, other: Trace) -> str | None:
 
 
 def facts(base: Trace, other: Trace) -> list[tuple[str, str | None, str | None]]:
-    """Return each property in INVALIDATES, with its value in base and in other as text.
+    """Return (property, value in base, value in other) for each property in INVALIDATES.
 
-    A value is None if the capture does not record it. Versions are listed if both captures record
-    them.
+    A value is text, or None if the capture does not record the property. A version is listed only
+    if both captures record it.
     """
     alike = shares(base, other)
     percentages = (
@@ -210,7 +212,11 @@ def facts(base: Trace, other: Trace) -> list[tuple[str, str | None, str | None]]
 
 
 def _versions(base: Trace, other: Trace, *, of_driver: bool) -> tuple[str | None, str | None]:
-    """List the versions that both captures record, for each run; None if there are none."""
+    """Return the versions of software that both captures record, as one text per run.
+
+    `of_driver` selects the driver's version, or the versions of all other software. A text is None
+    if no version is recorded in both captures.
+    """
     sides = [_known_versions(trace, of_driver=of_driver) for trace in (base, other)]
     in_both = sides[0].keys() & sides[1].keys()
     base_words, other_words = (

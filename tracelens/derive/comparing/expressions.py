@@ -53,12 +53,13 @@ _EXAMPLE = "as in gpu_time > +5%, exposed_copy > 1 ms or layer:layer1.*:duration
 
 
 class Expression(Struct, frozen=True):
-    """A gate: `kind` is metric, layer, kernel or op; `name` the metric or the pattern.
+    """Holds a parsed gate: a quantity and its limit.
 
-    `measure` is the quantity compared for a layer, kernel or op. `form` is the kind of `limit`:
-    "share" is a share of base, "more" an excess of other over base, "most" an absolute maximum for
-    other; the last two are in ns, bytes or calls. With `each`, every name that the pattern matches
-    is judged by itself; layers are always judged so.
+    `kind` is metric, layer, kernel or op. `name` is the metric's name, or a pattern for names of
+    layers, kernels or ops, whose quantity is `measure`. `form` is the meaning of `limit`: "share"
+    is the largest increase as a fraction of base, "more" the largest increase, and "most" the
+    largest value. For "more" and "most", the limit is in ns, bytes or calls. With `each`, every
+    name that the pattern matches is judged by itself, as layers always are.
     """
 
     text: str
@@ -71,7 +72,7 @@ class Expression(Struct, frozen=True):
 
     @property
     def counted_in(self) -> str:
-        """The unit: TIME, BYTES or COUNT."""
+        """Return what the quantity is counted in: TIME, BYTES or COUNT."""
         return (
             METRICS[self.name]
             if self.kind == "metric"
@@ -80,23 +81,20 @@ class Expression(Struct, frozen=True):
 
 
 class ExpressionError(UsageError):
-    """An expression that cannot be understood.
+    """Reports an expression that cannot be parsed.
 
-    `marks` are two lines: the expression, and a caret beneath its wrong part.
+    `marks` are two lines: the expression, and carets beneath the part that is wrong.
     """
 
     def __init__(self, text: str, place: slice, message: str) -> None:
-        """Store the message, and mark the wrong part of the text."""
+        """Store the message, and mark the part of the text at `place`."""
         super().__init__(f"--fail-on: {message}")
         begin, end, _ = place.indices(len(text))
         self.marks = (f"  {text}", f"  {' ' * begin}{'^' * max(end - begin, 1)}")
 
 
 def parse(text: str) -> Expression:
-    """Parse an expression.
-
-    Raises ExpressionError, which is a UsageError, if it is malformed.
-    """
+    """Parse an expression. Raises ExpressionError if it is malformed."""
     left, sign, right = text.rpartition(">")
     if not sign:
         raise ExpressionError(
@@ -133,7 +131,7 @@ def parse(text: str) -> Expression:
 
 
 def _target(text: str, target: str, begin: int) -> tuple[str, str, str]:
-    """Return kind, name and measure of the part before the limit."""
+    """Return kind, name and measure from the part of an expression before the limit."""
     kind, colon, rest = target.partition(":")
     if not colon:
         if target not in METRICS:
@@ -166,7 +164,7 @@ def _target(text: str, target: str, begin: int) -> tuple[str, str, str]:
 
 
 def _limit(text: str, begin: int, words: str, counted_in: str) -> tuple[Form, float]:
-    """Return the form of the limit (absolute, or relative to base) and its value."""
+    """Return the form of the limit (see `Expression`) and its value."""
     begin += len(words) - len(words.lstrip())
     place = slice(
         begin,

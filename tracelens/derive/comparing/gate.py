@@ -1,4 +1,4 @@
-"""Gates: limits on how much worse than its base a run may be."""
+"""Judge gates, which limit how much worse than its base a run may be."""
 
 from collections.abc import Iterable, Sequence
 from functools import partial
@@ -26,7 +26,7 @@ from tracelens.trace import Trace
 
 FAILED, PASSED, UNCLEAR = "failed", "passed", "unclear"
 _STATES = (UNCLEAR, PASSED, FAILED)
-"""The verdicts of a row by their number; the highest one decides."""
+"""The verdicts of a row; a gate has the last one in this order that any of its rows has."""
 _KEY = ["gate", "rank", "what", "counted_in"]
 _NO_MEMORY = "both runs must record memory (profile_memory=True does)"
 REASON_WIDE = "the spread is larger than the limit"
@@ -35,11 +35,11 @@ _UNITS = {TIME: "ns", COUNT: "calls"}
 
 
 class Verdict(Struct, frozen=True):
-    """The outcome of a gate: `value` is compared with `limit`; `interval` is its 95 % range.
+    """Holds the verdict on a gate, which is failed, passed or unclear, and the row that decides.
 
-    All three are shares of base, or have the gate's unit. `base` and `new` are the two runs' values
-    for a step, in the row that decides. `verdict` is failed, passed, or unclear if nothing could be
-    judged. `outcome` is that of `judge`.
+    `value` is compared with `limit`, and `interval` is the 95 % range of `value`. They are
+    fractions of base, or have the unit `unit`. `base` and `new` are the two runs' values per step.
+    `outcome` is the row's outcome from `judge`.
     """
 
     expr: str
@@ -68,7 +68,7 @@ def evaluate(
     *,
     rules: Rules = DEFAULT,
 ) -> list[Verdict]:
-    """Judge each expression: it fails if a row that it names exceeds the limit.
+    """Return one verdict per expression; a gate fails if one of its rows exceeds the limit.
 
     The rows of all expressions are judged together. If the runs did different work, each verdict is
     unclear, unless `rules.any_work` is set. Raises SourceError if the runs cannot be compared.
@@ -123,9 +123,9 @@ def _check(
     expressions: Sequence[Expression],
     rules: Rules,
 ) -> None:
-    """Raise SourceError if nothing can be compared, because that must not pass a gate.
+    """Raise SourceError if the runs cannot be compared, so that no gate passes.
 
-    Raises ExpressionError for a metric of a GPU if neither run used one.
+    Raises ExpressionError for a GPU metric if neither run used a GPU.
     """
     with_kernels = [trace.has("kernels") for trace in (base, other)]
     for trace, has_kernels in zip((base, other), with_kernels, strict=True):
@@ -189,7 +189,10 @@ def _verdict(
     unlike: str | None,
     rules: Rules,
 ) -> Verdict:
-    """Judge a gate by its worst row that fails, else by the row nearest to failing."""
+    """Return the verdict on a gate by its worst row.
+
+    `unlike` says how the work of the runs differs, None if it does not.
+    """
     n_only_new = rows.filter(pl.col("base_value").is_null()).height
     in_both = _as_asked(asked, rows.drop_nulls(["base_value", "other_value"]))
     unit = _UNITS.get(asked.counted_in, asked.counted_in)
@@ -240,7 +243,10 @@ def _where(
     worst_row: dict[str, Any],
     n_failed: int,
 ) -> str:
-    """Name what the worst row is about, its rank if there are several, and the number of others."""
+    """Return text that locates the worst row: its subject, its rank, the number of other failures.
+
+    The rank is left out if there is only one.
+    """
     words = [worst_row["what"]]
     if judged["rank"].n_unique() > 1:
         words.append(f"rank {worst_row['rank']}")
@@ -250,10 +256,10 @@ def _where(
 
 
 def _as_asked(asked: Expression, rows: pl.DataFrame) -> pl.DataFrame:
-    """Add value, low and high: each row's result and its range, in the form of the gate's limit.
+    """Add value, low and high: the quantity that the gate limits, and its 95 % range.
 
-    For the form "most", it is the other run's value; for "more", the difference from the base; for
-    "share", the difference as a share of the base.
+    The quantity depends on the gate's form. It is the other run's value for "most", the difference
+    from base for "more", and the difference as a fraction of base for "share".
     """
     base = pl.col("base_value")
     start = base if asked.form == "most" else pl.lit(0.0)
@@ -272,9 +278,9 @@ def _as_asked(asked: Expression, rows: pl.DataFrame) -> pl.DataFrame:
 def _is_wide(asked: Expression, rules: Rules) -> pl.Expr:
     """Return whether a row's interval is too wide to tell whether the limit is exceeded.
 
-    Such an interval ends above the limit, and its upper half is wider than the limit, so that a
-    change as large as the limit would be within the spread. A limit below the least difference that
-    counts is taken to be that difference.
+    Such an interval ends above the limit, and its upper half is wider than the limit. A change as
+    large as the limit would be within the spread. A limit below `rules.min_effect` counts as
+    `rules.min_effect`.
     """
     base = pl.lit(1.0) if asked.form == "share" else pl.col("base_value")
     least = pl.max_horizontal(
@@ -291,7 +297,7 @@ def _fails(asked: Expression) -> pl.Expr:
 
 
 def _state(asked: Expression, is_wide: pl.Expr) -> pl.Expr:
-    """Return each row's verdict as its number in _STATES."""
+    """Return the index in _STATES of each row's verdict."""
     has_samples = pl.col("reason").ne_missing(pl.lit(REASON_TOO_FEW))
     is_known = has_samples & pl.col("value").is_not_null() & ~is_wide.fill_null(value=False)
     failed, passed, unclear = (_STATES.index(word) for word in (FAILED, PASSED, UNCLEAR))
@@ -299,7 +305,7 @@ def _state(asked: Expression, is_wide: pl.Expr) -> pl.Expr:
 
 
 def _reason(asked: Expression, row: dict[str, Any]) -> str:
-    """Say why the row that decides a gate passed, failed or is unclear."""
+    """Return why the worst row of a gate passed, failed or is unclear, as text."""
     if row["value"] is None:
         return _ZEROS
     more = "more than in base" if row["outcome"] == "slower" else "less than in base"

@@ -1,4 +1,4 @@
-"""Compute the values that gates judge, step by step, and the names that patterns match."""
+"""Compute the value per step that a gate judges, and the names that its pattern matches."""
 
 from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
@@ -22,7 +22,7 @@ from tracelens.derive.comparing.per_step import (
 from tracelens.trace import Trace
 
 MEMORY = {"memory_peak": "allocated_peak", "memory_reserved": "reserved_peak"}
-"""Measures of `memory_values`, by the gate's metric."""
+"""Metrics of memory, each with its measure in `memory_values`."""
 NEEDS_DEVICE = (
     "gpu_time",
     "kernels",
@@ -41,7 +41,7 @@ _VALUES = pl.Schema({"rank": pl.Int32, "what": pl.String, "value": pl.Float64})
 
 
 def names_of(kind: str, traces: Iterable[Trace]) -> list[str]:
-    """List the layers, kernels or ops of any of the traces."""
+    """Return the names of all layers, kernels or ops in the traces, sorted."""
     table, column = _TABLES[kind]
     where = pl.col("kind") == "op" if kind == "op" else None
     names: set[str] = set()
@@ -55,12 +55,12 @@ def names_of(kind: str, traces: Iterable[Trace]) -> list[str]:
 
 
 def matching_names(asked: Expression, names: Iterable[str]) -> list[str]:
-    """List the names that the pattern of an expression matches."""
+    """Return the names that the pattern of an expression matches."""
     return [name for name in names if fnmatchcase(name, asked.name)]
 
 
 def launching_ops(traces: Iterable[Trace]) -> set[str]:
-    """Name the ops below which any kernel was launched; empty if no trace has kernels."""
+    """Return the names of ops that launch a kernel, themselves or in an op that they call."""
     names: set[str] = set()
     for trace in traces:
         if trace.has("kernels"):
@@ -70,11 +70,11 @@ def launching_ops(traces: Iterable[Trace]) -> set[str]:
 
 
 def asked_values(trace: Trace, asked: Expression, names: Sequence[str]) -> pl.DataFrame:
-    """Return the values that an expression is about, one row per rank, step and `what`.
+    """Return the values that a gate judges, one row per rank, step and `what`.
 
-    Columns: rank, what, value. `what` is the layer with its phase, the device, or a name that is
-    judged by itself. It is None if there is one row per rank and step. `names` are the names that
-    the expression's pattern matches in any run.
+    Columns: rank, what, value. `what` is a layer with its phase, a device, or a name that is judged
+    by itself. It is None if a rank has one value per step. `names` are the layers, kernels or ops
+    of all runs.
     """
     return _values(trace, asked, names).select(list(_VALUES)).cast(_VALUES)
 
@@ -96,7 +96,7 @@ def _values(trace: Trace, asked: Expression, names: Sequence[str]) -> pl.DataFra
 
 
 def _of_layers(trace: Trace, layers: Sequence[str]) -> pl.DataFrame:
-    """Return the time of each of the layers, by phase, in each step."""
+    """Return the time of each layer and phase, one row per rank, step and `what`."""
     work = _layers(trace).filter(pl.col("layer").is_in(layers))
     what = pl.concat_str("layer", "phase", separator=" ", ignore_nulls=True)
     return each_step(
@@ -112,7 +112,7 @@ def _of_names(
     work: pl.DataFrame,
     names: Sequence[str],
 ) -> pl.DataFrame:
-    """Return the value of each name by itself, in each step."""
+    """Return the value of each name, one row per rank, step and `what`."""
     named = work.with_columns(what=pl.col("name").cast(pl.String))
     recorded = each_step(named, in_steps(trace), ["rank", "what"])
     if asked.form == "share":  # without a base value there is no share
@@ -125,7 +125,7 @@ def _of_names(
 
 
 def _zeros(trace: Trace, work: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
-    """Return values of 0, in each step, for names that only other runs have."""
+    """Return the value 0 for each name without work in the trace, one row per rank and step."""
     without_work = sorted({*names} - {*work["what"]})
     absent = pl.DataFrame(
         {"what": without_work},
@@ -161,9 +161,9 @@ def _launches_by_op(trace: Trace) -> pl.DataFrame:
 def _work(trace: Trace, asked: Expression, names: Sequence[str]) -> pl.DataFrame:
     """Return the kernels, ops or copies that the expression names: rank, name, step, value, n.
 
-    An op's value is the time of the kernels that it and its descendants launched; without kernels
-    it is the op's time on the host. If ops are nested, kernels and time count once, unless each
-    name is judged by itself.
+    The duration of ops is the time of the kernels that they and their descendants launch. In a
+    trace without kernels, it is the ops' time on the host. Nested ops count once, unless each name
+    is judged by itself.
     """
     if asked.kind == "metric":
         is_of_kernels = asked.name in ("gpu_time", "kernels")
@@ -197,16 +197,16 @@ def _copies(trace: Trace, asked: Expression) -> pl.DataFrame:
 
 
 def _host_times(trace: Trace, asked: Expression, names: Sequence[str]) -> pl.DataFrame:
-    """Return the host time of the ops' outermost calls; with `each`, of each name by itself."""
+    """Return the host time of the outermost calls among the ops, or of each name with `each`."""
     if asked.each and names:
         return pl.concat(outermost_ops(trace, [name]) for name in names)
     return outermost_ops(trace, names)
 
 
 def _summed(trace: Trace, work: pl.DataFrame) -> pl.DataFrame:
-    """Sum value and n by rank and step; a step without rows has 0.
+    """Sum value and n by rank and step; a step without work has 0.
 
-    A rank that marks no steps has one row (step None) for all its work.
+    A rank without marked steps has one row for all its work, whose step is None.
     """
     steps = in_steps(trace)
     unmarked = [rank for rank in trace.manifest.ranks if rank not in set(steps["rank"])]

@@ -1,8 +1,8 @@
-"""Spell kernel names in one way, because two profilers' demanglers write them differently.
+"""Write kernel names in one spelling, because the demanglers of two profilers differ.
 
-nsys has `<unnamed>`, `<(int)128, (bool)1>`, `[lambda(float) (instance 1)]` and parameters as `T2
-*`. CUPTI through Kineto has `(anonymous namespace)`, `<128, true>`, `{lambda(float)#1}` and
-`float*`.
+nsys writes `<unnamed>`, `<(int)128, (bool)1>`, `[lambda(float) (instance 1)]` and parameters as
+`T2 *`. CUPTI, as Kineto uses it, writes `(anonymous namespace)`, `<128, true>`,
+`{lambda(float)#1}` and `float*`.
 """
 
 from collections.abc import Iterable
@@ -28,7 +28,7 @@ _SPELLINGS = (
     (r"\(([\w:]+)\)(-?\d)", "«${1}»${2}"),
     (r"\bconst ([A-Za-z_][\w:]*)", "${1} const"),
 )
-"""Tuples of (pattern, replacement). Parentheses that have to stay are written as « and »."""
+"""Pairs of a pattern and its replacement; « and » protect parentheses from later replacements."""
 _LAST_SPELLINGS = (
     (_RETURN_TYPE, "${2}"),
     (r" *([*&>])", "${1}"),
@@ -40,10 +40,10 @@ _MOST_NESTED = 12
 
 
 def one_spelling(names: pl.Series) -> pl.Series:
-    """Return each kernel's name as a single demangler would write it, without parameters.
+    """Return each kernel's name in one spelling, without parameters and result type.
 
-    A template's arguments distinguish its instances, so parameters and result types are not needed.
-    Mangled names stay as they are. The result is Categorical.
+    Template arguments are kept, because they distinguish kernels. Mangled names do not change. The
+    result is Categorical.
     """
     return each_once(names, _spelled)
 
@@ -54,7 +54,7 @@ def with_one_spelling(
     kernels: pl.DataFrame,
     column: str = "name",
 ) -> pl.DataFrame:
-    """Return kernels of both runs with names in one spelling, if two profilers wrote them."""
+    """Return the kernels with names in one spelling, if the runs are from different profilers."""
     if tools(base) == tools(other):
         return kernels
     names = one_spelling(kernels[column])

@@ -1,4 +1,4 @@
-"""Compare the shapes and dtypes of ops' inputs, which show whether two runs do equal work."""
+"""Compare the shapes and dtypes of op inputs, to check whether two runs do the same work."""
 
 from collections.abc import Sequence
 from math import prod
@@ -13,40 +13,40 @@ _WEIGHTED = (
     r"^aten::_?(?:conv\w*|cudnn_conv\w*|miopen_conv\w*|mkldnn_conv\w*|mm|addmm|bmm|baddbmm|linear"
     r"|_?scaled_mm|embedding|\w*scaled_dot_product\w*|\w*(?:batch|layer|group|rms)_norm)$"
 )
-"""Ops that take a model's weights or inputs. Their shapes show how much work a run did."""
+"""Pattern for ops that take a model's weights or inputs, whose shapes show the amount of work."""
 _PRODUCTS = r"^aten::_?(?:mm|addmm|bmm|baddbmm|conv\w*|\w*scaled_dot_product\w*)$"
-"""Ops of _WEIGHTED that a compiled run also calls."""
+"""Pattern for the ops in _WEIGHTED that a compiled run also calls."""
 _NO_WORK = (
     r"^aten::(?:as_strided|view|_unsafe_view|reshape|_reshape_alias|expand|t|transpose|permute"
     r"|slice|select|unsqueeze|squeeze|detach|alias|narrow|split\w*|chunk|unbind|flatten|empty\w*"
     r"|zeros|ones|full|resize_|set_|arange|item|_local_scalar_dense|lift_fresh|contiguous"
     r"|result_type|is_\w+|numpy_T|movedim|view_as|new_\w+|_has_\w+|record_stream)$"
 )
-"""Ops that create tensors or views, or only ask for properties.
+"""Pattern for ops that create tensors or views, or only read properties of tensors.
 
-How often they are called, and with which shapes, depends on the library.
+Their number and their shapes depend on the library's version, not on the work.
 """
 _NOT_RECORDED = "not recorded (record_shapes=True does)"
 _IN_BOTH = ": only what the other has too"
 _INPUTS = ("input_shapes", "input_dtypes")
 _MOST = 0.5
-"""Two runs may do the same work if at most this share of one run's calls lacks a counterpart."""
+"""Two runs may do the same work if at most this part of one run's calls is not in the other run."""
 
 
 def other_work(base: Trace, other: Trace) -> str | None:
-    """Say how the work of two runs of one program differs, by an op's shapes.
+    """Return how the work of two runs of one program differs: an op with its shapes in each run.
 
-    Return None if it does not differ, or if the captures do not show it, as without record_shapes.
+    Return None if the work does not differ, or if shapes were not recorded.
     """
     return _difference(inputs_of_ops(base, other, "input_shapes"))
 
 
 def differing_inputs(base: Trace, other: Trace, column: str) -> str | None:
-    """Name an op whose inputs differ in both runs, with its inputs in each.
+    """Return an op that each run calls with inputs that the other run lacks, with these inputs.
 
-    Return None if there is none. An op that one run calls with more inputs than the other is none:
-    it may be called in another place. Compilers change the arguments of ops, so dtypes of a
-    compiled run and an eager one are not compared.
+    Return None if there is no such op. If only one run has additional inputs, they do not count,
+    because they may come from an additional call. Dtypes of a compiled and an eager run are not
+    compared, because compilers change the arguments of ops.
     """
     is_compiled = shows_compilation(base) != shows_compilation(other)
     if is_compiled and column == "input_dtypes":
@@ -57,7 +57,7 @@ def differing_inputs(base: Trace, other: Trace, column: str) -> str | None:
 
 
 def _difference(examples: tuple[str | None, str | None]) -> str | None:
-    """Write an example from each run, see `inputs_of_ops`; None if they show no difference."""
+    """Return the examples from `inputs_of_ops` as text, None if they show no difference."""
     base_example, other_example = examples
     if (
         base_example is None
@@ -70,12 +70,13 @@ def _difference(examples: tuple[str | None, str | None]) -> str | None:
 
 
 def inputs_of_ops(base: Trace, other: Trace, column: str) -> tuple[str | None, str | None]:
-    """Say whether the ops of both runs had the same inputs, with an example of a difference.
+    """Return text on the inputs of ops in base and in other: `the same`, or an op that differs.
 
-    If the runs call different ops, as a compiled run does, only a difference in most calls counts.
-    Shapes are compared for ops that take weights or inputs of the model; in runs without such ops,
-    for all ops that do any work. Dtypes are compared for all ops that do any work. A compiled run
-    and an eager one are compared by the sizes of their matrix products.
+    The texts are None if inputs cannot be compared. Shapes are compared for ops that take weights
+    or inputs of the model, or for all ops that do work if there are no such ops. If the runs call
+    different ops, as a compiled and an eager run do, only a difference in most calls counts. A
+    compiled and an eager run are compared by the sizes of their matrix products. Dtypes are
+    compared for all ops that do work.
     """
     sides = [_calls_of_ops(trace, column) for trace in (base, other)]
     if not all(side[column].count() for side in sides):
@@ -117,13 +118,13 @@ def inputs_of_ops(base: Trace, other: Trace, column: str) -> tuple[str | None, s
 
 
 def _calls_of_ops(trace: Trace, column: str) -> pl.DataFrame:
-    """Count the calls of ops by name and inputs: name, the column, n."""
+    """Count the calls of ops by name and `column`: name, the column, n."""
     calls = trace.derived(_calls_by_inputs).group_by("name", column).agg(pl.col("n").sum())
     return calls.cast({pl.Categorical: pl.String})
 
 
 def _calls_by_inputs(trace: Trace) -> pl.DataFrame:
-    """Count the calls of ops: name, the columns of inputs, n."""
+    """Count the calls of ops by name, shapes and dtypes: name, input_shapes, input_dtypes, n."""
     spans = trace.select("spans", "kind", "name", *_INPUTS).lazy()
     is_op = pl.col("kind") == "op"
     return spans.filter(is_op).group_by("name", *_INPUTS).len("n").collect()
@@ -132,8 +133,8 @@ def _calls_by_inputs(trace: Trace) -> pl.DataFrame:
 def _comparable(sides: Sequence[pl.DataFrame], *, is_compiled: bool) -> list[pl.DataFrame]:
     """Keep calls whose inputs show the amount of work; add `key`, which is equal for equal work.
 
-    Compilers fold dimensions and exchange operands, so a product in a compiled run is identified
-    only by its operands' numbers of elements.
+    Compilers fold dimensions and exchange operands. So if one run is compiled, the key of a matrix
+    product is its operands' numbers of elements.
     """
     column = next(name for name in sides[0].columns if name.startswith("input_"))
     name = pl.col("name").str
@@ -149,7 +150,7 @@ def _comparable(sides: Sequence[pl.DataFrame], *, is_compiled: bool) -> list[pl.
 
 
 def _in_both(sides: Sequence[pl.DataFrame], where: pl.Expr) -> list[pl.DataFrame]:
-    """Return the chosen rows of each side; an empty list unless both have some."""
+    """Return the rows of each side where `where` holds, or an empty list if a side has none."""
     chosen = [side.filter(where) for side in sides]
     has_rows = all(side.height for side in chosen)
     return chosen if has_rows else []
@@ -164,9 +165,9 @@ def _most_is_shared(
     sides: Sequence[pl.DataFrame],
     strange: Sequence[pl.DataFrame],
 ) -> bool:
-    """Return whether at least half of the calls of one of the runs occur in the other run, too.
+    """Return whether at least half of one run's calls also occur in the other run.
 
-    `strange` are the calls of each run without a counterpart.
+    `strange` are each run's calls that do not occur in the other run.
     """
     shares = [
         float(only["n"].sum()) / max(float(side["n"].sum()), 1)
@@ -176,10 +177,10 @@ def _most_is_shared(
 
 
 def _operands(calls: pl.DataFrame, *, sizes: bool = False) -> pl.Series:
-    """Write the shapes of the two operands of each call, or their sizes, sorted.
+    """Return the shapes of each call's two operands as text, or with `sizes` their sorted sizes.
 
-    A bias before the operands, scalars, and the result given to an `out=` variant are left out,
-    because they show nothing about the work.
+    A bias before the operands, scalars, and the `out=` argument are left out, because they show
+    nothing about the work.
     """
     keys = []
     for name, text in calls.select("name", "input_shapes").iter_rows():

@@ -1,4 +1,4 @@
-"""Return the values of a run step by step, so that their spread is known."""
+"""Compute the values of a run for each step, so that their spread is known."""
 
 from collections.abc import Callable, Iterable, Sequence
 
@@ -19,17 +19,14 @@ from tracelens.trace import Trace
 
 CAUSE_PARTS = tuple(f"idle_{cause}" for cause in CAUSES)
 PARTS = ("window", "compute", "exposed_communication", "exposed_copy", "idle", *CAUSE_PARTS)
-"""Names for the whole time of a step, its parts, and the causes of idle time."""
+"""Names of a step's whole time (window), of its parts, and of the parts of idle time by cause."""
 
 
 def of_runs(
     traces: Iterable[Trace],
     values: Callable[[Trace], pl.DataFrame],
 ) -> pl.DataFrame:
-    """Return the values of several runs of a program, one below the other.
-
-    The column `run` counts from 0.
-    """
+    """Return the values of several runs in one frame; the column `run` counts from 0."""
     frames = [
         values(trace).with_columns(run=pl.lit(number, pl.Int64))
         for number, trace in enumerate(traces)
@@ -38,9 +35,9 @@ def of_runs(
 
 
 def in_steps(trace: Trace) -> pl.DataFrame:
-    """List rank and number of the program's steps that launched kernels.
+    """Return rank and number of each program step that launched kernels, one row per step.
 
-    In a trace without kernels, all its steps count.
+    In a trace without kernels, these are all steps.
     """
     return trace.derived(_in_steps)
 
@@ -61,11 +58,11 @@ def each_step(
     steps: pl.DataFrame,
     key: Sequence[str],
 ) -> pl.DataFrame:
-    """Sum `value` and `n` by key and step: one row per key and each of its rank's steps.
+    """Sum `value` and `n` by key and step, one row per key and step of its rank: key, value, n.
 
-    The key includes the rank. `measured` has the key, step, value and n. A step without rows has 0.
-    Work outside of steps is left out. Rows of a rank without steps stay as they are, so that calls
-    are compared.
+    `key` includes the rank. `measured` has the key, step, value and n. A step without work has 0.
+    Work outside of steps is left out. The rows of a rank without steps do not change, so that its
+    calls are compared.
     """
     return fill_steps(sum_steps(measured, steps, key), steps, key)
 
@@ -75,7 +72,7 @@ def sum_steps(
     steps: pl.DataFrame,
     key: Sequence[str],
 ) -> pl.DataFrame:
-    """Return the rows of `each_step`, without those of steps that have no work."""
+    """Sum as `each_step` does, without rows for steps that have no work: key, step, value, n."""
     has_steps = pl.col("rank").is_in(steps["rank"].unique().implode())
     inside = measured.lazy().filter(has_steps).drop_nulls("step")
     sums = inside.group_by(*key, "step").agg(pl.col("value", "n").sum()).collect()
@@ -88,7 +85,7 @@ def fill_steps(
     steps: pl.DataFrame,
     key: Sequence[str],
 ) -> pl.DataFrame:
-    """Return a result of `sum_steps` with a row for each step: the key, value and n."""
+    """Add zeros for steps without work to a result of `sum_steps`, and drop the column step."""
     columns = [*key, "value", "n"]
     has_steps = pl.col("rank").is_in(steps["rank"].unique().implode())
     calls = sums.filter(~has_steps).select(columns)
@@ -119,9 +116,9 @@ def fill_steps(
 
 
 def layer_values(trace: Trace) -> pl.DataFrame:
-    """Sum each layer's and phase's kernel time per step: rank, layer, phase, value.
+    """Return each layer's kernel time by phase, one row per step: rank, layer, phase, value.
 
-    Without marked steps, the time is that in the whole trace.
+    A rank without marked steps has one row for the whole trace.
     """
     return each_step(
         layer_work(trace),
@@ -131,7 +128,7 @@ def layer_values(trace: Trace) -> pl.DataFrame:
 
 
 def layer_work(trace: Trace) -> pl.DataFrame:
-    """List each layer's and phase's kernel time by step: rank, layer, phase, step, value, n."""
+    """Return each layer's kernel time by phase and step: rank, layer, phase, step, value, n (1)."""
     times = layer_step_times(trace)
     value = pl.col("duration_ns").cast(pl.Float64)
     return times.select(
@@ -158,14 +155,14 @@ def kernel_work(trace: Trace) -> pl.DataFrame:
 
 
 def op_work(trace: Trace, *, on_device: bool) -> pl.DataFrame:
-    """Return every call of an op: rank, name, step, n (1) and value.
+    """Return every call of an op: rank, name, step, value, n (1).
 
-    With `on_device`, the value is the time of the kernels that the op launches itself, else its own
-    time.
+    With `on_device`, the value is the time of the kernels that the op itself launches, otherwise
+    the op's self time.
     """
     columns = ["rank", "span_id", "kind", "name", "step"]
     needs_parents = on_device and not _launch_in_ops(trace)
-    if needs_parents:  # reading those of millions of spans takes a quarter of the time
+    if needs_parents:  # reading the parents of millions of spans takes a quarter of the time
         columns.append("parent_id")
     if not on_device:
         columns.append("self_ns")
@@ -195,7 +192,10 @@ def op_work(trace: Trace, *, on_device: bool) -> pl.DataFrame:
 
 
 def _launch_in_ops(trace: Trace) -> bool:
-    """Return whether the innermost span around each kernel's launch, if there is one, is an op."""
+    """Return whether the innermost span around every kernel launch is an op.
+
+    Launches outside of all spans do not count.
+    """
     spans = trace.select("spans", "rank", "span_id", "kind")
     kernels = trace.select("kernels", "rank", "span_id")
     for tree in span_trees(spans):
@@ -207,7 +207,10 @@ def _launch_in_ops(trace: Trace) -> bool:
 
 
 def layer_host_work(trace: Trace) -> pl.DataFrame:
-    """List the host time of each layer's ops by step: rank, layer, phase, step, value, n."""
+    """Return the host time of each layer's ops, one row per rank, layer, phase and step.
+
+    Further columns are value (self time in ns) and n (number of ops).
+    """
     layers = layer_host_times(trace, by=("step",))
     if layers.is_empty():
         return layer_work(trace).clear()
@@ -216,10 +219,10 @@ def layer_host_work(trace: Trace) -> pl.DataFrame:
 
 
 def kernels_below_ops(trace: Trace, ops: Sequence[str]) -> pl.DataFrame:
-    """List the kernels launched by ops and their descendants: rank, kernel, name, step, value, n.
+    """Return the kernels that ops and their descendants launch: rank, kernel, name, step, value, n.
 
-    There is one row per kernel and name of an op around its launch, even if several ops there have
-    that name. `kernel` numbers the kernels of a rank; value is the kernel's duration.
+    There is one row per kernel and distinct name of an op around the launch. `kernel` numbers the
+    kernels of a rank. `value` is the kernel's duration.
     """
     spans = trace.select("spans", "rank", "span_id", "parent_id", "kind", "name")
     kernels = trace.select("kernels", "rank", "span_id", "step", "duration_ns")
@@ -251,7 +254,7 @@ def _spans_around(
     tree: pl.DataFrame,
     is_asked: pl.Series,
 ) -> pl.DataFrame | None:
-    """Return kernel and name for each asked span around a kernel's launch, level by level.
+    """Return each kernel with each asked span around its launch: kernel, name.
 
     Return None if no kernel was launched in a span.
     """
@@ -271,9 +274,9 @@ def _spans_around(
 
 
 def outermost_ops(trace: Trace, ops: Sequence[str]) -> pl.DataFrame:
-    """List calls of ops that lie in no other call of these ops: rank, name, step, value, n.
+    """Return the calls of `ops` that are nested in no other of these calls.
 
-    The value is the time on the host from the call's begin to its end.
+    Columns: rank, name, step, value (the call's duration on the host), n.
     """
     spans = trace.select(
         "spans", "rank", "span_id", "parent_id", "kind", "name", "step", "duration_ns"
@@ -295,9 +298,9 @@ def outermost_ops(trace: Trace, ops: Sequence[str]) -> pl.DataFrame:
 
 
 def time_values(trace: Trace) -> pl.DataFrame:
-    """Return parts of the program's time by step: rank, device (counted from 0), part, value.
+    """Return the parts of each step's time: rank, device (counted from 0), part, value.
 
-    As in the answer for one run, the time that the profiler is known to add is left out.
+    Time that the profiler is known to add is left out, as in the answer for one run.
     """
     windows = model_for_times(trace).with_added()
     added = {f"idle_{part}_ns": pl.col(f"added_{part}_ns") for part in SLOWED}
@@ -309,7 +312,7 @@ def time_values(trace: Trace) -> pl.DataFrame:
 
 
 def recorded_time_values(trace: Trace) -> pl.DataFrame:
-    """Return the same columns as `time_values`, with times as recorded under the profiler."""
+    """Return the columns of `time_values`, with times as recorded under the profiler."""
     return _by_part(model_for_times(trace).device)
 
 
@@ -328,9 +331,9 @@ def _by_part(windows: pl.DataFrame) -> pl.DataFrame:
 
 
 def memory_values(trace: Trace) -> pl.DataFrame:
-    """Return the memory of each step of the program: rank, device (None: host), measure, value.
+    """Return the memory of each step in bytes: rank, device, measure, value.
 
-    A rank that marks no steps has one value for the whole trace.
+    `device` is None for the host. A rank without marked steps has one value for the whole trace.
     """
     rows = allocator_events(trace).filter(in_program(trace))
     number_of_device = pl.col("device_id").rank("dense").over("rank")

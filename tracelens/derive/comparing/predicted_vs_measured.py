@@ -1,4 +1,4 @@
-"""Compare a measured compile plan with the same model without it."""
+"""Compare the measured time of a compile plan with the same model without the plan."""
 
 from typing import Any
 
@@ -22,13 +22,12 @@ _ALONE = (
 
 
 def planned_outcome(*traces: Trace) -> list[str]:
-    """Return sentences on what each measured plan gained.
+    """Return sentences on the speedup of the measured plan, an empty list without a plan.
 
-    A plan is compared with the uncompiled model and with the model compiled as a whole. The three
-    may have been measured in different traces. If a configuration was measured several times, the
-    measurement in the first trace counts. Each gain is judged against the spread of both times, see
-    `judge`. The first gain is also compared with the prediction, if the measurement recorded that.
-    There is no sentence if no plan was measured.
+    The plan is compared with the uncompiled model and with the model compiled as a whole. Their
+    times may be in different traces. If several traces have times of a configuration, the first
+    trace counts. `judge` decides whether a speedup is larger than the spread. A sentence also names
+    the predicted speedup, if it was recorded.
     """
     pure: dict[str, pl.DataFrame] = {}
     for trace in reversed(traces):
@@ -56,9 +55,9 @@ def planned_outcome(*traces: Trace) -> list[str]:
 
 
 def _pure(trace: Trace) -> dict[str, pl.DataFrame]:
-    """Return the unprofiled end-to-end executions of each configuration: run and value.
+    """Return the unprofiled end-to-end times by configuration: plan (0), run (the round), value.
 
-    They are in the configuration's fastest mode. A run is a round.
+    If a configuration was measured in several compile modes, the fastest mode counts.
     """
     rows = trace.timings.filter(
         pl.col("module_path").is_null() & (pl.col("method") == "e2e"),
@@ -104,7 +103,7 @@ def _beside(
 
 
 def _outcome_text(outcome: str, reason: str | None) -> str:
-    """Return the outcome as the end of a sentence, with the reason if there is no outcome."""
+    """Return the meaning of an outcome as the end of a sentence, followed by the reason."""
     meaning = {
         "faster": "it helps",
         "slower": "it does harm",
@@ -114,9 +113,9 @@ def _outcome_text(outcome: str, reason: str | None) -> str:
 
 
 def planned_steps(base: Trace, planned: Trace) -> str:
-    """Return a sentence on whether steps with the plan applied are faster than those of base.
+    """Return a sentence on whether steps with the plan are faster than steps of base.
 
-    Raises SourceError if the two are not runs of one program, or have no kernels.
+    Raises SourceError if the traces are not of one program, or have no kernels.
     """
     (verdict,) = evaluate(base, planned, [parse("step_time > +100%")])
     if verdict.value is None:

@@ -1,4 +1,4 @@
-"""Compare two runs row by row: calls and time of each row, judged, also of rows in one run only."""
+"""Compare two runs row by row, and judge the differences; a row may exist in one run only."""
 
 from collections.abc import Callable, Sequence
 
@@ -24,14 +24,15 @@ CALLS_SHOWN = (
     "speedup_high",
     "reason",
 )
-"""Columns of `Comparison.calls` that people need first, after those of the key."""
+"""Columns of `Comparison.calls` to show first, after the columns of the key."""
 
 
 class Comparison(Struct, frozen=True):
-    """A way to compare two runs row by row: `key` names a row, `measure` lists values of a run.
+    """Compares two runs row by row; `key` are the columns that identify a row.
 
-    `measure` returns the key, value and, for `calls`, step and n. Values that differ by at most two
-    of the clock's ticks (`tick`) count as equal.
+    `measure` returns the values of a run: the key, value and, for `calls`, step and n. `tick` is
+    the clock's resolution in the unit of the values. Values that differ by at most two ticks count
+    as equal.
     """
 
     key: tuple[str, ...]
@@ -45,7 +46,7 @@ class Comparison(Struct, frozen=True):
         rules: Rules,
         whole: pl.Expr | None = None,
     ) -> pl.DataFrame:
-        """Judge the measured values: one row per key that either run has. See `judge`."""
+        """Return the columns of `judge` for the measured values, one row per key of either run."""
         base_values, other_values = (
             of_runs(side, self.measure) for side in _runs(base, other, rules)
         )
@@ -55,12 +56,12 @@ class Comparison(Struct, frozen=True):
         )
 
     def calls(self, base: Trace, other: Trace, rules: Rules) -> pl.DataFrame:
-        """Judge calls and their times: one row per key that either run has. See `judge`.
+        """Compare numbers and times of calls, one row per key of either run, longest first.
 
-        Columns are key, change, calls and times of both, and speedups. If all runs mark steps,
-        calls and times are those of a step, and steps are judged. Otherwise calls and times are
-        those of the whole capture, and calls are judged. A speedup of totals is then given only if
-        both runs make equally many calls.
+        Columns are those of `judge`, change, and calls, times and speedups. If all runs mark steps,
+        numbers and times are per step, and steps are judged. Otherwise they are totals of the
+        capture, and calls are judged. The speedup of totals is None if the runs make different
+        numbers of calls.
         """
         key = list(self.key)
         base_runs, other_runs = _runs(base, other, rules)
@@ -107,9 +108,9 @@ class Comparison(Struct, frozen=True):
 
 
 def _with_speedups(rows: pl.DataFrame, *, by_step: bool) -> pl.DataFrame:
-    """Add `change` (which run has the row), the speedups of its time and of a call, and a range.
+    """Add `change` (the runs that have the row), the speedups of totals and of calls, and a range.
 
-    The range, speedup_low to speedup_high, comes from the judged values.
+    The range is speedup_low to speedup_high, computed from the range of the judged difference.
     """
     has_equal_calls = by_step or pl.col("base_n_calls") == pl.col("other_n_calls")
     speedup_of_totals = speedup(pl.col("base_ns"), pl.col("other_ns"))
@@ -124,9 +125,9 @@ def _with_speedups(rows: pl.DataFrame, *, by_step: bool) -> pl.DataFrame:
 
 
 def _call_sums(side: str, values: pl.DataFrame, n_runs: int | None) -> pl.DataFrame:
-    """Return SIDE_n_calls, SIDE_ns and SIDE_call_ns by row.
+    """Return SIDE_n_calls, SIDE_ns and SIDE_call_ns, one row per `row`.
 
-    They are those of a median step, or with `n_runs` those of a mean run.
+    Calls and times are medians over the steps, or means over `n_runs` runs if that is given.
     """
     n_calls = pl.col("n")
     value = pl.col("value")
@@ -141,14 +142,14 @@ def _call_sums(side: str, values: pl.DataFrame, n_runs: int | None) -> pl.DataFr
 
 
 def _runs(base: Trace, other: Trace, rules: Rules) -> tuple[Sequence[Trace], Sequence[Trace]]:
-    """Return all runs of each program, the compared one first."""
+    """Return all runs of base's program and all runs of other's program, base and other first."""
     return (base, *rules.base_runs), (other, *rules.other_runs)
 
 
 def outcomes_in_words(frame: pl.DataFrame, what: str) -> str:
-    """Count, in one sentence, the rows that are judged faster, slower and neither.
+    """Return a sentence that counts the rows judged faster, slower and unclear.
 
-    It also counts the rows that only one run has.
+    The sentence also counts the rows that only one run has.
     """
     counts = {
         word: int((frame["outcome"] == word).sum()) for word in ("faster", "slower", "unclear")

@@ -1,4 +1,4 @@
-"""Judge significance: find rows of a comparison that differ by more than their spread."""
+"""Test which rows of a comparison differ by more than their spread."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -10,26 +10,25 @@ from msgspec import Struct
 from tracelens.trace import Trace
 
 LEVEL = 0.05
-"""The probability that some row is judged different although both runs are equal."""
+"""The probability that any row is judged different although both runs are equal."""
 MIN_SAMPLES = 3
-"""With fewer values than this, the spread is unknown, and nothing is judged.
+"""With fewer values than this, the spread is unknown, and a row is not judged.
 
-With at least this many runs, each run gives one value: the median of its steps.
+With at least this many runs on each side, the values are the runs' medians over their steps.
 """
 MAX_SAMPLES = 30
 """A row is judged by at most this many values.
 
-If there are more, groups of neighbours are averaged, because neighbouring steps resemble each
-other.
+More values are averaged in groups of neighbours, because neighbouring steps are correlated.
 """
 TICK_NS = 32
-"""The tick of recent NVIDIA GPUs' clocks, as CUPTI reports it (H200, driver 580)."""
+"""Resolution in ns of the clock of recent NVIDIA GPUs, as seen by CUPTI (H200, driver 580)."""
 TICKS_EQUAL = 2
-"""Lengths that differ by this many ticks are equal, because the clock rounds both ends."""
+"""Durations that differ by at most this many ticks are equal, because both ends are rounded."""
 _MAX_DEGREES = 20
-"""The most degrees of freedom that are used.
+"""The largest number of degrees of freedom that is used.
 
-A median's spread rests on the few values in the middle, however many there are.
+The spread of a median depends on the few values in the middle, even if there are many values.
 """
 REASON_TOO_FEW = "fewer than three steps (or runs) on a side"
 REASON_SPREAD = "within the spread"
@@ -38,11 +37,11 @@ REASON_TICKS = "within two ticks of the clock"
 
 
 class Rules(Struct, frozen=True):
-    """The rules by which a comparison is judged.
+    """Holds the rules by which a comparison is judged.
 
-    `base_runs` and `other_runs` are more runs of the same two programs. `across_devices`: runs on
-    two kinds of GPU are judged, too. `any_work`: gates also judge runs that did different work.
-    `any_program`: runs of two programs are compared.
+    `min_effect` is the least relative difference that counts. `base_runs` and `other_runs` are
+    further runs of the two programs. `across_devices` allows runs on two kinds of GPU, `any_work`
+    gates on runs that did different work, and `any_program` runs of two programs.
     """
 
     min_effect: float = 0.01
@@ -56,7 +55,7 @@ class Rules(Struct, frozen=True):
 DEFAULT = Rules()
 
 
-def judge(  # noqa: PLR0913 - both sides, what tells rows apart, and the rules
+def judge(  # noqa: PLR0913 - both sides, the key of a row, and the rules
     base: pl.DataFrame,
     other: pl.DataFrame,
     key: Sequence[str],
@@ -66,21 +65,21 @@ def judge(  # noqa: PLR0913 - both sides, what tells rows apart, and the rules
     tick: float | pl.Expr = 0.0,
     refusal: str | None = None,
 ) -> pl.DataFrame:
-    """Return one row per key of either side, with the outcome.
+    """Judge the difference of each key's values, one row per key of either side.
 
-    Columns: the key, base_value, other_value, n_base_values, n_other_values, low, high, outcome,
-    reason. Both sides have the key, `run` and `value`, one row per step. base_value and other_value
-    are medians over the steps. If base has at least three runs, they are medians over the runs'
-    medians. A new run is then judged by how much runs of base differ, because the steps of one run
-    do not show that. `low` and `high` bound other minus base, for all rows together at 95 %. The
-    outcome is faster (less), slower, or unclear, with a `reason`. It is None if one side lacks the
-    row.
+    `base` and `other` have the key, `run` and `value`, one row per step. Columns of the result: the
+    key, base_value, other_value, n_base_values, n_other_values, low, high, outcome, reason.
+    base_value and other_value are medians over the steps. If base has at least three runs, they are
+    medians over the runs' medians, and the spread is the spread between runs, which steps of one
+    run do not show. `low` and `high` bound other minus base with 95 % confidence for all rows
+    together. The outcome is faster (less), slower, or unclear with a `reason`. The outcome is None
+    if one side lacks the row.
 
-    The spread of a median is that of its bootstrap distribution, which for a median needs no
-    resampling (Maritz and Jarrett, JASA 73, 1978). Few steps give a poor estimate of the spread, so
-    the interval is Student's. Its degrees of freedom are twice those of the side with fewer values.
-    Holm's correction (1979) is applied over the rows. A difference counts if it is at least
-    `min_effect`, as a share of the value in base, or of `whole`, an expression of base_value.
+    The spread of a median is the spread of its bootstrap distribution, which needs no resampling
+    (Maritz and Jarrett, JASA 73, 1978). The interval uses Student's t, because few steps give a
+    poor estimate of the spread. Its degrees of freedom are twice n - 1, with n of the side with
+    fewer values. Holm's correction (1979) is applied over the rows. A difference counts if it is at
+    least `min_effect` times the value in base, or times `whole`, an expression of base_value.
     """
     key = list(key)
     n_base_runs, n_other_runs = (
@@ -122,7 +121,10 @@ def judge(  # noqa: PLR0913 - both sides, what tells rows apart, and the rules
 
 
 def _medians(sides: Sequence[pl.DataFrame], key: list[str]) -> pl.DataFrame:
-    """Return the median of each key's samples in base and in other, and how many samples it has."""
+    """Return the median and the number of each key's samples in base and in other.
+
+    Columns: the key, base_value, n_base_values, other_value, n_other_values.
+    """
     base, other = (
         side.group_by(key).agg(
             pl.col("value").median().alias(f"{which}_value"),
@@ -139,9 +141,10 @@ def _samples(
     *,
     by_run: bool,
 ) -> pl.DataFrame:
-    """Return the samples of each key.
+    """Return the samples of each key, one row per sample: key, value.
 
-    With `by_run` they are one median per run, else every run's steps, averaged down to MAX_SAMPLES.
+    With `by_run`, samples are the medians of runs. Otherwise they are steps, or means of
+    neighbouring steps if there are more than MAX_SAMPLES.
     """
     value = pl.col("value")
     if by_run:
@@ -158,10 +161,7 @@ def _median_variance(
     rows: pl.DataFrame,
     key: list[str],
 ) -> pl.Series:
-    """Return the bootstrap variance of each row's median.
-
-    Return None if the row has fewer than MIN_SAMPLES values.
-    """
+    """Return the bootstrap variance of each row's median, None below MIN_SAMPLES values."""
     known = rows.filter(pl.col("n") >= MIN_SAMPLES).select(key)
     samples = side.join(known, on=key, how="semi", nulls_equal=True).sort("value")
     ranked = samples.with_columns(
@@ -197,13 +197,13 @@ def _variance_between_runs(
 
 @cache
 def _median_weights() -> pl.DataFrame:
-    """Return how likely each of n sorted values is the median of a resample: n, order, weight.
+    """Return the probability that each of n sorted values is a resample's median: n, order, weight.
 
-    A resample is n draws from n values. For an even n, its median is the mean of two values; half
-    of the chance goes to each, which makes the spread a little larger. The outermost tenth of the
-    values counts as the value next to it: then from ten values on, an outlier does no harm. Pairs
-    of equal runs were tried, with 3 to 30 normal, log-normal or exponential values. Differences are
-    taken for real 0.1 to 0.9 times as often as Student's t allows, for levels from 5 % to 0.01 %.
+    A resample is n draws from n values. For an even n, the median is the mean of two values, and
+    each gets half of the probability, which makes the spread a little larger. The outermost tenth
+    of the values is replaced by the nearest inner value, so that from ten values on, one outlier
+    has no effect. In tests with pairs of equal runs of 3 to 30 normal, log-normal or exponential
+    values, the rate of false positives was 0.1 to 0.9 times the level, for levels of 5 % to 0.01 %.
     """
     rows = []
     for n in range(1, MAX_SAMPLES + 1):
@@ -235,7 +235,7 @@ def _at_least(k: int, n: int, probability: float) -> float:
 
 
 def _with_outcomes(rows: pl.DataFrame, rules: Rules, refusal: str | None) -> pl.DataFrame:
-    """Add low, high, outcome and reason."""
+    """Add low, high, outcome and reason to each row; `refusal` is a reason to judge no row."""
     difference = pl.col("difference")
     is_known = pl.col("standard_error").is_not_null()
     has_effect = pl.col("effect") >= rules.min_effect
@@ -279,9 +279,9 @@ def _with_outcomes(rows: pl.DataFrame, rules: Rules, refusal: str | None) -> pl.
 
 
 def _p_values(rows: pl.DataFrame) -> pl.Series:
-    """Return each row's p-value by Student's test; 1 if `is_tested` is not True.
+    """Return each row's p-value by Student's test, 1 if `is_tested` is not True.
 
-    Only differences large enough to matter are tested. The other rows still count for Holm.
+    Differences too small to matter are not tested, but they count in Holm's correction.
     """
     difference = pl.when("is_tested").then(pl.col("difference").abs())
     tests = rows.select(difference, "standard_error", "degrees_of_freedom")
@@ -295,7 +295,7 @@ def _p_values(rows: pl.DataFrame) -> pl.Series:
 
 
 def _quantiles(rows: pl.DataFrame, levels: Sequence[float]) -> pl.Series:
-    """Return Student's quantile of each row at its level; None if its spread is unknown."""
+    """Return Student's quantile of each row at its level, None if the spread is unknown."""
     columns = rows["degrees_of_freedom"], rows["standard_error"].is_not_null()
     quantiles = [
         _student_quantile(level, degrees) if is_known else None
@@ -305,22 +305,19 @@ def _quantiles(rows: pl.DataFrame, levels: Sequence[float]) -> pl.Series:
 
 
 def _holm_levels(p_values: pl.Series, n_tests: int) -> list[float]:
-    """Return the level with which each p-value is compared, by Holm's correction.
-
-    The p-values are sorted.
-    """
+    """Return the level of each of the sorted p-values by Holm's correction."""
     levels: list[float] = []
     has_failed = False
-    for place, p_value in enumerate(p_values):
-        levels.append(levels[-1] if has_failed else LEVEL / max(n_tests - place, 1))
+    for order, p_value in enumerate(p_values):
+        levels.append(levels[-1] if has_failed else LEVEL / max(n_tests - order, 1))
         has_failed = p_value > levels[-1]
     return levels
 
 
 def _student_p_value(t: float, degrees_of_freedom: int) -> float:
-    """Return the probability of Student's t beyond ±t.
+    """Return the two-sided p-value of `t`, for even degrees of freedom.
 
-    The degrees of freedom are even (Abramowitz and Stegun, 26.7.4).
+    The formula is 26.7.4 in Abramowitz and Stegun.
     """
     angle = atan(t / sqrt(degrees_of_freedom))
     cosine2 = 1 - sin(angle) ** 2
@@ -333,7 +330,7 @@ def _student_p_value(t: float, degrees_of_freedom: int) -> float:
 
 @cache
 def _student_quantile(level: float, degrees_of_freedom: int) -> float:
-    """Return the t with the probability `level` beyond ±t."""
+    """Return the t whose two-sided p-value is `level`."""
     low = 0.0
     high = 1.0
     while _student_p_value(high, degrees_of_freedom) > level:

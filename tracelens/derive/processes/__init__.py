@@ -1,1 +1,1 @@
-"""Classify the work of the threads of a process without a device: compute, copy, communicate."""
+"""Classify the work of a process's threads, without a device: compute, copy, communicate."""

@@ -1,6 +1,6 @@
-"""Find spans in which a process communicates with others.
+"""Find the spans in which a process communicates with others.
 
-They are the ops of torch's process groups, and what the groups' own threads run.
+These are the ops of torch's process groups, and functions that the groups' threads run.
 """
 
 import polars as pl
@@ -8,12 +8,9 @@ import polars as pl
 from tracelens.derive.columns.per_unique import matching
 
 ON_HOST = r"^gloo:|^mpi:|^ucc:"
-"""Names of spans on the host that send and receive, but for the ops that request it."""
+"""Pattern for names of host spans that send and receive; ops that only request it do not match."""
 COMMUNICATION = rf"^c10d::|{ON_HOST}"
-"""Names of spans in which a process communicates with others.
-
-They are the ops of torch's process groups, and functions that run on the groups' threads.
-"""
+"""Pattern for names of spans in which a process communicates with others."""
 SPAN_KINDS = ("op", "annotation", "nvtx")
 """Kinds of spans that may be communication; Python calls with such names are not."""
 
@@ -27,7 +24,7 @@ def communication_spans(spans: pl.DataFrame) -> pl.DataFrame:
 
 
 def span_times(spans: pl.DataFrame, chosen: pl.Series) -> pl.DataFrame:
-    """Return the process and the times of the chosen spans, as wide integers."""
+    """Return process_id, start_ns and duration_ns of the chosen spans as Int64."""
     columns = spans.select("process_id", "start_ns", "duration_ns")
     rows = columns[chosen.arg_true()]
     return rows.cast(pl.Int64)

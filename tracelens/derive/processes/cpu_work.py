@@ -1,4 +1,4 @@
-"""Classify a process's ops: arithmetic, copies of memory, communication, or only calling others."""
+"""Classify a process's ops as arithmetic, memory copies, communication, or calls of other ops."""
 
 from __future__ import annotations
 
@@ -11,47 +11,47 @@ from tracelens.derive.kernels.recorded_dtypes import element_type, listed
 from tracelens.derive.processes.communication import COMMUNICATION, communication_spans
 
 ARITHMETIC, COPY, COMMUNICATES, CALLS = range(4)
-"""Kinds of work."""
+"""Kinds of work; an op of kind CALLS only calls other ops."""
 _BY_PRIORITY = (ARITHMETIC, COPY, COMMUNICATES, CALLS)
 """Kinds of work in order of precedence: if threads do several at a time, the first counts."""
 COLUMNS = ("kind", "name", "parent_id", "process_id", "thread_id", "start_ns", "duration_ns")
 SHAPES = ("input_shapes", "input_dtypes")
 LOOKUPS = "embedding|index|index_select|gather|take|take_along_dim|masked_select"
-"""A pattern of ops, without `aten::`, that copy the elements which an index selects."""
+"""Pattern for ops, without `aten::`, that copy the elements at given indices."""
 _COPIES = (
     r"^aten::(?:_?copy_?|clone|contiguous|_to_copy|to|cat|_cat|stack|repeat|fill_|zero_|flip|roll"
     rf"|constant_pad_nd|{LOOKUPS})$"
 )
-"""Names of ops that move or set elements and compute nothing."""
+"""Pattern for ops that move or set elements and compute nothing."""
 WORKLESS_OPS = (
     "as_strided|select|slice|narrow|view|_unsafe_view|_reshape_alias|expand|expand_as"
     "|unbind|split|chunk|t|transpose|permute|squeeze|unsqueeze|flatten|unflatten|detach_?|alias"
     "|empty|empty_like|empty_strided|item|_local_scalar_dense|is_nonzero|resolve_conj|resolve_neg"
     "|result_type|lift_fresh|set_|resize_"
 )
-"""A pattern of ops, without `aten::`, that read at most one element of tensors of any size."""
+"""Pattern for ops, without `aten::`, that read at most one element of tensors of any size."""
 _NO_WORK = rf"^(?:aten::)?(?:{WORKLESS_OPS})$"
 _SMALL_BYTES = 16 << 10
-"""An op on fewer bytes does not count as work.
+"""An op that reads at most this many bytes is work only if it takes long.
 
-Such an op computes for about a microsecond, no longer than its call takes.
+It computes for about a microsecond, no longer than its call takes.
 """
 _USUAL_WIDTH = 4
 """Bytes assumed for an element whose type was not recorded."""
 SETS = "zeros|zeros_like|zero_?|new_zeros|ones|ones_like|new_ones|full|full_like|new_full|fill_?"
-"""A pattern of ops, without `aten::`, that only set elements."""
+"""Pattern for ops, without `aten::`, that only set elements."""
 _ADDS_PRODUCT = r"^aten::(?:addmm|addmv|baddbmm|addbmm)$"
-"""Operators that copy the tensor to add, a layer's bias, into the result before they multiply."""
+"""Pattern for operators that copy the summand, such as a bias, into the result at first."""
 READS = "aten::item"
 """The op that reads a single value of a tensor, as `.item()` and `float()` do."""
 OPTIMIZER_STEP = r"^Optimizer\.step#"
 _LEAST_NS = 10_000
-"""An operator of unknown shapes works if the median self time of its calls is at least this.
+"""An operator of unknown shapes is work if the median self time of its calls is at least this.
 
 A call that computes nothing takes less.
 """
 _LONG_NS = 50_000
-"""Any other op works if its self time is at least this, however small its inputs are."""
+"""Any other op is work if its median self time is at least this, even if its inputs are small."""
 _OPERATOR = r"^\w+::\w+$"
 """An operator of a library, such as aten::add.
 
@@ -60,37 +60,37 @@ Names such as `autograd::engine::evaluate_function: …` do not match.
 
 
 def process_work(spans: pl.DataFrame, process_id: int | None) -> pl.DataFrame:
-    """Return what a process's threads do, as disjoint intervals sorted by start.
+    """Return the work of a process's threads as disjoint intervals, sorted by start.
 
-    `spans` are of one rank, with COLUMNS and SHAPES, and parent_id as row number. Columns are
-    start_ns, end_ns, `work` (a kind), `op` (the innermost op) and `call` (the outermost op); both
-    ops are None in communication. The innermost op is the one that computes, if a copy is part of
-    its arithmetic: addmm copies its bias into the result before it multiplies. The call of
-    a value that an optimizer reads itself is the optimizer's step. If threads do different kinds of
-    work at once, the first kind counts.
+    Columns: start_ns, end_ns, `work` (a kind of work), `op` (the name of the innermost op) and
+    `call` (the name of the outermost op). Both names are None in communication. During a copy that
+    is part of an operator's arithmetic, `op` is that operator. While an optimizer reads a value,
+    `call` is the optimizer's step. If threads do several kinds of work at a time, the first kind in
+    _BY_PRIORITY counts. `spans` are of one rank, with COLUMNS and SHAPES; parent_id is the parent's
+    row number.
     """
     wanted_process = pl.Series([process_id], dtype=pl.Int64)
     is_own = spans["process_id"].eq_missing(wanted_process)
     ops = _ops(spans, is_own)
     pieces = _innermost(ops)
     kinds = _kinds_and_workers(spans, ops, pieces)
-    # Spans of a thread may overlap without containing each other. Time that no piece covers counts
-    # as the op's.
+    # Spans of a thread may overlap without nesting. Time that no self-time interval covers counts
+    # for the op whose span covers it.
     times_of_ops = ops.select("start_ns", "end_ns", "op")
     whole = times_of_ops.join(kinds, on="op", maintain_order="left")
     work = pieces.join(kinds, on="op", maintain_order="left")
-    talks = _communication(spans.filter(is_own))
+    communication = _communication(spans.filter(is_own))
     by_kind = {kind: work.filter(work=kind) for kind in _BY_PRIORITY}
-    by_kind[COMMUNICATES] = talks
-    layers = [layer.select(talks.columns) for layer in (*by_kind.values(), whole)]
-    stretches = overlay([_disjoint(layer) for layer in layers])
+    by_kind[COMMUNICATES] = communication
+    layers = [layer.select(communication.columns) for layer in (*by_kind.values(), whole)]
+    intervals = overlay([_disjoint(layer) for layer in layers])
     names = spans["name"].cast(pl.Categorical)
-    return stretches.select(
+    return intervals.select(
         "start_ns",
         "end_ns",
         "work",
-        op=names.gather(stretches["worker"]),
-        call=names.gather(stretches["call"]),
+        op=names.gather(intervals["worker"]),
+        call=names.gather(intervals["call"]),
     )
 
 
@@ -99,9 +99,9 @@ def _kinds_and_workers(
     ops: pl.DataFrame,
     pieces: pl.DataFrame,
 ) -> pl.DataFrame:
-    """Return the kind of work of each op, and its worker: op, call, work, worker.
+    """Return one row per op: op, call, work (the kind), worker (the op that the work is part of).
 
-    The pieces have the time of each op without the ops that it calls.
+    `pieces` are the ops' self-time intervals.
     """
     length_ns = pl.col("end_ns") - pl.col("start_ns")
     by_op = pieces.group_by("op")
@@ -119,7 +119,7 @@ def _kinds_and_workers(
 
 
 def _communication(spans: pl.DataFrame) -> pl.DataFrame:
-    """Return the spans in which the process communicates, in the form of work that has no op."""
+    """Return the spans in which the process communicates, as intervals of work without an op."""
     end_ns = pl.col("start_ns") + pl.col("duration_ns")
     no_op = pl.lit(None, pl.Int64)
     return communication_spans(spans).select(
@@ -135,8 +135,9 @@ def _communication(spans: pl.DataFrame) -> pl.DataFrame:
 def _ops(spans: pl.DataFrame, is_own: pl.Series) -> pl.DataFrame:
     """Return the ops of a process: thread_id, start_ns, end_ns, op, above and call.
 
-    The last three are rows of spans. `above` is the nearest op around each, `call` the outermost,
-    which may be the op itself, or the step of the optimizer that reads a value.
+    `op`, `above` and `call` are rows of spans. `above` is the nearest op around the op, None
+    without one. `call` is the outermost op around the op, or the op itself without one. In an
+    optimizer's read of a value, `call` is the optimizer's step.
     """
     names = spans["name"].cast(pl.Categorical)
     communicates, is_python_node = matching(names, COMMUNICATION, PYTHON_NODE)
@@ -162,9 +163,9 @@ def _ops(spans: pl.DataFrame, is_own: pl.Series) -> pl.DataFrame:
 
 
 def steps_around_reads(spans: pl.DataFrame) -> pl.Series:
-    """Return, for each span that reads a value in an optimizer's step, the row of that step.
+    """Return the row of the optimizer step in which each span reads a value, None for other spans.
 
-    It is None for all other spans. `spans` are of one rank, with names and parent_id as row number.
+    `spans` are of one rank and have name and parent_id, the parent's row number.
     """
     names = spans["name"].cast(pl.Categorical)
     reads, is_step = matching(names, rf"^{READS}$", OPTIMIZER_STEP)
@@ -183,7 +184,7 @@ def steps_around_reads(spans: pl.DataFrame) -> pl.Series:
 
 
 def _innermost(ops: pl.DataFrame) -> pl.DataFrame:
-    """Return the time of each op without the ops that it calls: start_ns, end_ns and op."""
+    """Return the self-time intervals of each op: start_ns, end_ns and op."""
     op = pl.col("op")
     begins = ops.select(
         "thread_id",
@@ -210,31 +211,31 @@ def _innermost(ops: pl.DataFrame) -> pl.DataFrame:
 
 def _nearest(
     parents: pl.Series,
-    is_op: pl.Series,
+    flags: pl.Series,
     rows: pl.Series,
 ) -> pl.Series:
-    """Return the row of the nearest op around each row; None without one."""
+    """Return the row of the nearest flagged ancestor of each row, None without one."""
     above = parents.gather(rows)
-    pending = _without_flag(is_op, above)
+    pending = _without_flag(flags, above)
     while len(pending):
         skipped = above.gather(pending)
         next_above = parents.gather(skipped)
         above = above.scatter(pending, next_above)
-        still_pending = _without_flag(is_op, next_above)
+        still_pending = _without_flag(flags, next_above)
         pending = pending.gather(still_pending)
     return above
 
 
 def _without_flag(flags: pl.Series, rows: pl.Series) -> pl.Series:
-    """Return the positions of those rows whose flag is False; a row of None has no flag."""
+    """Return the positions in `rows` whose flag is False; a row None is left out."""
     is_unset = ~flags.gather(rows)
     return is_unset.arg_true()
 
 
 def _outermost(rows: pl.Series, above: pl.Series) -> pl.Series:
-    """Return the outermost op around each op, else the op itself.
+    """Return the outermost op around each op in `rows`, or the op itself without one.
 
-    `above` is the nearest op around it.
+    `above` lists the nearest op around each op.
     """
     positions = pl.int_range(len(rows), eager=True)
     position_of_row = pl.DataFrame({"row": rows, "position": positions})
@@ -255,7 +256,7 @@ def _outermost(rows: pl.Series, above: pl.Series) -> pl.Series:
 
 
 def _kinds_of_work(spans: pl.DataFrame, ops: pl.DataFrame) -> pl.Series:
-    """Return the kind of work of each op, from its name, shapes, element types and own time."""
+    """Return the kind of work of each op, by its name, shapes, element types and self time."""
     op_names = spans["name"].gather(ops["op"])
     names = op_names.cast(pl.Categorical)
     copies, looks, is_operator = matching(names, _COPIES, _NO_WORK, _OPERATOR)
@@ -271,7 +272,7 @@ def _kinds_of_work(spans: pl.DataFrame, ops: pl.DataFrame) -> pl.Series:
         n_bytes=n_bytes,
         limit=limit,
     )
-    # A call that inner ops cover wholly has no time of its own, which says nothing about its work.
+    # The self time of a call that inner ops cover wholly is 0, which says nothing about its work.
     has_own_time = pl.col("own_ns") > 0
     own_ns = pl.when(has_own_time).then("own_ns")
     median_ns = own_ns.median().over("name", "n_bytes")
@@ -285,12 +286,12 @@ def _kinds_of_work(spans: pl.DataFrame, ops: pl.DataFrame) -> pl.Series:
 
 
 def _with_copies_of_arithmetic(spans: pl.DataFrame, ops: pl.DataFrame) -> pl.DataFrame:
-    """Return the ops with `worker`: the op that a copy belongs to, else the op itself.
+    """Classify copies that are part of an operator's arithmetic as arithmetic, and add `worker`.
 
-    A copy belongs to the operator around it if that operator computes, and if it computes for
-    longer than the copy takes or cannot work without the copy. The copy's kind of work is then
-    arithmetic, too. If a copy lies within other copies, the operator around all of them counts.
-    Operators that compute little, such as reshape, pad and matmul, leave their copies as they are.
+    `worker` is the operator for such a copy, and the op itself for any other op. A copy is part of
+    the arithmetic of an operator that computes for longer than the copy takes, or that cannot work
+    without the copy. If copies nest, the operator around the outermost copy counts. Operators that
+    compute little, such as reshape, pad and matmul, do not change the kind of their copies.
     """
     op_names = spans["name"].gather(ops["op"])
     names = op_names.cast(pl.Categorical)
@@ -320,10 +321,10 @@ def _outermost_copies(
     rows: pl.Series,
     is_copy: pl.Series,
 ) -> tuple[pl.Series, pl.Series]:
-    """Return the outermost copy around the copies at `rows`, and the op around that one.
+    """Return the outermost copy around each copy at `rows`, and the op around the outermost copy.
 
-    Both are rows of `ops`. A copy in no other copy is its own outermost one; the op around it is
-    None if it lies in no op.
+    Copies and ops are given as rows of `ops`. If no copy is around a copy, the copy itself is the
+    outermost. If no op is around the outermost copy, the op is None.
     """
     has_none_above = ops["above"].is_null()
     position_above = ops["op"].search_sorted(ops["above"])
@@ -338,7 +339,7 @@ def _outermost_copies(
 
 
 def input_bytes(shapes: pl.Series, dtypes: pl.Series) -> pl.Series:
-    """Sum the bytes of all tensors that each op read; None if no shape is known.
+    """Return the bytes of all input tensors of each op, None if no shape is known.
 
     Shapes and element types are given as JSON.
     """
@@ -383,10 +384,7 @@ def _product(sizes: list[object]) -> int:
 
 
 def _disjoint(pieces: pl.DataFrame) -> pl.DataFrame:
-    """Make pieces of several threads disjoint: cut off time that an earlier piece covers.
-
-    The result is sorted by start.
-    """
+    """Return the intervals sorted by start, without time that an earlier interval covers."""
     ordered = pieces.sort("start_ns", "end_ns", descending=[False, True])
     end_ns = pl.col("end_ns")
     reached = end_ns.cum_max().shift(1)

@@ -1,1 +1,1 @@
-"""Call stacks: names and roles of frames, and the tables made from a debugger's stops."""
+"""Name and classify the frames of call stacks, and make tables of a debugger's stops."""

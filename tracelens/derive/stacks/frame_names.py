@@ -38,7 +38,7 @@ _PLAIN_ARGUMENTS = re.compile(r"(?: (?=\((?:\)|\.\.\.))|(?=\([\w#@.$]{1,200}=(?!
 
 
 class PrintedFrame(Struct, frozen=True):
-    """A printed frame without argument values and folders, as both may hold secrets."""
+    """Holds a printed frame, without argument values and folders, because they may be secret."""
 
     raw_function: str
     library: str | None = None
@@ -47,23 +47,23 @@ class PrintedFrame(Struct, frozen=True):
 
 
 def file_name(path: str) -> str | None:
-    """Return the last part of a path with either kind of separator; None if it is empty."""
+    """Return the last part of a path with slashes or backslashes, None if it is empty."""
     return re.split(r"[/\\]", path.strip())[-1].strip() or None
 
 
 def without_folders(function: str) -> str:
-    """Return the name without folders in source paths.
+    """Return the function's name without the folders of source paths.
 
-    clang writes such paths into names of lambdas and unnamed types.
+    clang writes source paths into the names of lambdas and unnamed types.
     """
     return _FOLDERS.sub(r"\1", function)
 
 
 def split_frame(text: str) -> PrintedFrame:
-    """Parse `FUNCTION (ARGUMENTS) at FILE:LINE` or `… from LIBRARY`; the arguments are dropped.
+    """Parse `FUNCTION (ARGUMENTS) at FILE:LINE` or `… from LIBRARY`, and drop the arguments.
 
-    A text without an argument list, such as `<signal handler called>` or one that was cut short, is
-    only a function.
+    A text without an argument list, such as `<signal handler called>` or a truncated line, is a
+    function without file and library.
     """
     start = _arguments_start(text)
     if start < 0:
@@ -87,9 +87,9 @@ def split_frame(text: str) -> PrintedFrame:
 def normalise_function(name: str) -> str:
     """Return the name without parts that differ between builds and compilers.
 
-    `??` and gdb's `<…>` remarks stay as they are. Dropped are template arguments, parameters,
-    return type, qualifiers, anonymous namespaces and the marks of cloned or split functions. Both
-    forms of a lambda, `{lambda(…)#1}` and `<lambda(…)>`, become `{lambda}`.
+    These parts are template arguments, parameters, return type, qualifiers, anonymous namespaces
+    and the suffixes of cloned or split functions. Lambdas, written `{lambda(…)#1}` or
+    `<lambda(…)>`, become `{lambda}`. `??` and gdb's `<… called>` do not change.
     """
     text = _CLANG_LAMBDA.sub("{lambda}", _MARKS.sub("", name)).strip()
     if text.startswith("<") and text.endswith(" called>"):
@@ -109,7 +109,7 @@ def normalise_function(name: str) -> str:
 def _brackets(text: str) -> Iterator[tuple[re.Match[str], int, int]]:
     """Yield every bracket with the nesting depth before and after it.
 
-    A closing bracket without an opening one is ignored.
+    A closing bracket without an opening bracket does not change the depth.
     """
     still_open: list[str] = []
     counts: Counter[str] = Counter()
@@ -134,7 +134,7 @@ def _brackets(text: str) -> Iterator[tuple[re.Match[str], int, int]]:
 def _outside_brackets(text: str) -> str:
     """Return the text outside all brackets.
 
-    A lambda or unnamed type is replaced by its word in braces, for instance `{lambda}`.
+    A lambda or unnamed type is reduced to its first word, for instance `{lambda}`.
     """
     kept: list[str] = []
     start = depth = 0
@@ -172,10 +172,10 @@ def _without_suffixes(name: str) -> str:
 
 
 def _arguments_start(text: str) -> int:
-    """Return the position at which gdb's own argument list opens, outside all brackets.
+    """Return the position of the bracket that opens gdb's argument list, -1 without a list.
 
-    Return -1 if there is none. The list follows a space or holds `name=value`: logs whose lines
-    were joined by hand lose spaces, and values must not become part of a name.
+    A space precedes the list, or the list begins with `name=value`. The second rule is for logs
+    that lost spaces, so that values do not become part of a name.
     """
     for match, before, _ in _brackets(text):
         start = match.start()
@@ -193,7 +193,7 @@ def _arguments_start(text: str) -> int:
 def _arguments_end(text: str, start: int) -> int:
     """Return the position after the argument list that opens at `start`.
 
-    It is the end of the text if the list is cut short.
+    The position is the end of the text if the list is truncated.
     """
     depth = 0
     for match in _IN_ARGUMENTS.finditer(text, start):

@@ -1,6 +1,6 @@
-"""Classify native frames by the part of the software to which they belong.
+"""Classify native frames by an ordered table of rules, which users may change.
 
-An ordered table of rules decides; users may change it.
+The role of a frame is the part of the software to which it belongs, such as dispatcher or library.
 """
 
 import re
@@ -10,10 +10,10 @@ from msgspec import Struct
 
 
 class RoleRule(Struct, frozen=True):
-    """One rule: the role of frames whose function, library and file match every given pattern.
+    """Holds the role of frames that match all given patterns.
 
-    Patterns are regular expressions matched from the start of the normalised function and of the
-    file names.
+    A pattern is a regular expression that has to match the beginning of the normalised function or
+    of the name of the file or library.
     """
 
     role: str
@@ -27,9 +27,9 @@ class RoleRule(Struct, frozen=True):
         library: str | None,
         file: str | None,
     ) -> bool:
-        """Return whether the rule applies.
+        """Return whether the frame matches all patterns of the rule.
 
-        A frame without library or file fails a rule that has a pattern for it.
+        A frame whose library or file is None does not match a pattern for it.
         """
         pairs = (
             (self.function, function),
@@ -77,7 +77,7 @@ DEFAULT_RULES: tuple[RoleRule, ...] = (
     RoleRule("dispatcher", r"c10::|at::(?!native::)"),
     RoleRule("aten_native", r"at::native::"),
     RoleRule("stdlib", r"(std|__gnu_cxx|__cxxabiv1)::|operator (new|delete)"),
-    # From here on, rules are for functions whose name did not decide; the library or file does.
+    # The following rules classify by library or file the functions whose name matches no rule.
     RoleRule(
         "library",
         library=(
@@ -94,11 +94,11 @@ DEFAULT_RULES: tuple[RoleRule, ...] = (
     RoleRule("unknown", library=r""),
     RoleRule("user"),
 )
-"""Rules on the function's name, then rules on its library; the first match wins.
+"""Rules on function names, then rules on libraries; the first match wins.
 
-The last rules are for all remaining frames: in a shared library they are unknown. A named function
-of the program itself, or one with debug information, is the user's. The rules were made from stacks
-of PyTorch 1.8 and 2.11.
+The last four rules classify the remaining frames. An unnamed function is unknown, and so is a
+function in a shared library without debug information. Any other function is the user's. The rules
+were made from stacks of PyTorch 1.8 and 2.11.
 """
 
 
@@ -117,7 +117,7 @@ ROLE_WORDS = {
     "user": "the program itself",
     "unknown": "unnamed or unknown",
 }
-"""Words for each role, used in answers, tables and pages."""
+"""The word for each role in answers, tables and pages."""
 
 
 def frame_role(

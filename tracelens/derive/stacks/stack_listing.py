@@ -12,9 +12,9 @@ from tracelens.trace import Trace
 
 
 def first_hits(trace: Trace) -> dict[str, dict[str, Any]]:
-    """Return each symbol's first stack, in the order in which they were taken.
+    """Return the first stack of each symbol, in order of rank and hit.
 
-    A stack has the columns of the table `stacks`, and `frames` from the innermost.
+    A stack has the columns of the table `stacks`, and `frames`, the innermost frame first.
     """
     first = trace.stacks.sort("rank", "hit", "stack_id").unique(
         "symbol", keep="first", maintain_order=True
@@ -35,29 +35,20 @@ def first_hits(trace: Trace) -> dict[str, dict[str, Any]]:
 
 
 def pair_stacks(base: Trace, other: Trace) -> list[tuple[dict[str, Any], dict[str, Any]]]:
-    """Return pairs of stacks to compare.
+    """Return pairs of stacks to compare: the first stacks of each symbol that both traces have.
 
-    They are the first stack of every symbol that both traces have, else the first stacks of both.
+    If the traces share no symbol, their first stacks make one pair.
     """
-    ones = first_hits(base)
-    twos = first_hits(other)
-    shared = [symbol for symbol in ones if symbol in twos]
+    base_stacks = first_hits(base)
+    other_stacks = first_hits(other)
+    shared = [symbol for symbol in base_stacks if symbol in other_stacks]
     if shared:
-        return [(ones[symbol], twos[symbol]) for symbol in shared]
-    return (
-        [
-            (
-                next(iter(ones.values())),
-                next(iter(twos.values())),
-            )
-        ]
-        if ones and twos
-        else []
-    )
+        return [(base_stacks[symbol], other_stacks[symbol]) for symbol in shared]
+    return [*zip(base_stacks.values(), other_stacks.values(), strict=False)][:1]
 
 
 def n_shared_outer(base: Sequence[str], other: Sequence[str]) -> int:
-    """Count the outermost functions that two stacks have in common; these come first in both."""
+    """Return the number of outermost functions that two stacks share; outermost come first."""
     pairs = enumerate(zip(base, other, strict=False))
     return next(
         (level for level, (mine, theirs) in pairs if mine != theirs),
@@ -68,10 +59,10 @@ def n_shared_outer(base: Sequence[str], other: Sequence[str]) -> int:
 def side_by_side(
     base: pl.DataFrame, other: pl.DataFrame
 ) -> list[tuple[int | None, int | None, bool]]:
-    """Return rows of two stacks' frames to be read side by side.
+    """Align two stacks: return rows of (frame of base, frame of other, whether they are equal).
 
-    Also return, for each row, whether it is the same function in both. If the stacks differ, a row
-    has the next frame of each; None if one has no more.
+    Frames are given by their positions. Between equal frames, the other frames are paired in order.
+    A position is None if its stack has no frame left there.
     """
     numbers = {
         name: position for position, name in enumerate({*base["function"], *other["function"]})

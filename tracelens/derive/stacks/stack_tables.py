@@ -1,7 +1,4 @@
-"""Make the tables `stacks` and `frames` from a debugged program's stops.
-
-It also finds a named function in a stack.
-"""
+"""Make the tables `stacks` and `frames` from a program's stops; find a function in a stack."""
 
 from collections.abc import Sequence
 from functools import cache, partial
@@ -17,21 +14,21 @@ from tracelens.errors import TracelensError
 from tracelens.schemas.stacks import FRAMES, STACKS
 
 WELL_KNOWN_ENTRIES = r"call_function|Conv2dImpl::forward|VariableType::_convolution|Conv2d.*::forward|THPVariable_\w+"
-"""Functions in which a framework call begins.
+"""Pattern for functions in which a framework call begins.
 
-They are from the stacks of "Comparing the costs of abstraction for DL frameworks". In a release
-build of torch 2, whose interpreter is stripped, the call begins in the Python binding.
+The names are from the stacks of "Comparing the costs of abstraction for DL frameworks". In a
+release build of torch 2, whose interpreter is stripped, the call begins in the Python binding.
 """
 
 _NO_FRAMEWORK = frozenset({"runtime", "python", "library", "user", "unknown"})
 
 
 class StackFrame(Struct, frozen=True):
-    """One frame of a stop.
+    """Holds one frame of a stop.
 
-    The address distinguishes inlined frames and doubled stops, and is not stored. `has_debug_info`:
-    whether the debugger has debug information for the frame's library; None if the debugger did not
-    say. In that case, a source line counts as debug information.
+    The address, which is not stored, serves to recognise inlined frames and doubled stops.
+    `has_debug_info` says whether the debugger has debug information for the frame's library. If it
+    is None (not reported), a source line counts as debug information.
     """
 
     level: int
@@ -42,16 +39,16 @@ class StackFrame(Struct, frozen=True):
 
     @property
     def is_debug(self) -> bool:
-        """True if the frame has debug information."""
+        """Return whether the frame has debug information."""
         return self.printed.line is not None if self.has_debug_info is None else self.has_debug_info
 
 
 class Stop(Struct):
-    """One stop of the program.
+    """Holds one stop of the program: its frames, the innermost first, and its thread.
 
-    It has frames, the innermost first, and the thread by the debugger's and the system's id. A
-    field that a log does not contain is None. Missing hits are counted from 1 in the order of the
-    stops. A missing function, and whether Python's frames are missing, are derived from the frames.
+    `thread` is the debugger's id of the thread, `thread_id` the system's. A field that is not
+    recorded is None. `stack_tables` then counts hits from 1 in the order of the stops, and derives
+    `symbol` and `python_frames` from the frames.
     """
 
     frames: list[StackFrame] = field(default_factory=list)
@@ -66,11 +63,10 @@ class Stop(Struct):
 
 
 def drop_doubled(stops: Sequence[Stop]) -> list[Stop]:
-    """Return the stops, without those at the second export of a symbol.
+    """Return the stops without second stops at a call that one library forwards to another.
 
-    cuDNN 9 forwards each call from library to library. Such a stop follows its twin on the same
-    thread, in the same function, from the same callers and at the same depth, but in another
-    library.
+    cuDNN 9 forwards calls this way. The second stop directly follows the first one. It has the same
+    thread, function and callers, but another library.
     """
     kept: list[Stop] = []
     for stop in stops:
@@ -85,9 +81,9 @@ def stack_tables(
     process_id: int | None = None,
     rules: Sequence[RoleRule] = DEFAULT_RULES,
 ) -> dict[str, pl.DataFrame]:
-    """Return the tables `stacks` and `frames` without rank, from stops that have frames.
+    """Return the tables `stacks` and `frames`, without rank, of stops that have frames.
 
-    Ids and hits count in order.
+    Stack ids count from 0, and missing hits from 1, in the order of the stops.
     """
     names = _normalised_names(stops)
     distinct_names = pl.Series(
@@ -140,14 +136,14 @@ def stack_tables(
 
 
 def _spelling(frame: StackFrame) -> tuple[str, bool]:
-    """Return the function's name as the debugger printed it, and whether it is Python's."""
+    """Return the function's name as the debugger printed it, and whether it is in Python."""
     return frame.printed.raw_function, frame.is_python
 
 
 def _normalised_names(stops: Sequence[Stop]) -> dict[tuple[str, bool], str]:
     """Return the normalised name of each distinct function; the key is its `_spelling`.
 
-    In Python's names, such as `make.<locals>.inner`, brackets hold no template arguments.
+    Python names do not change, because brackets as in `f.<locals>.g` are no template arguments.
     """
     spellings = {_spelling(frame) for stop in stops for frame in stop.frames}
     return {
@@ -167,10 +163,10 @@ def _python_frames(functions: Sequence[str], roles: Sequence[str]) -> str:
 def find_function(
     functions: Sequence[str], pattern: str, occurrence: str = "outermost"
 ) -> int | None:
-    """Return the index of the outermost (or innermost) function that the pattern names, or None.
+    """Return the index of the outermost or innermost function that the pattern names, or None.
 
-    A pattern is a plain name, or a regular expression for a whole function or for what follows one
-    of its `::`. Raises TracelensError if it is neither.
+    A pattern is a name or a regular expression. It has to match the whole function name, or the
+    rest of the name after a `::`. Raises TracelensError if the pattern is neither.
     """
     named = _named_by(pl.Series(functions, dtype=pl.String), pattern).arg_true()
     if named.is_empty():
@@ -179,10 +175,7 @@ def find_function(
 
 
 def _named_by(functions: pl.Series, pattern: str) -> pl.Series:
-    """Return whether the plain name or regular expression names each function.
-
-    The search takes linear time.
-    """
+    """Return whether the name or regular expression matches each function, in linear time."""
     plain = (functions == pattern) | functions.str.ends_with(f"::{pattern}")
     try:
         return plain | functions.str.contains(rf"(?:^|::)(?:{pattern})$")
@@ -196,7 +189,7 @@ def _named_by(functions: pl.Series, pattern: str) -> pl.Series:
 
 
 def _is_twin(first: Stop, second: Stop) -> bool:
-    """Return whether the second stop is the first stop's call, forwarded by its library."""
+    """Return whether the second stop is at the first stop's call, forwarded to another library."""
     if first.thread != second.thread or first.frames[1:] != second.frames[1:]:
         return False
     here = first.frames[0].printed
@@ -209,9 +202,9 @@ def _is_twin(first: Stop, second: Stop) -> bool:
 def _kinds(frames: Sequence[StackFrame], functions: Sequence[str]) -> list[str]:
     """Return the kind of each frame: inline, native, python or unknown.
 
-    gdb prints no address for a frame into which another was inlined (it would be the inlined
-    one's), and MI repeats the address. If no address was printed at all, the kind is unknown. A
-    repeated address in one function is recursion.
+    A frame is inline if its caller has no address, as printed by gdb's CLI, or the same address, as
+    printed by MI. A function that repeats its own address is recursive, and not inline. If no
+    caller has an address, the kind is unknown.
     """
     if len(frames) > 1 and all(frame.address is None for frame in frames[1:]):
         return ["python" if frame.is_python else "unknown" for frame in frames]
@@ -237,8 +230,8 @@ def _build_kind(
 ) -> str:
     """Return whether the framework's frames have debug information: debug, mixed or release.
 
-    Frames between the innermost one and the outermost entry are examined, or all except the
-    innermost if no entry is known. If none of them is the framework's, return unknown.
+    Frames between the innermost frame and the outermost entry are examined. Without an entry, these
+    are all frames except the innermost. Return `unknown` if no examined frame is the framework's.
     """
     outermost_entry = max(
         (i for i, entry in enumerate(is_entry) if entry),

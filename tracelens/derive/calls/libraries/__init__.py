@@ -1,9 +1,6 @@
-"""The library description: one file per library, each with its FUNCTIONS as data."""
+"""Describe the functions of libraries as data: FUNCTIONS in one file per library."""
 
 from tracelens.derive.calls.libraries import aten, attention, cublas, cudnn
 
 TORCH = (*aten.FUNCTIONS, *cudnn.FUNCTIONS, *cublas.FUNCTIONS, *attention.FUNCTIONS)
-"""Functions of torch.
-
-Each exists on CUDA, so that the advice can be applied.
-"""
+"""Functions that torch can call on CUDA, so that the advice can be applied."""

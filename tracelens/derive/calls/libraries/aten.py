@@ -1,4 +1,4 @@
-"""Functions of torch's own kernels."""
+"""Describe the functions that torch computes with its own kernels."""
 
 from tracelens.derive.calls.constraints import NCHW, NHWC
 from tracelens.derive.calls.op_catalog import (
@@ -60,10 +60,7 @@ _OVERWRITES = (
     ),
 )
 _OVER_ROWS = ("layer_norm", "rms_norm")
-"""Normalisations of each row.
-
-Each is one call already, and torch has no call that also adds a residual.
-"""
+"""Normalisations of each row, which are one call; torch has no call that also adds a residual."""
 _AS_THEY_RAN = ("and", dense("in0", NCHW), dense("out", NCHW))
 _COPIED = {"cast": "_to_copy", "copy": "clone"}
 
@@ -123,7 +120,7 @@ FUNCTIONS = (
 )
 """Functions of this library.
 
-Functions that cover no operator change a layout; the search inserts them. Casts and copies of the
-graph are covered as recorded, and none is inserted, because every function here accepts only the
-dtype of the graph.
+The search inserts `to_nhwc` and `to_nchw`, which cover no operator, to change a layout. Casts and
+copies are covered as recorded. The search inserts none, because every function here accepts only
+the dtype of the graph.
 """

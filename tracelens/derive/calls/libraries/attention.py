@@ -1,6 +1,6 @@
-"""Attention: two matrix products with a softmax between them, which one call computes.
+"""Describe attention, a fused call for two matrix products with a softmax between them.
 
-The scores may be scaled by a number, and a mask may be added to them.
+The scores may be scaled by a number, and a mask may be added to the scores.
 """
 
 import itertools
@@ -19,8 +19,8 @@ _MASKS: tuple[tuple[str, ...], ...] = ((), (ADD,))
 def is_attention(nodes: Sequence[Any]) -> bool:
     """Return whether nodes of the pattern compute softmax(query · key + mask) · value.
 
-    Only the scores may pass from the first matrix product to the second. The scores may be scaled
-    by one number. A mask must not be larger than the scores. The softmax must run along the keys.
+    Each node has to read the scores of the node before. A scale has to be one number. A mask must
+    not be larger than the scores. The softmax has to run along the keys.
     """
     first, last = nodes[0], nodes[-1]
     scores = first.shape
@@ -40,7 +40,7 @@ def is_attention(nodes: Sequence[Any]) -> bool:
 
 
 def attention_call(nodes: Sequence[Any]) -> str:
-    """Return the fused call as it is timed: shapes of query, key, value and mask."""
+    """Return the fused call for a benchmark, as JSON with the shapes of query, key, value, mask."""
     query, transposed_key = _shapes_of(nodes[0])
     value = _shapes_of(nodes[-1])[1]
     *batch, width, length = transposed_key
@@ -53,7 +53,7 @@ def attention_call(nodes: Sequence[Any]) -> str:
 
 
 def _shapes_of(node: Any) -> list[Any]:
-    """Return the shapes of a call's tensors."""
+    """Return the shapes of the tensors in a node's call."""
     shapes: list[Any] = json.loads(node.call)[1]
     return shapes
 

@@ -1,6 +1,6 @@
-"""Functions of cuBLAS: a matrix product, together with what the same call computes after it.
+"""Describe the functions of cuBLAS: matrix products and their epilogues.
 
-Convolutions of 1×1 are among them.
+They include 1×1 convolutions.
 """
 
 import json
@@ -28,7 +28,7 @@ _ONE_BY_ONE = (
     *_WINDOW,
     SAME_KIND,
 )
-"""A convolution of 1×1 with stride 1, no padding and one group."""
+"""The constraint for a 1×1 convolution with stride 1, no padding and one group."""
 _ROWS = ("and", _ONE_BY_ONE, dense("in0", NHWC), dense("out", NHWC))
 _ONE_IMAGE = (
     "and",
@@ -37,16 +37,16 @@ _ONE_IMAGE = (
     dense("in0", NCHW),
     dense("out", NCHW),
 )
-"""The convolution of one image, whose pixels in NCHW are the columns of a matrix.
+"""The constraint for the 1×1 convolution of one image in NCHW, whose pixels are matrix columns.
 
-The bias is then one number per row, and no cuBLAS epilogue adds that.
+The bias is then one number per row, which no cuBLAS epilogue adds.
 """
 
 
 def _adds_instead_of_a_bias(nodes: Sequence[Any]) -> bool:
-    """Return whether the product has no bias, but adds a tensor as large as its result.
+    """Return whether the product has no bias, but adds a tensor of the shape of its result.
 
-    One call can add a bias or such a tensor, not both.
+    One call can add either a bias or such a tensor.
     """
     product, total = nodes
     return (
@@ -55,7 +55,7 @@ def _adds_instead_of_a_bias(nodes: Sequence[Any]) -> bool:
 
 
 def _is_approximate(nodes: Sequence[Any]) -> bool:
-    """Return whether the GELU is known to be the tanh approximation; cuBLAS has no other."""
+    """Return whether the GELU is the tanh approximation, the only GELU of cuBLAS."""
     return bool(json.loads(nodes[-1].call)[2] == ["tanh"])
 
 

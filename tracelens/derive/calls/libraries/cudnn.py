@@ -1,4 +1,4 @@
-"""Functions of cuDNN: a convolution, together with what the same call computes after it."""
+"""Describe the functions of cuDNN: convolutions fused with the operators after them."""
 
 from tracelens.derive.calls.op_catalog import (
     ADD,
