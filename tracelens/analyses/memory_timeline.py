@@ -147,7 +147,7 @@ def _events(trace: Trace) -> pl.DataFrame:
                 tree["phase"].gather(span_rows).cast(pl.String).fill_null("unknown").alias("phase"),
             )
         )
-    return pl.concat(parts, how="vertical_relaxed").sort("at")
+    return pl.concat(parts, how="vertical_relaxed").sort("position")
 
 
 def _of_device(events: pl.DataFrame, n_moments: int) -> pl.DataFrame:
@@ -190,12 +190,12 @@ def _alive(events: pl.DataFrame, peak: dict[str, int]) -> pl.DataFrame:
 
     Columns: allocated_by, freed_by, n_blocks and size_bytes.
     """
-    recorded = _recorded_blocks(events, peak["at"])
-    older = _older_blocks(events, peak["at"])
+    recorded = _recorded_blocks(events, peak["position"])
+    older = _older_blocks(events, peak["position"])
     explained_bytes = int(recorded["size_bytes"].sum()) + int(older["size_bytes"].sum())
     rest_bytes = int(peak["allocated_bytes"]) - explained_bytes
     # If an event lacks its address, the remaining bytes may have been allocated during the capture.
-    until_peak = events.filter(pl.col("at") <= peak["at"])
+    until_peak = events.filter(pl.col("position") <= peak["position"])
     if until_peak["address"].null_count():
         allocated_by, freed_by = "unknown", "unknown"
     else:
@@ -216,15 +216,15 @@ def _recorded_blocks(events: pl.DataFrame, peak_at: int) -> pl.DataFrame:
     """Sum the blocks alive at the peak whose allocation was recorded, by allocated_by, freed_by."""
     # If an address is allocated again, or freed with another size, its block was freed earlier
     # and the capture missed that.
-    freed_at = pl.col("other").fill_null(pl.col("following"))
+    freed_at = pl.col("partner").fill_null(pl.col("following"))
     blocks = events.filter(
         pl.col("address").is_not_null(),
         pl.col("size_bytes") > 0,
-        pl.col("at") <= peak_at,
+        pl.col("position") <= peak_at,
         freed_at.is_null() | (freed_at > peak_at),
     )
-    frees = events.select(other="at", freed_by="phase")
-    by_phases = blocks.join(frees, on="other", how="left").group_by(
+    frees = events.select(partner="position", freed_by="phase")
+    by_phases = blocks.join(frees, on="partner", how="left").group_by(
         allocated_by="phase",
         freed_by=pl.col("freed_by").fill_null(KEPT),
     )
@@ -239,7 +239,7 @@ def _older_blocks(events: pl.DataFrame, peak_at: int) -> pl.DataFrame:
     frees = events.filter(
         pl.col("address").is_not_null(),
         pl.col("size_bytes") < 0,
-        pl.col("at") > peak_at,
+        pl.col("position") > peak_at,
         pl.col("previous").is_null(),
     )
     return frees.group_by(allocated_by=pl.lit(BEFORE), freed_by="phase").agg(
@@ -318,7 +318,7 @@ def _in(phase: str) -> str:
 
 
 def _misfits(events: pl.DataFrame) -> Iterator[str]:
-    lone = events.filter(pl.col("other").is_null())
+    lone = events.filter(pl.col("partner").is_null())
     frees = lone.filter(pl.col("size_bytes") < 0)
     is_older = pl.col("address").is_not_null() & pl.col("previous").is_null()
     older, strays = frees.filter(is_older), frees.filter(~is_older)

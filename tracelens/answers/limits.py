@@ -18,7 +18,7 @@ from tracelens.derive.time.activity_places import PROFILER
 from tracelens.derive.time.bounds import INSIDE_OP, UNRECORDED
 from tracelens.derive.time.cpu_only import count_reads, reads_of
 from tracelens.derive.time.host_waits import is_wait
-from tracelens.derive.time.idle_advice import has_both, split_waits
+from tracelens.derive.time.idle_advice import split_waits, works_and_waits
 from tracelens.derive.time.lone_waits import lone_waits
 from tracelens.derive.time.receives import is_mostly_receiving
 from tracelens.derive.time.time_parts import RankTime, TimeModel
@@ -331,7 +331,7 @@ def _work_and_waits(model: TimeModel, rank: RankTime) -> WorkAndWaits | None:
     """
     places = model.idle.filter(rank=rank.rank, cause="host").drop_nulls("what")
     rows = [(str(what), int(ns)) for what, ns in places.select("what", "idle_ns").iter_rows()]
-    if not has_both(rows):
+    if not works_and_waits(rows):
         return None
     percent = int(percents_in(program_bar(rank), rank, ["host"]).removesuffix(" %"))
     parts = dict(zip((_WORKS, _WAITS), split_waits(rows), strict=True))

@@ -1,4 +1,4 @@
-"""Classify what host threads do: wait, load, read input, communicate or compute."""
+"""Classify activities of host threads: waiting, loading, input, communication or computing."""
 
 import polars as pl
 
@@ -8,7 +8,7 @@ from tracelens.derive.columns.split_intervals import overlay
 from tracelens.derive.events.api_names import WAITS_FOR_DEVICE
 from tracelens.derive.events.autograd_nodes import PYTHON_NODE
 from tracelens.derive.time.activity_places import CLASSES
-from tracelens.derive.time.busy_ops import LOADING_NS
+from tracelens.derive.time.busy_ops import LOADING_NS, OPERATOR
 from tracelens.derive.time.code_owner import OWN_HOOKS
 from tracelens.derive.time.cpu_busy import find_communication
 from tracelens.derive.time.thread_axis import PAUSE_NS, ThreadAxis
@@ -21,14 +21,14 @@ _LOADERS = (
     r"DataLoader|(?:^|/)(?:torch/utils/data|webdataset|ffcv|nvidia/dali|petastorm)/"
     r"|datasets/iterable_dataset"
 )
-"""Names of spans of data loaders: torch's own, and those of other packages."""
+"""Pattern for spans of data loaders, of torch and of other packages."""
 _DATA = (
     r"(?i)^\W*(?:data|dataset|loader|input|batch)s?"
     r"(?:[ _-]?(?:load(?:ing|er)?|fetch(?:ing)?|time|wait|next|prep\w*))?\W*$"
     r"|(?i)^\W*(?:load|fetch|get|next|read|prepare|wait[ _-]for)[ _-]?(?:the[ _-])?(?:next[ _-])?"
     r"(?:data|batch|input|sample)(?:es|s)?\W*$|(?i)^\W*(?:load|fetch)(?:ing)?\W*$"
 )
-"""Names of annotations for loading data; `_input` leaves out those around the work of steps."""
+"""Pattern for annotations around the loading of data. It also matches some names of steps."""
 _LOADING = (
     # Regions of torch's dynamo_timed, and Python code of compilers and of imports.
     r"\(dynamo_timed\)|(?:^|/)torch/_dynamo/(?:convert_frame|output_graph)\.py"
@@ -36,15 +36,10 @@ _LOADING = (
     r"|(?:^|/)triton/(?:compiler|runtime/(?:build|autotuner))|(?:^|/)torch/utils/cpp_extension\.py|^<frozen"
     r" importlib"
 )
-_OPERATOR = r"^\w+::\w+(\.\w+)?$"
-"""An operator of a library, such as aten::add or aten::add.out.
-
-Names such as `autograd::engine::evaluate_function: …` do not match.
-"""
 _HOOK_AROUND_CALL = (
     r"/(?:steps|calls|repeated_calls)\.py\(\d+\): (?:call|following|init|tracing|repeated)$"
 )
-"""Names of a live capture's hooks that wrap the program's own calls, such as those of modules."""
+"""Pattern for hooks of a live capture that wrap the program's own calls, such as module calls."""
 
 
 def interval_classes(
@@ -87,7 +82,7 @@ def interval_classes(
 
 
 def _with_cause(name: str, intervals: pl.DataFrame) -> pl.DataFrame:
-    """Add the cause of a class, unless its intervals have one each."""
+    """Add the class's cause, and None as `row`, unless the intervals have causes of their own."""
     if "cause" in intervals.columns:
         return intervals
     of_host = ("computing", "python", "profiler")
@@ -140,7 +135,7 @@ def _issuing(axis: ThreadAxis) -> pl.DataFrame:
 def _by_name(name: pl.Expr) -> pl.Expr:
     """Classify a span by its name: `profiler`, `input`, `data`, `loading` or None.
 
-    `profiler` is the live capture's own work. `data` is an annotation whose name speaks of input.
+    `profiler` is the live capture's own work. `data` is an annotation whose name suggests input.
     """
     is_hook = name.str.contains(OWN_HOOKS)
     is_own = is_hook & ~name.str.contains(_HOOK_AROUND_CALL)
@@ -154,10 +149,10 @@ def _by_name(name: pl.Expr) -> pl.Expr:
 
 
 def _input(axis: ThreadAxis, marked: pl.Series) -> pl.DataFrame:
-    """Return the times of spans in which a thread waits for input or makes it.
+    """Return the times of spans in which a thread waits for input or prepares it.
 
-    Spans that are only named like input do not count if most of the thread's kernel launches lie in
-    spans of that name: such spans surround the work of steps.
+    Annotations that are named like input do not count if most of the thread's kernel launches lie
+    in annotations of the same name. Such annotations surround the work of steps.
     """
     times = axis.spans.select("start_ns", "end_ns")
     of_input = times.filter(marked == "input")
@@ -190,8 +185,8 @@ def _input(axis: ThreadAxis, marked: pl.Series) -> pl.DataFrame:
 def causing_calls(calls: pl.DataFrame, blocked: pl.DataFrame) -> pl.DataFrame:
     """Return the outermost calls that wait for the device, allocate or load, with their cause.
 
-    If another thread's allocation blocks a launch, the launch gets that function's name and the
-    cause allocation.
+    If another thread's allocation blocks a launch, the launch gets the name of the allocating
+    function and the cause allocation.
     """
     causes = each_pair_once(calls["kind"], calls["api"], _by_function)
     with_cause = calls.with_columns(causes)
@@ -207,7 +202,7 @@ def causing_calls(calls: pl.DataFrame, blocked: pl.DataFrame) -> pl.DataFrame:
 
 
 def _with_causes_of_others(calls: pl.DataFrame, blocked: pl.DataFrame) -> pl.DataFrame:
-    """Give blocked launches the name and the cause of the other thread's call that blocks them."""
+    """Give blocked launches the name and the cause of the blocking call on another thread."""
     by_others = blocked.select(
         "row",
         "by",
@@ -245,15 +240,15 @@ def _waiting(spans: pl.DataFrame, causing: pl.DataFrame) -> pl.DataFrame:
     """Return the operators directly around a call that waits for the device, such as aten::item.
 
     `row` is the row of the call that waits. If one of these operators lies within another, only the
-    outer one is returned. Regions of a framework do not count, nor do autograd's regions around a
-    whole backward function, because they may also do other work.
+    outer one is returned. Regions of a framework, and autograd's regions around a whole backward
+    function, are left out because they may also do other work.
     """
     is_wait = pl.col("cause") == "sync"
     waits = causing.filter(is_wait).with_columns(span="span_id")
     waiting_spans = waits["span"].drop_nulls().unique()
     row = pl.col("row")
     is_op = pl.col("kind") == "op"
-    is_operator = pl.col("name").cast(pl.String).str.contains(_OPERATOR)
+    is_operator = pl.col("name").cast(pl.String).str.contains(OPERATOR)
     around_waits = spans.filter(row.is_in(waiting_spans.implode()))
     ops = around_waits.filter(is_op & is_operator).select(
         span=row.cast(pl.Int64),
@@ -276,7 +271,7 @@ def _waiting(spans: pl.DataFrame, causing: pl.DataFrame) -> pl.DataFrame:
 
 
 def _outer(intervals: pl.DataFrame) -> pl.DataFrame:
-    """Drop intervals that begin within an earlier one; sort the rest by start."""
+    """Sort intervals by start, and drop intervals that begin within an earlier one."""
     ordered = intervals.sort(
         "start_ns",
         "end_ns",
@@ -304,7 +299,7 @@ def _computing(spans: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
     ops_before_end = ops["start_ns"].search_sorted(without_calls["end_ns"])
     has_no_op = ops_until_start == ops_before_end
     is_long_region = has_no_op & _lasts(LOADING_NS)
-    is_operator = pl.col("name").cast(pl.String).str.contains(_OPERATOR)
+    is_operator = pl.col("name").cast(pl.String).str.contains(OPERATOR)
     return without_calls.filter(is_operator | is_long_region)
 
 

@@ -1,4 +1,4 @@
-"""Name the call path of a host thread's activities; an activity is split where the path changes."""
+"""Name the call paths of host threads' activities, and split activities where the path changes."""
 
 import polars as pl
 
@@ -37,7 +37,7 @@ def with_places(
     spans: pl.DataFrame,
     causing: pl.DataFrame,
 ) -> pl.DataFrame:
-    """Give the segments of a thread axis a call path (`what`, `span_id`), and split them by it.
+    """Add the call path (`what`, `span_id`) to segments of a thread axis, and split them by path.
 
     A segment has start_ns, end_ns, class, cause and `at`. If `at` is a row of `causing`, the
     segment is that API call, and its path is the call's path followed by the API function. Other
@@ -64,8 +64,7 @@ def with_places(
         places_of_calls = paths.places(calls["span_id"])
         path_of_call = paths.texts(spans, places_of_calls)
         parts.append(calls.with_columns(what=_called(path_of_call, calls["api"])))
-        stretches = on_path.filter(~is_call)
-        parts.append(_name_stretches(stretches, axis, spans, paths))
+        parts.append(_on_paths(on_path.filter(~is_call), axis, spans, paths))
     columns = ("start_ns", "end_ns", "cause", "at", "what", "span_id")
     every = pl.concat([part.select(columns) for part in parts])
     named = every.sort("start_ns")
@@ -83,26 +82,29 @@ def with_places(
     )
 
 
-def _name_stretches(
-    stretches: pl.DataFrame,
+def _on_paths(
+    segments: pl.DataFrame,
     axis: ThreadAxis,
     spans: pl.DataFrame,
     paths: CallPaths,
 ) -> pl.DataFrame:
-    """Split intervals where the path changes; name those outside of any place by neighbours."""
-    pieces = _cut(stretches, axis, spans, paths)
-    is_bare = pieces["what"].is_null()
-    bare = pieces.filter(is_bare)
+    """Split segments where the path changes, and name them by path.
+
+    Time outside of any place is named by the events before and after it.
+    """
+    cut = _cut(segments, axis, spans, paths)
+    is_bare = cut["what"].is_null()
+    bare = cut.filter(is_bare)
     if bare.is_empty():
-        return pieces
+        return cut
     middle = (bare["start_ns"] + bare["end_ns"]) // 2
     names = name_by_neighbours(spans, axis, middle)
     described = bare.with_columns(what=names)
-    return pl.concat([pieces.filter(~is_bare), described])
+    return pl.concat([cut.filter(~is_bare), described])
 
 
 def _without_path(segments: pl.DataFrame) -> pl.DataFrame:
-    """Add the columns of a path to launching, which has none, and to the profiler's own work."""
+    """Add `what` and `span_id` to launching, which has no path, and to the profiler's own work."""
     is_profiler = pl.col("class") == _number("profiler")
     return segments.with_columns(
         what=pl.when(is_profiler).then(pl.lit(PROFILER)),
@@ -141,30 +143,30 @@ def _overlapping(spans: pl.DataFrame, segments: pl.DataFrame) -> pl.Series:
 
 
 def _cut(
-    stretches: pl.DataFrame,
+    segments: pl.DataFrame,
     axis: ThreadAxis,
     spans: pl.DataFrame,
     paths: CallPaths,
 ) -> pl.DataFrame:
-    """Cut the intervals where the path changes; add the path (`what`) and its place (`span_id`).
+    """Cut segments where the path changes, and add the path (`what`) and its place (`span_id`).
 
-    Both are None outside of any place.
+    `what` and `span_id` are None outside of any place.
     """
     owners = _owners(axis.spans, paths)
-    numbered = stretches.drop("at").with_row_index("stretch")
+    numbered = segments.drop("at").with_row_index("segment")
     whole = numbered.with_columns(whole_ns=_LENGTH)
-    pieces = cut_rows(whole, owners)
-    place_of_piece = owners["place"].gather(pieces["at"])
-    placed = pieces.drop("at").with_columns(place=place_of_piece)
+    cut = cut_rows(whole, owners)
+    place_of_row = owners["place"].gather(cut["at"])
+    placed = cut.drop("at").with_columns(place=place_of_row)
     places = paths.frame.select("place").drop_nulls().unique()
     text_of_place = paths.texts(spans, places["place"])
     texts = places.with_columns(what=text_of_place)
     merged = _without_small(placed, texts, paths)
-    stretch = pl.col("stretch")
+    segment = pl.col("segment")
     what = pl.col("what")
-    is_new_stretch = stretch.ne_missing(stretch.shift(1))
+    is_new_segment = segment.ne_missing(segment.shift(1))
     is_new_place = what.ne_missing(what.shift(1))
-    number = (is_new_stretch | is_new_place).cum_sum()
+    number = (is_new_segment | is_new_place).cum_sum()
     by_number = merged.with_columns(number=number).group_by("number", maintain_order=True)
     longest = _LENGTH.arg_max()
     return by_number.agg(
@@ -175,32 +177,32 @@ def _cut(
     )
 
 
-def _without_small(pieces: pl.DataFrame, texts: pl.DataFrame, paths: CallPaths) -> pl.DataFrame:
-    """Merge a place that takes too little of an interval into the place around it.
+def _without_small(placed: pl.DataFrame, texts: pl.DataFrame, paths: CallPaths) -> pl.DataFrame:
+    """Merge a place that takes too little of a segment into the place around it.
 
-    A short time without a place goes to the place before it, else to the one after. Adds the column
-    `what`, the text of each place.
+    A short time without a place gets the place before it, else the place after it. The column
+    `what`, the text of each place, is added.
     """
-    length_of_text = _LENGTH.sum().over("stretch", "what")
+    length_of_text = _LENGTH.sum().over("segment", "what")
     is_small = length_of_text < _LEAST * pl.col("whole_ns")
     for _ in range(_MOST_ROUNDS):
-        named = pieces.join(
+        named = placed.join(
             texts,
             on="place",
             how="left",
             maintain_order="left",
         )
-        around = paths.enclosing(pieces["place"])
+        around = paths.enclosing(placed["place"])
         moves = named.select(is_small).to_series() & around.is_not_null()
         if not moves.any():
             break
-        place_after = around.zip_with(moves, pieces["place"])
-        pieces = pieces.with_columns(place=place_after)
+        new_place = around.zip_with(moves, placed["place"])
+        placed = placed.with_columns(place=new_place)
     place = pl.col("place")
     is_gap = place.is_null() & is_small
-    place_before = place.forward_fill().over("stretch")
-    place_behind = place.backward_fill().over("stretch")
-    neighbour = pl.coalesce(place_before, place_behind)
+    place_before = place.forward_fill().over("segment")
+    place_after = place.backward_fill().over("segment")
+    neighbour = pl.coalesce(place_before, place_after)
     filled = pl.when(is_gap).then(neighbour).otherwise(place)
     without_gaps = named.with_columns(place=filled).drop("what")
     return without_gaps.join(

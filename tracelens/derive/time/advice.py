@@ -18,11 +18,13 @@ _SAME = 0.95
 
 
 class Rule(Struct, frozen=True):
-    """Advice for one program: what to change, which time shrinks, and by how much at most.
+    """Holds advice for one program: a change, the part of the time that shrinks, and the saving.
 
-    `ns` is the largest saving, summed over all judged time. `is_of_host` marks host time, which
-    recording makes longer. `places` says where the time lies, the largest first. `expression` is
-    the change as `whatif` takes it; None if a replay cannot make the change.
+    `text` is the change in words. `cause` is the part that shrinks. `ns` is the largest saving,
+    summed over all judged time. `is_of_host` marks host time, which recording makes longer.
+    `places` lists the places of this time with their ns, the largest first. `section` names the
+    analyses that show it. `expression` is the change as `whatif` takes it, None if a replay cannot
+    make the change.
     """
 
     ns: int
@@ -35,15 +37,13 @@ class Rule(Struct, frozen=True):
 
 
 class Change(Struct, frozen=True):
-    """A change that would help, and what it saves by itself.
+    """Holds a change that would help, and its saving without any other change.
 
     Times are for a mean step, or for all judged time without steps. The time that the profiler is
-    known to add is left out. `saving_ns` is the largest saving; `share` is the same as a share of
-    `step_ns`. If the profiler slowed this time by a roughly known amount, `low_ns` and `high_ns`
-    hold a range; if the amount is unknown, all four are None. `cause` is the part of the time that
-    shrinks. `places` says where that time lies, with the time of each place, the largest first.
-    `section` names the analyses that show it. `expression` is the change as `whatif` takes it; None
-    if a replay cannot make the change.
+    known to add is left out. `saving_ns` is the largest saving, and `share` the saving as a share
+    of `step_ns`. If the profiler slowed this time by a roughly known amount, `low_ns` and `high_ns`
+    are the limits of the saving. If the amount is unknown, `saving_ns`, `share`, `low_ns` and
+    `high_ns` are all None. The other fields have the same meaning as in `Rule`.
     """
 
     text: str
@@ -60,7 +60,7 @@ class Change(Struct, frozen=True):
 
     @property
     def sentence(self) -> str:
-        """The change, what it saves, and where, as one sentence."""
+        """The change, its saving and its places as one sentence."""
         return f"{self.text}{self._where_all}: {self._saving}{self._where}."
 
     def predicted_sentence(self, step: str) -> str:
@@ -112,7 +112,7 @@ class Change(Struct, frozen=True):
 def largest_changes(program: JudgedProgram, rules: Iterable[Rule]) -> list[Change]:
     """Return at most five changes that save at least 2 % of the judged time, the largest first.
 
-    They are chosen by recorded time, because a saving without the profiler may be unknown.
+    The order is by recorded time, because a saving without the profiler may be unknown.
     """
     worth = [
         rule
@@ -124,7 +124,7 @@ def largest_changes(program: JudgedProgram, rules: Iterable[Rule]) -> list[Chang
 
 
 def _change(program: JudgedProgram, rule: Rule) -> Change:
-    """Convert a rule's saving to one per step."""
+    """Return a rule's change, with times per step."""
     scale = program.step_ns / program.total_ns
     most, low, high = _savings(program, rule)
     kept = 1.0 if most is None else most / _time_to_save(program, rule)

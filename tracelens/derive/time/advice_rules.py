@@ -1,4 +1,4 @@
-"""Rules of advice: each has a sign to look for, a change, and the time that the change can save."""
+"""Find changes to advise: each rule looks for a sign, and yields a change with its saving."""
 
 from collections.abc import Iterator
 
@@ -43,7 +43,7 @@ See `group_norm.cpp` of torch 2.13. The next convolution then has to convert the
 def _optimizer(program: JudgedProgram) -> Iterator[Rule]:
     """Advise a fused optimizer instead of one that updates tensors one by one.
 
-    It saves the idle time in which the optimizer's kernels are launched.
+    The saving is the idle time in which the optimizer's kernels are launched.
     """
     of_optimizer = program.kernels.filter(pl.col("phase") == "optimizer")
     n_kernels = int(of_optimizer["n"].sum())

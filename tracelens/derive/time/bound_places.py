@@ -29,7 +29,7 @@ _WAYS = {
 
 
 def bound_places(model: TimeModel) -> Places:
-    """Return, by rank and part of the time, the place that takes most of it."""
+    """Return, by rank and part of the time, the place where this part takes most time."""
     busy = _kernels(model) | _copies(model)
     if model.processes:
         busy |= _ops_of_processes(model.trace)
@@ -61,9 +61,10 @@ def short_kernel(name: str) -> str:
 
 
 def count_casts(model: TimeModel, rank: int) -> tuple[int, int, float]:
-    """Count a rank's kernels that only convert types, and all its kernels, in the program.
+    """Return a rank's number of casts, its number of computing kernels, and the casts' time share.
 
-    The third number is the casts' share of the time of all kernels that compute.
+    Casts are kernels that only convert element types. The share is of the time of all computing
+    kernels, 0 to 1. Only kernels in the program count.
     """
     kernels = _in_program(model, "kernels", "name", "is_communication")
     computing = kernels.filter(~pl.col("is_communication"), rank=rank)
@@ -101,7 +102,7 @@ def _kernels(model: TimeModel) -> Places:
 
 
 def _copies(model: TimeModel) -> Places:
-    """Describe, per rank, the kind of copy that takes most time; setting memory is one."""
+    """Describe, per rank, the kind of copy that takes most time. Memsets count as one kind."""
     memories = ["source_memory", "destination_memory"]
     copies = _in_program(model, "memcpys", "direction", *memories)
     is_unknown = pl.any_horizontal(pl.col(memories) == "unknown")

@@ -31,7 +31,7 @@ CELL_WORDS, PROCESS_CELL_WORDS = (
     | {f"idle_{part}": f"idle: {word}" for part, word in nouns.items()}
     for nouns in (PART_WORDS, PROCESS_WORDS)
 )
-"""Words for what tables hold of a part: its name, or the name of the column with its time."""
+"""Words for each part's name, and for the names of the columns that hold the part's time."""
 
 
 def bound_words(
@@ -44,7 +44,7 @@ def bound_words(
 ) -> str:
     """Write the bound and the second part with their shares: "compute 66 %, then launches 19 %".
 
-    Only the bound is written if its share is not known, or if it is not one of the parts.
+    Only the bound is written if its share is unknown, or if the bound is not a part of the time.
     """
     nouns = PROCESS_WORDS if is_process else PART_WORDS
     words = nouns.get(bound)

@@ -50,7 +50,7 @@ _INTERVALS = {
 
 
 class Breakdown(Struct, frozen=True):
-    """The time of some ranks, each computed by itself; the time model is merged from these.
+    """Holds the times of some ranks. The time model is merged from the breakdowns of all ranks.
 
     `windows` has the columns of TIME_BREAKDOWN except the shares and collective_wait_ns. `idle` has
     the program's idle time by rank, device_id, cause and place (what): idle_ns, n_gaps, longest_ns
@@ -119,24 +119,24 @@ def break_down_devices(
 def idle_intervals(trace: Trace, devices: Mapping[Device, DeviceWork]) -> pl.DataFrame:
     """List the program's idle time, device by device: one row per interval, by start.
 
-    Columns are rank, device_id, start_ns, end_ns, cause and what. For the ranks of `process_ranks`,
-    it is the idle time of the process, and device_id is None. Lengths sum to the idle time of a
-    Breakdown in the phase program.
+    Columns are rank, device_id, start_ns, end_ns, cause and what. Ranks of `process_ranks` have the
+    idle time of their process, with device_id None. Lengths sum to the idle time of a Breakdown in
+    the phase program.
     """
     parts = [pl.DataFrame(schema=_INTERVALS)]
-    idle = idle_of_devices(trace, devices) if devices else ()
-    for (rank, device_id), pieces in idle:
+    frames = idle_of_devices(trace, devices) if devices else ()
+    for (rank, device_id), idle in frames:
         host = devices[rank, device_id].host
         places = pl.Series(
             [*host.places, None],
             dtype=pl.Categorical,
         )
         causes = _CAUSE.cast(pl.Categorical)
-        intervals = pieces.select(
+        intervals = idle.select(
             "start_ns",
             "end_ns",
-            cause=causes.gather(pieces["cause"]),
-            what=places.gather(pieces["place"]),
+            cause=causes.gather(idle["cause"]),
+            what=places.gather(idle["place"]),
         )
         key = _device_key(rank, device_id)
         parts.append(intervals.select(*key, pl.all()))
@@ -242,8 +242,8 @@ def _idle_by_kind(
 ) -> pl.DataFrame:
     """Sum idle time by kind: the columns of _KEY, and one column for each of IDLE_KINDS.
 
-    `idle` is that of DeviceTimes. Rows from a device's first to its last work (phase None) count
-    all idle time between them, whether or not a window covers it.
+    `idle` is `DeviceTimes.idle`. A row of phase None lasts from a device's first to its last work,
+    and counts all idle time in between, also outside of windows.
     """
     phases = windows.drop_nulls("window").select("device", "window", "step", "phase")
     devices = windows.select("device", "rank", "device_id").unique()
@@ -276,7 +276,7 @@ def _idle_by_kind(
 
 
 def _idle_by_place(devices: Mapping[Device, DeviceWork], places: pl.DataFrame) -> pl.DataFrame:
-    """Replace the codes of causes and places by their names; `places` is that of DeviceTimes."""
+    """Replace the codes of causes and places in `DeviceTimes.places` by their names."""
     names = [[*device.host.places, None] for device in devices.values()]
     n_names = accumulate(map(len, names))
     first_name = pl.Series("first", [0, *n_names]).head(len(names))

@@ -1,4 +1,4 @@
-"""Find the time that ops work on the host without launching anything: they compute or plan."""
+"""Find the time in which ops compute or plan on the host and launch nothing."""
 
 import polars as pl
 
@@ -6,10 +6,10 @@ from tracelens.derive.columns.intervals import END, covered_ns
 from tracelens.trace import Trace
 
 LOADING_NS = 1_000_000
-"""A launching op that takes this long does more than launch; usual ones take microseconds.
+"""Least duration of an op that does more than launch. Ops that only launch take microseconds.
 
-Before a kernel's first use it loads the kernel. Otherwise it does something else, such as planning
-for sizes that it has not seen.
+A longer op loads a kernel before the kernel's first use, or does other work such as planning for
+new sizes.
 """
 OPERATOR = r"^\w+::\w+(\.\w+)?$"
 """An operator of a library, such as aten::add or aten::add.out.
@@ -52,6 +52,6 @@ def busy_ops(trace: Trace, ranks: pl.Series) -> pl.DataFrame:
         ]
     ).sort(*_THREAD, "start_ns")
     length = pl.col("start_ns").shift(-1).over(_THREAD) - pl.col("start_ns")
-    stretches = edges.with_columns(duration_ns=length).filter(pl.col("duration_ns") >= LOADING_NS)
-    is_inside = covered_ns(stretches, long_ops, _THREAD) == stretches["duration_ns"]
-    return stretches.filter(is_inside)
+    long = edges.with_columns(duration_ns=length).filter(pl.col("duration_ns") >= LOADING_NS)
+    is_inside = covered_ns(long, long_ops, _THREAD) == long["duration_ns"]
+    return long.filter(is_inside)

@@ -33,25 +33,25 @@ _PATH = ("annotation", "caller", "loader", "own", "called", "leaf")
 
 
 class CallPaths(Struct, frozen=True):
-    """The call paths of some spans, which are given by row number.
+    """Holds the call paths of some spans, which are given by row number.
 
-    A path names spans from the outside in: the innermost annotation; the function that asks a data
-    loader for data, and the loader; the innermost function of the program's own code; and one leaf
-    below it. The leaf is the outermost op, else the function that the program's function calls. If
-    that function waits in another one, as an event loop does in select, the other one is the leaf
-    after it. If no code is the program's, the outermost installed package takes its part. `place`
-    is the row of the innermost span that the path names, None if it names none. Spans with the same
-    place have the same path.
+    A path names these spans, from the outside in:
+
+    - the innermost annotation;
+    - the function that asks a data loader for data, and the loader;
+    - the innermost function of the program's own code, else of the outermost installed package;
+    - a leaf below this function: the outermost op, else the function that it calls. If the called
+      function waits in another function, as an event loop does in select, the path names both.
+
+    `place` is the row of the innermost span that the path names, None if the path is empty. Spans
+    with the same place have the same path.
     """
 
     rows: pl.Series
     frame: pl.DataFrame
 
     def places(self, rows: pl.Series) -> pl.Series:
-        """Return each span's place.
-
-        It is None for a span that has none, or that is not in `rows`.
-        """
+        """Return each span's place, None for a span with an empty path or an unknown span."""
         return self._gather("place", rows)
 
     def enclosing(self, places: pl.Series) -> pl.Series:
@@ -66,11 +66,11 @@ class CallPaths(Struct, frozen=True):
         return self.frame[column].gather(self._positions(rows))
 
     def _positions(self, rows: pl.Series) -> pl.Series:
-        """Return where each of the rows is in `frame`; None if it is not there."""
+        """Return the position of each row in `frame`, None for a missing row."""
         return positions_in(self.rows, rows)
 
     def texts(self, spans: pl.DataFrame, places: pl.Series) -> pl.Series:
-        """Write the path of each place, its parts joined by ` > `; None if there is no place."""
+        """Return the path of each place as text, with ` > ` between its parts; None for None."""
         wanted = places.drop_nulls().unique().sort()
         parts = self.frame.select(
             pl.col(_PATH).gather(self._positions(wanted)),
@@ -123,7 +123,7 @@ def find_paths(spans: pl.DataFrame, rows: pl.Series) -> CallPaths:
 
 
 def positions_in(sorted_rows: pl.Series, wanted: pl.Series) -> pl.Series:
-    """Return where each wanted row is among the sorted rows; None if it is not there."""
+    """Return the position of each wanted row among the sorted rows, None for a missing row."""
     positions = sorted_rows.search_sorted(wanted).cast(pl.Int64)
     is_missing = wanted.is_null() | (positions >= len(sorted_rows))
     existing = positions.set(is_missing, None)
@@ -144,7 +144,7 @@ def _parts(facts: pl.DataFrame, parent: pl.Series) -> dict[str, pl.Series]:
     is_anchor = is_own | starts_loader | facts["is_note"]
     anchor = nearest_row(parent, is_anchor)
     anchor_above = anchor.gather(parent)
-    # Below an anchor, the outermost op counts, else the library's function that it calls.
+    # The leaf below an anchor is the outermost op, else the library's function that is called.
     below_anchor = parent.set(is_anchor | is_anchor.gather(parent), None)
     is_in_loader = starts_loader.gather(anchor_above).fill_null(value=False)
     may_be_called = anchor_above.is_not_null() & ~is_in_loader & ~is_anchor
@@ -152,7 +152,7 @@ def _parts(facts: pl.DataFrame, parent: pl.Series) -> dict[str, pl.Series]:
     callee = outermost_row(below_anchor, is_python & may_be_called)
     wait = outermost_row(below_anchor, facts["is_wait"] & may_be_called)
     waits_inside = wait.is_not_null() & op.is_null() & (wait != callee).fill_null(value=False)
-    # Without an anchor, it is the innermost Python function.
+    # The leaf without an anchor is the innermost Python function.
     innermost = nearest_row(parent, is_python & anchor_above.is_null())
     leaf = _first_known(
         op,
@@ -174,7 +174,7 @@ def _parts(facts: pl.DataFrame, parent: pl.Series) -> dict[str, pl.Series]:
 def _is_own_code(facts: pl.DataFrame, parent: pl.Series) -> pl.Series:
     """Return which rows are the program's own code, outside of a data loader.
 
-    If no code is the program's, the outermost package takes its part.
+    Where no code of the program is around a row, code of the outermost package counts instead.
     """
     is_library = facts["is_library"]
     package = facts["package"]
@@ -183,12 +183,12 @@ def _is_own_code(facts: pl.DataFrame, parent: pl.Series) -> pl.Series:
     is_of_outermost = package == outermost(parent, package_of_library)
     is_in_program = outermost_row(parent, is_program).is_not_null()
     is_outside = is_library & ~is_in_program
-    stands_for_program = is_outside & is_of_outermost.fill_null(value=False)
-    return (is_program | stands_for_program) & ~facts["is_loader"]
+    counts_as_program = is_outside & is_of_outermost.fill_null(value=False)
+    return (is_program | counts_as_program) & ~facts["is_loader"]
 
 
 def _first_known(*rows: pl.Series) -> pl.Series:
-    """Return, place by place, the first row number that is not None."""
+    """Return the first row number that is not None, entry by entry."""
     return pl.select(pl.coalesce(rows)).to_series()
 
 
@@ -224,12 +224,12 @@ def _facts(spans: pl.DataFrame, rows: pl.Series) -> pl.DataFrame:
 
 
 def _informs(name: pl.Expr) -> pl.Expr:
-    """Return whether a span's name tells of a place."""
+    """Return whether a span's name helps to find code, unlike the names of step marks."""
     return ~name.str.contains(UNINFORMATIVE)
 
 
 def _names_loader(name: pl.Expr) -> pl.Expr:
-    """Return whether a span is of a data loader's own code."""
+    """Return whether a span's name is from a data loader's own code."""
     return name.str.contains(_LOADER)
 
 

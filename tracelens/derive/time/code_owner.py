@@ -1,4 +1,4 @@
-"""Tell whose code a Python frame runs, by its path: the program's, a library's, or the runtime's.
+"""Classify Python frames by the owner of their code: the program, a library or the runtime.
 
 The runtime is Python and torch themselves.
 """
@@ -24,9 +24,9 @@ _RUNTIME = (
     rf"^(?:{_STDLIB})(?:\.py\(|/)|{_STDLIB_FOLDERS}|(?:^|/)(?:torch|functorch|torchgen)/"
     rf"|(?:^|/)tracelens/|{OWN_HOOKS}|(?:^|/)torchinductor_|{_OF_INDUCTOR}|^<"
 )
-"""Names of the runtime's Python calls.
+"""Pattern for names of the runtime's Python calls.
 
-Those in angle brackets are of frozen modules, builtins, and code compiled from a string.
+Names in angle brackets belong to frozen modules, builtins, and code compiled from a string.
 """
 _TYPED_IN = r"^<(?:ipython-input|stdin>|cell )"
 _LIBRARIES = (

@@ -96,7 +96,7 @@ def _pinning(program: JudgedProgram, exposed: pl.DataFrame) -> Rule:
 
 
 def _overlapping(program: JudgedProgram, exposed: pl.DataFrame) -> Iterator[Rule]:
-    """Advise to copy beside computing, and to copy less if computing cannot hide most of it."""
+    """Advise to copy beside computing, and to copy less if computing can hide less than half."""
     ns = int(exposed["exposed_ns"].sum())
     beside_ns = min(ns, program.hideable_ns["copy"])
     text = "Copy input beside computing: on a stream of its own, a step ahead"
@@ -119,7 +119,7 @@ def _overlapping(program: JudgedProgram, exposed: pl.DataFrame) -> Iterator[Rule
 
 
 def _needless_ns(trace: Trace, exposed: pl.DataFrame) -> int:
-    """Return how much shorter copies would be if the cast after them came before them."""
+    """Return the copy time in ns that is saved by casting before the copies instead of after."""
     casts = casts_after_copies(trace).join(exposed, on=["rank", "memcpy_id"])
     written_bytes = pl.col("written_bytes")
     read_bytes = pl.col("read_bytes")
@@ -130,9 +130,9 @@ def _needless_ns(trace: Trace, exposed: pl.DataFrame) -> int:
 
 
 def download_rules(program: JudgedProgram) -> Iterator[Rule]:
-    """Advise pinned memory for large copies to the host that no kernel runs beside.
+    """Advise pinned memory for large copies to pageable host memory that no kernel hides.
 
-    The host still has to wait for the data; only the copy itself gets shorter.
+    Only the copy itself gets shorter, because the host still has to wait for the data.
     """
     columns = ("api_call_id", "direction", "destination_memory", "size_bytes")
     is_download = pl.col("direction") == "d2h"
@@ -202,16 +202,16 @@ def _have_own_stream(trace: Trace, exposed: pl.DataFrame) -> bool:
     """Return whether most exposed time of copies is on streams that run no kernels."""
     stream = ["rank", "device_id", "stream_id"]
     of_kernels = trace.select("kernels", *stream).unique()
-    apart = exposed.drop_nulls("stream_id").join(
+    on_own_stream = exposed.drop_nulls("stream_id").join(
         of_kernels,
         on=stream,
         how="anti",
     )
-    return 2 * int(apart["exposed_ns"].sum()) > int(exposed["exposed_ns"].sum())
+    return 2 * int(on_own_stream["exposed_ns"].sum()) > int(exposed["exposed_ns"].sum())
 
 
 def _places(trace: Trace, exposed: pl.DataFrame) -> list[tuple[str, int]]:
-    """Return where copies are issued, below Python code or in a region, with their exposed time."""
+    """Return the call paths that issue copies, with the copies' exposed ns, the largest first."""
     placed = exposed.join(launch_places(trace), on=["rank", "api_call_id"])
     sums = placed.group_by("what").agg(pl.col("exposed_ns").sum())
     texts = sums.cast({"what": pl.String})

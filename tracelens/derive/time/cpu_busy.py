@@ -31,12 +31,12 @@ def with_op_time(
     marks: pl.DataFrame,
     mains: Sequence[tuple[int, int]],
 ) -> pl.DataFrame:
-    """Add `op_ns` to activities of processes without device calls: how long ops compute in each.
+    """Add `op_ns`, the time of computing ops, to activities of processes without device calls.
 
-    op_ns is 0 if the activity's cause already explains what the process does. It is None except on
-    main threads; `mains` has each main thread's (process, thread). A main thread's activities are
-    cut where step marks begin and end, so that none lies in two steps. They are extended to cover
-    the process's ops from the first to the last.
+    op_ns is 0 if the activity's cause already explains the time. It is None on threads that are not
+    in `mains`, the main threads as (process, thread). A main thread's activities are cut where step
+    marks begin and end, so that each activity lies in one step. They are extended to cover the
+    process's ops from the first to the last.
     """
     ops = outermost_ops(spans)
     every_edge = pl.concat([marks["start_ns"], marks["end_ns"]]).cast(pl.Int64)
@@ -61,10 +61,10 @@ def _with_op_time_of_main(
     edges: pl.Series,
 ) -> pl.DataFrame:
     """Extend a main thread's activities over the ops, cut them at the edges, and add op_ns."""
-    reaching = _reaching(activities, ops).with_columns(end_ns=END)
-    pieces = cut_at(reaching, edges)
+    extended = _extended_over(ops, activities).with_columns(end_ns=END)
+    cut = cut_at(extended, edges)
     duration_ns = pl.col("end_ns") - pl.col("start_ns")
-    timed = pieces.with_columns(duration_ns=duration_ns).select(activities.columns)
+    timed = cut.with_columns(duration_ns=duration_ns).select(activities.columns)
     covered = covered_ns(timed, ops, ["process_id"])
     counts = pl.col("cause").cast(pl.String).is_in(COMPUTES)
     op_ns = pl.when(counts).then(covered).otherwise(0)
@@ -72,9 +72,9 @@ def _with_op_time_of_main(
 
 
 def outermost_ops(spans: pl.DataFrame) -> pl.DataFrame:
-    """Return process_id, start_ns and duration_ns of ops that lie directly in no other op.
+    """Return process_id, start_ns and duration_ns of ops whose parent is not an op.
 
-    Ops that communicate are left out, and so are Python's autograd functions.
+    Ops that communicate and autograd functions written in Python are left out.
     """
     names = spans["name"].cast(pl.Categorical)
     communicates, is_python_node = matching(names, COMMUNICATION, PYTHON_NODE)
@@ -83,10 +83,11 @@ def outermost_ops(spans: pl.DataFrame) -> pl.DataFrame:
     return span_times(spans, is_op & ~within & ~communicates)
 
 
-def _reaching(activities: pl.DataFrame, ops: pl.DataFrame) -> pl.DataFrame:
-    """Extend a main thread's activities to cover the ops of other threads.
+def _extended_over(ops: pl.DataFrame, activities: pl.DataFrame) -> pl.DataFrame:
+    """Extend a main thread's activities to cover all ops of its process.
 
-    These may start before its own activities and end after them. The added time has the cause host.
+    Ops of other threads may start before the first activity or end after the last one. The added
+    activities have the cause host.
     """
     if not ops.height:
         return activities.sort("start_ns")
@@ -104,7 +105,7 @@ def _reaching(activities: pl.DataFrame, ops: pl.DataFrame) -> pl.DataFrame:
 
 
 def _host_activity(activities: pl.DataFrame, start: int, end: int) -> pl.DataFrame:
-    """Return one activity of the same thread with the cause host."""
+    """Return an activity with the cause host, on the thread of the given activities."""
     schema = activities.schema
     nothing = {name: pl.lit(None, schema[name]) for name in ("what", "span_id", "api_call_id")}
     return activities.head(1).with_columns(
@@ -119,9 +120,9 @@ def find_communication(axis: ThreadAxis, spans: pl.DataFrame) -> pl.DataFrame:
     """Find the time in which the axis's threads communicate: disjoint start_ns, end_ns, by start.
 
     A thread communicates in an op of a process group that launches nothing on the device. It also
-    communicates while a span of gloo or mpi is open, if it runs no other op and makes no call. The
-    span may be of any thread of the process for a main thread, and of the thread itself for others.
-    `spans` are those of all threads.
+    communicates while a span of gloo or mpi is open, if it runs no other op and makes no call. For
+    a main thread, the span may lie on any thread of the process. For other threads, the span must
+    lie on the thread itself. `spans` has the spans of all threads.
     """
     words = spans["name"].cast(pl.Categorical)
     in_groups, on_host = matching(words, COMMUNICATION, ON_HOST)
@@ -147,7 +148,7 @@ def find_communication(axis: ThreadAxis, spans: pl.DataFrame) -> pl.DataFrame:
 
 
 def _without_launches(ops: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
-    """Return the time of ops, without the ops in which a call launches work on a device."""
+    """Return the time of the ops that launch no device work, as disjoint intervals."""
     is_launch = pl.col("kind").is_in(LAUNCHES)
     launches = calls.filter(is_launch)["start_ns"]
     n_before_start = launches.search_sorted(ops["start_ns"])
@@ -157,7 +158,10 @@ def _without_launches(ops: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
 
 
 def _on_axis(spans: pl.DataFrame, axis: ThreadAxis) -> pl.DataFrame:
-    """Return the times of spans on the axis, once for each thread to which they belong."""
+    """Return the spans' times on the axis, one row per span and thread that counts it.
+
+    A main thread counts all spans of its process, any other thread only its own spans.
+    """
     thread_id = pl.col("thread_id")
     threads = axis.threads.select(
         pl.col("process_id").cast(pl.Int64),

@@ -66,10 +66,10 @@ def unseen_device(trace: Trace, processes: Sequence[int]) -> list[str]:
 
 
 def unrecorded_device(trace: Trace, rank: int) -> str | None:
-    """Say that a rank without device work used a device all the same; None if nothing shows that.
+    """Describe a sign that a rank used a device that was not recorded, None without such a sign.
 
-    It did if an op of a device's own library ran. It may have if the file ends early on a machine
-    with a device, because torch writes the device's events after those of the host.
+    A sign is an op of a device's own library. Another sign is a file that ends early on a machine
+    with a device, because torch writes the device's events after the host's.
     """
     spans = trace.select(
         "spans",
@@ -107,8 +107,8 @@ def reads_of(places: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
 def count_reads(trace: Trace, rank: int) -> int:
     """Count the single values of tensors that the rank's program reads.
 
-    If the rank marks steps, only reads in steps count. What an optimizer reads itself, such as how
-    many steps it took, does not count.
+    If the rank marks steps, only reads in steps count. Reads inside an optimizer, such as reads of
+    its step count, do not count.
     """
     spans = trace.select(
         "spans",
@@ -162,11 +162,14 @@ def _ops(trace: Trace) -> dict[int, pl.DataFrame]:
 def break_down_processes(trace: Trace) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Break down the time of `process_ranks`: `windows` and `idle` as in a Breakdown, device None.
 
-    While the main thread loads data, compiles, allocates or waits for a device, that is the cause.
-    Otherwise the first of these rules that applies decides. If an op of any thread does arithmetic,
-    the process computes. If one copies memory, it copies. If one communicates, it communicates.
-    Time in ops that only call other ops has the cause launch. All other time has the cause of what
-    the main thread does.
+    While the main thread loads data, compiles, allocates or waits for a device, this activity is
+    the cause of the time. At any other time, the first rule that applies decides:
+
+    - If an op of any thread does arithmetic, the process computes.
+    - If an op copies memory, the process copies.
+    - If an op communicates, the process communicates.
+    - If an op only calls other ops, the cause is launch.
+    - Otherwise the cause is the main thread's activity.
     """
     windows = []
     idle = []
@@ -179,7 +182,7 @@ def break_down_processes(trace: Trace) -> tuple[pl.DataFrame, pl.DataFrame]:
 
 
 def _of_process(frame: pl.DataFrame, rank: int) -> pl.DataFrame:
-    """Put the columns rank and device_id, which is None, before the others."""
+    """Put the columns rank and device_id (None) before all other columns."""
     key = {
         "rank": pl.lit(rank, pl.Int32),
         "device_id": pl.lit(None, pl.Int32),
@@ -200,9 +203,9 @@ def process_idle(trace: Trace, rank: int) -> pl.DataFrame:
 
 
 def busiest_places(trace: Trace, work: int) -> dict[int, list[tuple[str, int]]]:
-    """Return, by rank, where the program does `work`, with times, the largest first.
+    """Return, by rank, the places in which the program does `work`, with ns, the largest first.
 
-    For arithmetic, these are names of ops; for copies, they are places.
+    A place of arithmetic is an op, a place of other work is a call path.
     """
     name = pl.col("op") if work == ARITHMETIC else pl.coalesce("what", "op")
     places_by_rank = {}
@@ -220,7 +223,7 @@ def busiest_places(trace: Trace, work: int) -> dict[int, list[tuple[str, int]]]:
 
 
 def optimizer_place(trace: Trace, rank: int) -> str | None:
-    """Return the optimizer's step and its longest op, if at least half of the arithmetic is there.
+    """Return the optimizer's name and its longest op if it does half of the arithmetic, else None.
 
     An optimizer that computes parameter by parameter calls many ops, none of which takes long.
     """
@@ -229,10 +232,10 @@ def optimizer_place(trace: Trace, rank: int) -> str | None:
         return None
     all_tiles = trace.derived(_tiles_by_rank)[rank]
     arithmetic = all_tiles.filter(work=ARITHMETIC, phase=PROGRAM)
-    pieces = cut_rows(arithmetic, regions).with_columns(ns=_LENGTH)
-    inside = pieces.drop_nulls("at")
+    cut = cut_rows(arithmetic, regions).with_columns(ns=_LENGTH)
+    inside = cut.drop_nulls("at")
     inside_ns = int(inside["ns"].sum())
-    if inside.is_empty() or 2 * inside_ns < int(pieces["ns"].sum()):
+    if inside.is_empty() or 2 * inside_ns < int(cut["ns"].sum()):
         return None
     times = inside.group_by("op").agg(pl.col("ns").sum())
     ops = times.sort(
@@ -264,7 +267,7 @@ def _optimizer_steps(trace: Trace, rank: int) -> pl.DataFrame:
 
 
 def _tiles_by_rank(trace: Trace) -> dict[int, pl.DataFrame]:
-    """Cut all time of each of `process_ranks` into tiles, sorted by start: see `_with_work`."""
+    """Cut the time of each of `process_ranks` into tiles, which are described in `_with_work`."""
     tiles_by_rank = {}
     for rank in process_ranks(trace):
         main_thread, steps = _main_thread_and_steps(trace, rank)
@@ -282,16 +285,17 @@ def _tiles_by_rank(trace: Trace) -> dict[int, pl.DataFrame]:
 def _with_work(tiles: pl.DataFrame, work: pl.DataFrame) -> pl.DataFrame:
     """Cut tiles where the work changes: start_ns, end_ns, step, phase, cause, what, work and op.
 
-    `work` is None if the process does none, or if the main thread's activity takes precedence over
-    work. Ops that only call other ops have the cause launch, and their place ends with the
-    outermost op. A pause between two ops counts towards the first.
+    Tiles are disjoint intervals, sorted by start. `work` is None if the process does no work, or if
+    the main thread's activity takes precedence over work. Ops that only call other ops have the
+    cause launch, and their place ends with the outermost op. A pause between two ops counts towards
+    the first op.
     """
-    pieces = cut_rows(tiles, work)
-    work_rows = pieces["at"]
+    cut = cut_rows(tiles, work)
+    work_rows = cut["at"]
     cause = pl.col("cause").cast(pl.String)
     takes_work = cause.is_in(COMPUTES) & ~_IS_PROFILER
     kind_of_work = work["work"].gather(work_rows)
-    with_calls = pieces.drop("at").with_columns(
+    with_calls = cut.drop("at").with_columns(
         work=pl.when(takes_work).then(kind_of_work),
         cause=cause,
         what=pl.col("what").cast(pl.String),
@@ -324,7 +328,7 @@ def _with_work(tiles: pl.DataFrame, work: pl.DataFrame) -> pl.DataFrame:
 def _main_thread_and_steps(trace: Trace, rank: int) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Return the main thread's activities of a rank's process, and its steps.
 
-    A step has step, phase, start_ns and end_ns.
+    The steps have the columns step, phase, start_ns and end_ns.
     """
     is_of_rank = pl.col("rank") == rank
     has_op_time = pl.col("op_ns").is_not_null()
@@ -346,7 +350,7 @@ def _places(tiles: pl.DataFrame) -> pl.DataFrame:
 def _main_thread(activities: pl.DataFrame) -> pl.DataFrame:
     """Return the activities of the process's main thread with most known time, sorted by start.
 
-    Adds the column end_ns.
+    The column end_ns is added.
     """
     key = ["process_id", "thread_id"]
     duration_ns = pl.col("duration_ns")
@@ -368,9 +372,9 @@ def _main_thread(activities: pl.DataFrame) -> pl.DataFrame:
 
 
 def _tiles(main_thread: pl.DataFrame, steps: pl.DataFrame) -> pl.DataFrame:
-    """Cut all time of steps and main thread into tiles: times, step, phase, cause, what.
+    """Cut the time of steps and main thread into tiles: start_ns, end_ns, step, phase, cause, what.
 
-    They are sorted by start. Without steps, all time is in the phase program.
+    Tiles are sorted by start. Without steps, all time is in the phase program.
     """
     whole = _whole_time(main_thread, steps)
     by_activity = cut_rows(whole, main_thread)
@@ -402,9 +406,9 @@ def _whole_time(*frames: pl.DataFrame) -> pl.DataFrame:
 
 
 def _sums(tiles: pl.DataFrame) -> pl.DataFrame:
-    """Sum the tiles per step and in total.
+    """Sum the tiles per step and in total, with the columns of TIME_BREAKDOWN.
 
-    The columns are those of TIME_BREAKDOWN without rank and shares.
+    The columns rank and device_id, and the shares, are left out.
     """
 
     def spent(condition: pl.Expr) -> pl.Expr:

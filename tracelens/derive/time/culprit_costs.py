@@ -1,4 +1,4 @@
-"""Define a culprit of a job, and find its cost: the job is replayed without its delays."""
+"""Define a job's culprits, and compute their costs by a replay of the job without their delays."""
 
 from __future__ import annotations
 
@@ -33,13 +33,18 @@ LINK, NETWORK = "link", "network"
 
 
 class Culprit(Struct, frozen=True):
-    """Ranks with a delay that others wait for, and the cost of the delay.
+    """Holds late ranks that others wait for, the cause of their delay, and its cost.
 
-    `steps` are the steps in which they are late, None for all; `when` describes these steps. Times
-    are means over these steps: excess_ns is the ranks' delay, part_ns their time for `measure`,
-    usual_ns the median rank's time for it, step_ns the whole step. `connected` are the late ranks
-    and all ranks that wait for them; it is empty if the network is late. `cost_ns` is the time that
-    the job would gain in such a step without this delay.
+    `steps` are the steps in which the ranks are late, None for all. `when` describes these steps in
+    words. Times are means over these steps:
+
+    - excess_ns is the ranks' delay.
+    - part_ns is the ranks' time in the part `measure`, and usual_ns the median rank's time in it.
+    - step_ns is the whole step.
+    - cost_ns is the time that the job would gain without this delay.
+
+    `connected` are the late ranks and all ranks that wait for them. It is empty if the network is
+    late.
     """
 
     members: RankSet
@@ -96,7 +101,7 @@ def removals_of(culprit: Culprit, excess_frac: float = 0.0) -> list[Removal]:
 
 
 def delays_of(culprit: Culprit, delays: pl.DataFrame) -> list[Removal]:
-    """Return the culprit's delays, each as a removal with its share of the ranks' own time."""
+    """Return the culprit's delays as removals of a share of the ranks' own time."""
     rows = delays.filter(_late_rows(culprit))
     column = COMMUNICATION if culprit.part == "communication" else OWN
     excess_ns = float(rows[column].sum())
@@ -107,10 +112,11 @@ def delays_of(culprit: Culprit, delays: pl.DataFrame) -> list[Removal]:
 
 
 def with_part(culprit: Culprit, delays: pl.DataFrame) -> Culprit:
-    """Add the part of a step that makes the culprit late, with its time and the median rank's.
+    """Add the part of the step that makes the culprit late, its time, and the median rank's time.
 
-    If no part on the device explains the delay, the part is idle time of all causes if that makes
-    most of the delay, else the step without waiting and communicating.
+    If the culprit's cause explains too little of the delay, the part is idle time of all causes. If
+    all idle time explains too little as well, the part is the step without waiting and
+    communication.
     """
     rows = delays.filter(_late_rows(culprit))
 
@@ -134,7 +140,7 @@ def with_part(culprit: Culprit, delays: pl.DataFrame) -> Culprit:
 def with_costs(model: TimeModel, delays: pl.DataFrame, culprits: list[Culprit]) -> Culprits:
     """Return the culprits with their costs.
 
-    Those whose delay costs the job almost nothing are left out.
+    Culprits whose delay costs the job almost nothing are left out.
     """
     replay = prepare_replay(model, delays["rank"].unique()) if culprits else None
     if replay is None:
@@ -180,9 +186,9 @@ def _with_cost(
     removal: list[Removal],
     others: list[Removal],
 ) -> Culprit | None:
-    """Return the culprit with its cost; None if the job hardly feels its delays.
+    """Return the culprit with its cost, None if its delays cost the job almost nothing.
 
-    `removal` removes its delays, `others` those of all other culprits.
+    `removal` removes this culprit's delays. `others` remove the delays of all other culprits.
     """
     connected = replay.connected_ranks(culprit.members.ranks)
     gain_alone_ns = _gain(replay, [], removal, connected)
@@ -211,14 +217,14 @@ def _gain(
     removal: list[Removal],
     of: Collection[int],
 ) -> float:
-    """Return what the job gains by a removal in addition to the others."""
+    """Return the time in ns that the ranks `of` gain by a removal in addition to the others."""
     before_ns = replay.duration_ns(others, of=of)
     after_ns = replay.duration_ns([*others, *removal], of=of)
     return before_ns - after_ns
 
 
 def _late_rows(culprit: Culprit) -> pl.Expr:
-    """Return a condition for the culprit's rows: its ranks in the steps in which it is late."""
+    """Return the condition for rows of the culprit's ranks, in the steps in which they are late."""
     is_late = pl.lit(value=False)
     for removal in removals_of(culprit):
         is_removed = pl.col("rank").is_in([*removal.ranks])

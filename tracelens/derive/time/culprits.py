@@ -45,7 +45,7 @@ _MANY = 4
 There must also be at least this many steps with a late rank.
 """
 _MOST = 8
-"""At most this many culprits are examined, those with the greatest delays."""
+"""The most culprits to examine, beginning with the greatest delays."""
 _HOST_CAUSES = ("input", "host", "launch", "loading", "sync", "allocation")
 
 
@@ -138,7 +138,7 @@ def _group_late_ranks(
 
 
 def _rotating(late: list[LateRank], n_steps: int) -> list[LateRank]:
-    """Return the ranks that are late in turn; an empty list if they are not."""
+    """Return all late ranks if they are late in turn, else an empty list."""
     by_step: dict[int, set[int]] = {}
     most_steps = 0
     for late_rank in late:
@@ -193,7 +193,7 @@ def _slow_groups(
 ) -> list[Culprit]:
     """Return the groups on slow links, each with its late ranks.
 
-    Late ranks in no slow group are left out: they only take part in more collectives.
+    Late ranks in no slow group are left out, because they only take part in more collectives.
     """
     culprits = []
     for pool in _pools(late):
@@ -264,10 +264,7 @@ def _name_set(ranks: frozenset[int], sets: Sequence[RankSet]) -> RankSet:
 
 
 def _kind_of(members: RankSet) -> tuple[str, str]:
-    """Return the kind of a set.
-
-    For a group, also return its name, which tells the kind of parallelism.
-    """
+    """Return the kind of a set, and the name of a group, which is the kind of parallelism."""
     return members.kind, members.name if members.kind == "group" else ""
 
 
@@ -312,10 +309,10 @@ def _merge(
 
 
 def _slow_network(trace: Trace, delays: pl.DataFrame) -> Culprit | None:
-    """Return the network as the culprit in steps in which the same transfers take all ranks longer.
+    """Return the network as a culprit if equal transfers take all ranks longer in some steps.
 
-    Return None with fewer than three steps, or if no step or more than half of the steps are as
-    slow as that.
+    Return None with fewer than three steps, without a slow step, or if more than half of the steps
+    are slow.
     """
     communication_ns = pl.col("communication_ns")
     by_step = delays.drop_nulls("step").group_by("step")

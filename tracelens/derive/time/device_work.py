@@ -25,7 +25,7 @@ UNIONS = {
     "kernels_ns": (COMPUTE, COMMUNICATION),
     "all_ns": (COMPUTE, COMMUNICATION, COPY),
 }
-"""Names of lengths of time, each with the kinds of work whose union has that length."""
+"""Columns of busy time, each with the kinds of work whose union of intervals it measures."""
 TOUCH = "pages of managed memory that the host touches"
 """Place of idle time before the host touches a page that lies on the device."""
 _WORK = ("rank", "device_id", "start_ns", "duration_ns", "api_call_id")
@@ -40,7 +40,7 @@ _COLUMNS: dict[str, type[pl.DataType]] = {
 
 
 class DeviceWork(Struct, frozen=True):
-    """A device's work, and the windows of time to break down.
+    """Holds a device's work, and the windows of time to break down.
 
     `work` holds two frames, kernels and all other work, each sorted by start: start_ns,
     duration_ns, call (a row of the host's calls; any other number means unknown) and kind.
@@ -54,12 +54,12 @@ class DeviceWork(Struct, frozen=True):
 
     @property
     def from_ns(self) -> int:
-        """The start of the first window or work."""
+        """The start of the first window, kernel, copy or fill."""
         return min(int(part["start_ns"][0]) for part in (self.windows, *self.work) if part.height)
 
     @property
     def calls(self) -> pl.Series:
-        """The calls that launched the work, kernels first."""
+        """The column `call` of kernels, then of all other work."""
         return pl.concat([part["call"] for part in self.work])
 
     @property
@@ -131,12 +131,12 @@ def _with_calls(work: pl.DataFrame, hosts: Mapping[int, HostTime]) -> pl.DataFra
 def _with_touches(
     hosts: Mapping[int, HostTime], copies: pl.DataFrame
 ) -> tuple[Mapping[int, HostTime], pl.DataFrame]:
-    """Add to the hosts one call for each move of managed pages, as if the call had started it.
+    """Add a call to the host for each move of managed pages, as if the call had started the move.
 
-    In truth no call moves a page: it moves when something touches it. Between kernels, the host
-    touches pages, and its main thread is blamed. The added call returns when the move begins, so
-    that the thread explains the idle time before the move. Also return the copies, with `call` the
-    row of the added call.
+    No recorded call moves a page: a page moves when the host or a kernel touches it. Between
+    kernels the host touches pages, which is attributed to its main thread. The added call returns
+    when the move begins, so that this thread explains the idle time before the move. Also return
+    the copies, with the rows of the added calls in `call`.
     """
     with_main_thread = [rank for rank, host in hosts.items() if host.mains]
     is_of_host = pl.col("rank").is_in(with_main_thread)
@@ -175,7 +175,7 @@ def _with_touch_calls(host: HostTime, touches: pl.DataFrame) -> HostTime:
 def call_rows(hosts: Mapping[int, HostTime], wanted: pl.DataFrame) -> pl.Series:
     """Return the row of each wanted (rank, api_call_id) among its host's calls.
 
-    If a call is unknown, the number is not a row, such as -1.
+    An unknown call gets a number outside of the rows, such as -1.
     """
     ids = wanted["api_call_id"]
     known = [

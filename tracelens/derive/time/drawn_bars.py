@@ -14,7 +14,7 @@ DETAILS = {"op": pl.String, "layer": pl.String, "shapes": pl.String, "size": pl.
 bytes that are copied or filled.
 """
 _FIRST_WIDTH = 1 / 4_000
-"""If bars must be merged, those shorter than this share of the step come first."""
+"""Bars shorter than this share of the step are merged first."""
 _BARS_OF_LEVEL = 4
 """Bars that fit on each level of each lane."""
 _AS_TEXT: dict[Any, Any] = {pl.Categorical: pl.String}
@@ -75,15 +75,15 @@ def _merged(bars: pl.DataFrame, width: int) -> pl.DataFrame:
     A merged bar looks like the longest of its bars.
     """
     start_ns = pl.col("start_ns")
-    stretch = (start_ns // width).alias("stretch")
-    by_stretch = bars.group_by(
+    interval = (start_ns // width).alias("interval")
+    by_interval = bars.group_by(
         "lane",
         "level",
-        stretch,
+        interval,
         maintain_order=True,
     )
     shown = pl.col("name", "kind", "api_call_id", "rank", "source", "event_id")
-    merged = by_stretch.agg(
+    merged = by_interval.agg(
         start_ns.min(),
         shown.sort_by("duration_ns").last(),
         duration_ns=END.max() - start_ns.min(),
@@ -97,13 +97,12 @@ def with_details(trace: Trace, bars: pl.DataFrame) -> pl.DataFrame:
 
     `bars` have rank, source and event_id. The rows stay in their order.
     """
-    numbered = bars.with_row_index("at")
+    numbered = bars.with_row_index("row")
     parts = [numbered.clear().with_columns(_nothing())]
     by_rank = numbered.partition_by("rank", as_dict=True)
     for (rank,), bars_of_rank in by_rank.items():
         parts.append(_of_rank(trace, bars_of_rank, rank))
-    in_order = pl.concat(parts).sort("at")
-    return in_order.drop("at")
+    return pl.concat(parts).sort("row").drop("row")
 
 
 def _nothing() -> list[pl.Expr]:
@@ -158,7 +157,7 @@ def _spans_and_sizes(
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Return the span around each event that a bar shows, and the sizes of device work in words.
 
-    Both frames have source and event_id, the first span_id, the second `size`.
+    The first frame has source, event_id and span_id, the second source, event_id and size.
     """
     of_spans = bars.filter(source="spans")
     spans = [

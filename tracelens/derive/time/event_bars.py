@@ -1,4 +1,4 @@
-"""Draw what a rank did in an interval of time as bars: work, idle time, queues and threads."""
+"""Draw an interval of a rank's time as bars: device work, idle time, queues and threads."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -9,14 +9,14 @@ from tracelens.derive.events.nesting import nest
 from tracelens.derive.time.device_work import COMMUNICATION, COMPUTE, COPY, DeviceWork
 from tracelens.derive.time.host_time import host_of_calls
 from tracelens.derive.time.host_tracks import CAUSE_OF_KIND
-from tracelens.derive.time.idle import idle_pieces
+from tracelens.derive.time.idle import counted_idle
 from tracelens.derive.time.time_parts import TimeModel
 from tracelens.trace import Trace
 
 _HOST_KINDS = ("op", "module", "annotation", "nvtx")
 """Kinds of spans that are drawn.
 
-Python calls have lanes of their own, as they would hide the rest.
+Python calls are drawn on lanes of their own, because they would hide the other bars.
 """
 PYTHON_LANE = ", Python calls"
 """Suffix of the name of a lane with a thread's Python calls."""
@@ -36,9 +36,10 @@ BARS: dict[str, Any] = {
 }
 """Columns of bars.
 
-`kind` is a kernel's primitive, a cause of idle time, or another kind. `n` counts the bars that a
-bar stands for. The bars of a launch and of the work that it started have one api_call_id. `source`
-and `event_id` name the row of a table that a bar shows, if any.
+A lane is a row of the timeline, such as a stream or a thread. `level` is the nesting depth in it.
+`kind` is a kernel's primitive, a cause of idle time, or another kind. `n` is the number of bars
+that were merged into this bar. The bars of a launch and of its work have the same api_call_id.
+`source` and `event_id` are the table and the id of the event that a bar shows, if any.
 """
 BAR = list(BARS)
 QUEUES = (
@@ -47,7 +48,7 @@ QUEUES = (
     (10, "queue: 10 to 99"),
     (100, "queue: 100 or more"),
 )
-"""Kinds of bars that show a device's queue: each with the least number of waiting launches."""
+"""Kinds of bars for a device's queue, each after its least number of waiting launches."""
 CODED: dict[Any, Any] = {pl.String: pl.Categorical}
 _TIMES = ("start_ns", "duration_ns")
 END = pl.col("start_ns") + pl.col("duration_ns")
@@ -55,7 +56,10 @@ _AROUND_NS = 10**9
 
 
 def bars_between(model: TimeModel, rank: int, begin: int, length: int) -> pl.DataFrame:
-    """List the bars of the rank's time, lane by lane, with times since `begin`."""
+    """List a rank's bars in the `length` ns after `begin`, lane by lane.
+
+    The bars' times are relative to `begin`.
+    """
     end = begin + length
     work = _work(model.trace, rank, begin, end)
     stream_id = pl.col("stream_id").fill_null(0)
@@ -107,9 +111,9 @@ def python_calls(trace: Trace, rank: int, begin: int, length: int) -> pl.DataFra
 
 
 def _work(trace: Trace, rank: int, begin: int, end: int) -> pl.DataFrame:
-    """Return the kernels, copies and fills in an interval of time, and their neighbours.
+    """Return the kernels, copies and fills in an interval, and on each device one before and after.
 
-    The work just before and after on each device bounds the gaps at both ends.
+    The work before and after the interval bounds the first and the last gap.
     """
     is_near = _within(begin - _AROUND_NS, end + _AROUND_NS)
     recorded = pl.concat(_recorded_work(trace, rank, is_near))
@@ -187,9 +191,9 @@ def _idle(
     work: pl.DataFrame,
     window: tuple[int, int],
 ) -> pl.DataFrame:
-    """Draw one bar per piece of idle time of each device that ran anything.
+    """Draw one bar per idle interval of each device with work.
 
-    A bar's name is the call path to blame.
+    A bar's name is the cause of the idle time and its call path.
     """
     parts = [pl.DataFrame(schema=BARS).cast(CODED)]
     edges = {
@@ -221,16 +225,16 @@ def _idle(
             (columns, columns.clear()),
             windows,
         )
-        pieces = pl.concat(idle_pieces(device, None))
+        idle = pl.concat(counted_idle(device, None))
         place_names = pl.Series(
             [*host.places, None],
             dtype=pl.String,
         )
-        what = place_names.gather(pieces["place"])
-        cause = pl.Series(CAUSE_OF_KIND).gather(pieces["cause"])
+        what = place_names.gather(idle["place"])
+        cause = pl.Series(CAUSE_OF_KIND).gather(idle["cause"])
         parts.append(
             _as_bars(
-                pieces.with_columns(kind="idle: " + cause),
+                idle.with_columns(kind="idle: " + cause),
                 lane=pl.lit(f"GPU {device_id} idle"),
                 duration_ns=pl.col("end_ns") - pl.col("start_ns"),
                 name=pl.concat_str(
@@ -246,9 +250,9 @@ def _idle(
 
 
 def _queues(trace: Trace, rank: int, begin: int, end: int) -> pl.DataFrame:
-    """Draw how much work each device has in its queue: launched, but not begun.
+    """Draw each device's queue of launches whose work has not begun.
 
-    A bar is an interval of time in which that amount stays within one of QUEUES.
+    A bar is an interval in which the queue's length stays within one of QUEUES.
     """
     lengths = _with_class(_queue_lengths(trace, rank, begin, end))
     device_number = pl.col("device_id").rle_id()
@@ -284,7 +288,7 @@ def _queues(trace: Trace, rank: int, begin: int, end: int) -> pl.DataFrame:
 
 
 def _with_class(lengths: pl.DataFrame) -> pl.DataFrame:
-    """Add queue_class: the index in QUEUES of each queue's length."""
+    """Add queue_class, the index of each queue's length in QUEUES."""
     least_of_classes = pl.Series([least for least, _ in QUEUES[1:]])
     queue_class = least_of_classes.search_sorted(lengths["length"], side="right")
     return lengths.with_columns(queue_class=pl.Series(queue_class, dtype=pl.Int64))
@@ -378,7 +382,7 @@ def _host(trace: Trace, rank: int, begin: int, end: int) -> pl.DataFrame:
 
 
 def _nested(rows: pl.DataFrame, lane: str) -> pl.DataFrame:
-    """Return the rows of host threads as bars, nested by thread; threads with most time first."""
+    """Return the rows of host threads as nested bars, the threads with most time first."""
     thread = ["process_id", "thread_id"]
     in_order = rows.sort(
         "start_ns",
@@ -412,7 +416,7 @@ def _nested(rows: pl.DataFrame, lane: str) -> pl.DataFrame:
 def _as_bars(rows: pl.DataFrame, **columns: pl.Expr | str) -> pl.DataFrame:
     """Turn rows into bars with the columns BARS.
 
-    `columns` replace those of `rows`. By default the level is 0, and each row is one bar.
+    `columns` replace columns of `rows`. By default the level is 0, and each row is one bar.
     """
     defaults = {
         "level": pl.lit(0, pl.Int64),
@@ -427,7 +431,7 @@ def _as_bars(rows: pl.DataFrame, **columns: pl.Expr | str) -> pl.DataFrame:
 
 
 def _clipped(bars: pl.DataFrame, begin: int, length: int) -> pl.DataFrame:
-    """Cut bars to an interval of time, and give their times relative to `begin`."""
+    """Cut bars to an interval of time, and make their times relative to `begin`."""
     last_ns = begin + length
     start_ns = pl.col("start_ns")
     overlapping = bars.filter(begin < END, start_ns < last_ns)

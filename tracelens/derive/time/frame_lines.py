@@ -17,9 +17,9 @@ from tracelens.derive.time.call_path import shortened
 from tracelens.trace import Trace
 
 FRAME = re.compile(r"([^\s()>]+\.py)(?:\((defined at )?(\d+)\))?: (.+?)(?= > |$)")
-"""Pattern of a Python frame in a path: file, kind of line, line and function.
+"""Pattern of a Python frame in a path: file, "defined at ", line and function.
 
-The kind says whether the line is that of the definition.
+"defined at " is missing unless the function's definition begins on the line.
 """
 DEFINED = ".py(defined at "
 _AT_ONCE_NS = 1_000_000
@@ -31,9 +31,9 @@ _IS_PYTHON = pl.col("kind") == "python"
 def ranks_by_earlier_frames(
     trace: Trace, ranks: Collection[int]
 ) -> dict[frozenset[str], list[int]]:
-    """Group ranks with equal `frames_entered_earlier`, by these frames.
+    """Group ranks by the names of their frames that were entered before recording began.
 
-    Every rank has Python frames. Only the few spans that are needed are read.
+    Every rank must have Python frames. Only spans from the start of recording are read.
     """
     starts = trace.select(
         "spans",
@@ -57,8 +57,7 @@ def ranks_by_earlier_frames(
     names_by_rank = frames.group_by("rank").agg("name").sort("rank")
     grouped: dict[frozenset[str], list[int]] = {}
     for rank, names in names_by_rank.iter_rows():
-        alike = grouped.setdefault(frozenset(names), [])
-        alike.append(rank)
+        grouped.setdefault(frozenset(names), []).append(rank)
     return grouped
 
 

@@ -21,12 +21,14 @@ def list_activities(
 ) -> pl.DataFrame:
     """List the activities of every thread that launches device work or marks steps.
 
-    The columns are those of the table, without the rank. `spans` has parent_id (row number), kind,
-    name, process_id, thread_id, start_ns, duration_ns; `calls` likewise kind, api, and span_id as
-    row number. Activities of a thread do not overlap. A process's main thread is the one that marks
-    steps, else the one that launches most. Only on it is time outside of all spans an activity: any
-    other thread then waits for work from others. If nothing launches device work, `with_op_time`
-    adds what ops compute.
+    The result has the columns of the table `activities` except the rank. `spans` has parent_id (a
+    row number), kind, name, process_id, thread_id, start_ns and duration_ns. `calls` has kind, api,
+    span_id (a row number), and the same columns of threads and times.
+
+    Activities of a thread do not overlap. A process's main thread is the thread that marks steps,
+    else the thread that launches most. Time outside of all spans is an activity on the main thread
+    only, because other threads wait for work at such times. If nothing launches device work,
+    `with_op_time` adds the time of ops.
     """
     columns = (
         "process_id",
@@ -61,9 +63,9 @@ def list_activities(
 
 
 def _of_axis(axis: ThreadAxis, spans: pl.DataFrame, blocked: pl.DataFrame) -> pl.DataFrame:
-    """List the activities of some threads, thread by thread.
+    """List the activities of the axis's threads, thread by thread.
 
-    `blocked` are launches that wait for another thread, see `launches_behind_allocation`.
+    `blocked` lists the launches that wait for another thread (see `launches_behind_allocation`).
     """
     causing = causing_calls(axis.calls, blocked)
     classes = interval_classes(axis, spans, causing)

@@ -1,7 +1,7 @@
-"""Measure what each rank's host does in a step, and how fast it would be without any waiting.
+"""Measure each rank's host time per step, with and without waits for devices and other ranks.
 
-While a rank waits for others, its host runs ahead, so its device does not show what the host does.
-The host's own clock is read instead: from a step's mark to the next one.
+While a rank waits for other ranks, its host runs ahead of its device. The time of the host is
+therefore measured between step marks on the host.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _START, _END = pl.col("start_ns"), pl.col("start_ns") + pl.col("duration_ns")
 
 
 def host_paces(model: TimeModel) -> pl.DataFrame:
-    """Return how long each rank's host works in a step: rank, step, pace_ns, launching_ns.
+    """Return the host's working time per rank and step: rank, step, pace_ns, launching_ns.
 
     pace_ns is the time from the step's mark to the next one, without the time in which a thread
     waits for the device or for other ranks. launching_ns is the part of pace_ns in which the host
@@ -59,9 +59,9 @@ def host_paces(model: TimeModel) -> pl.DataFrame:
 
 
 def _blocked_times(model: TimeModel) -> pl.DataFrame:
-    """Return when a thread of each rank waits for its device or for other ranks, without overlap.
+    """Return the intervals in which a rank's host waits for its device or for other ranks.
 
-    Columns: rank, start_ns and end_ns.
+    Columns: rank, start_ns and end_ns. A rank's intervals are disjoint.
     """
     columns = ("rank", "start_ns", "duration_ns")
     calls = model.trace.select("api_calls", "kind", *columns)
@@ -81,20 +81,20 @@ def _blocked_times(model: TimeModel) -> pl.DataFrame:
 
 
 def host_causes(model: TimeModel) -> pl.DataFrame:
-    """Return one row per rank, step and cause: spent_ns, without the profiler's work.
+    """Return the host's time as spent_ns, one row per rank, step and cause.
 
-    Steps begin and end by the host's own clock. On a rank without steps, step is None.
+    The profiler's own work is left out. Steps begin and end with their marks on the host. On a rank
+    without steps, step is None.
     """
     is_program = pl.col("what").ne_missing(PROFILER)
-    activities = model.host.filter(is_program)
-    did = activities.select(
+    times = model.host.filter(is_program).select(
         "rank",
         "cause",
         "start_ns",
         end_ns=_END,
     )
-    inside = _in_steps(did, _host_steps(model))
-    unmarked = did.join(
+    inside = _in_steps(times, _host_steps(model))
+    unmarked = times.join(
         model.steps,
         on="rank",
         how="anti",
@@ -110,10 +110,10 @@ def host_causes(model: TimeModel) -> pl.DataFrame:
 
 
 def _host_steps(model: TimeModel) -> pl.DataFrame:
-    """Return when each rank's host begins a step, and the next one: begin_ns, until_ns.
+    """Return each rank's steps on the host: rank, step, is_marked, begin_ns and until_ns.
 
-    A step's mark is the first of its spans to begin. If a trace has no spans, the steps' own times
-    are taken, and is_marked is False.
+    A step begins with its first span and lasts `host_ns`. A step without spans has the times of the
+    table `steps`, and is_marked is False.
     """
     key = ["rank", "step"]
     spans = model.trace.select("spans", *key, "start_ns").drop_nulls("step")
@@ -136,9 +136,9 @@ def _host_steps(model: TimeModel) -> pl.DataFrame:
 
 
 def _in_steps(times: pl.DataFrame, steps: pl.DataFrame) -> pl.DataFrame:
-    """Return the time spent in each step: step and spent_ns.
+    """Split intervals by step: one row per interval and step, with step and spent_ns.
 
-    Times that cross a mark are split there. Time before the rank's first step is left out.
+    Time before the rank's first step is left out.
     """
     by_begin = steps.sort("rank", "begin_ns")
     position = pl.int_range(pl.len(), dtype=pl.Int64)
@@ -152,9 +152,9 @@ def _in_steps(times: pl.DataFrame, steps: pl.DataFrame) -> pl.DataFrame:
     # Time that begins before the first step counts from the begin of this step.
     first = pl.coalesce("first", "earliest")
     positions = pl.int_ranges(first, pl.col("last") + 1)
-    pieces = placed.with_columns(position=positions).explode("position")
+    by_step = placed.with_columns(position=positions).explode("position")
     of_step = numbered.select("position", "step", "begin_ns", "until_ns")
-    in_step = pieces.join(of_step, on="position")
+    in_step = by_step.join(of_step, on="position")
     begin_ns = pl.max_horizontal("start_ns", "begin_ns")
     end_ns = pl.min_horizontal("end_ns", "until_ns")
     spent = in_step.with_columns(spent_ns=end_ns - begin_ns)
@@ -162,7 +162,10 @@ def _in_steps(times: pl.DataFrame, steps: pl.DataFrame) -> pl.DataFrame:
 
 
 def _step_positions(times: pl.DataFrame, edge: str, numbered: pl.DataFrame) -> pl.Series:
-    """Return the position of the rank's last step that begins by this edge of each time."""
+    """Return, per interval, the position of the rank's last step that began before the edge.
+
+    `edge` is start_ns or end_ns. The position is None before the rank's first step.
+    """
     begins = numbered.select("rank", "position", "begin_ns")
     edges = times.select("rank", edge).with_row_index("row")
     nearest = edges.sort(edge).join_asof(

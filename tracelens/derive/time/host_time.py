@@ -1,4 +1,4 @@
-"""Read what each rank's host did: its activities, and when and where each API call was made."""
+"""Read each rank's host: activities of its threads, and time, thread and place of its API calls."""
 
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -37,20 +37,20 @@ _CALLS = (
 _ROWS_AT_ONCE = 1 << 19
 _REGION = ("region", pl.Categorical)
 _NO_REGION = rf"^## Call CompiledFxGraph|{UNINFORMATIVE}"
-"""Names of annotations that say nothing to users: marks of steps, and hashes of compiled graphs."""
+"""Pattern for annotations without meaning to users: marks of steps, hashes of compiled graphs."""
 _KEPT: dict[str, type[pl.DataType]] = {"returned": pl.Int64, "thread": pl.Int32, "place": pl.Int32}
 _THREAD = ["rank", "process_id", "thread_id"]
 
 
 class HostTime(Struct, frozen=True):
-    """One rank's host: its API calls and what its threads did.
+    """Holds one rank's API calls and the activities of its host threads.
 
-    Causes, places and threads are indices into IDLE_KINDS, `places` and `threads`. `calls` has one
-    row per API call: when it `returned`, its thread, and its place. The place of a launch below
-    Python code, or in a region that users named, is its call path. The place of any other call is
-    the outermost op around it, else the called function. `ids` are the calls' ids if these are not
-    their row numbers. `mains` has the main thread of each process; the process with most known time
-    is first. `tracks` say what held each thread up: its own activities or those of other threads.
+    Causes, places and threads are indices of IDLE_KINDS, `places` and `threads`. `calls` has one
+    row per API call: `returned` (the end of the call), thread and place. The place of a launch
+    below Python code, or in a region that users named, is its call path. The place of any other
+    call is the outermost op around it, else the called function. `ids` are the calls' ids, None if
+    these are row numbers. `mains` has the main thread of each process, the process with most known
+    time first. `tracks` has the activities that explain the delays of each thread.
     """
 
     calls: pl.DataFrame
@@ -97,7 +97,7 @@ def host_of_calls(
     rank: int,
     ids: pl.Series,
 ) -> HostTime:
-    """Return what a rank's host did, with only the calls of `ids`, such as those of one step."""
+    """Return a rank's host with only the calls of these ids, such as the calls of one step."""
     sites = trace.select(
         "sites",
         "rank",
@@ -137,18 +137,18 @@ class _Reading:
         self.n_calls = dict.fromkeys(self.places, 0)
         self.parts = [pl.DataFrame(schema=_KEPT)]
         self.are_rows = True
-        self.sites = self.known(sites)
+        self.sites = self._of_ranks(sites)
         self.ops = self.numbers(
             self.sites["rank"],
             self.sites["op"],
         )
-        self.launches = self.known(launches)
+        self.launches = self._of_ranks(launches)
         self.of_launches = self.numbers(
             self.launches["rank"],
             self.launches["what"],
         )
 
-    def known(self, frame: pl.DataFrame) -> pl.DataFrame:
+    def _of_ranks(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Return the rows of the ranks that are read, sorted by rank."""
         if not frame["rank"].unique().is_in([*self.places]).all():
             is_of_ranks = pl.col("rank").is_in([*self.places])
@@ -178,8 +178,8 @@ class _Reading:
         return pl.Series(numbers, dtype=pl.Int32).gather(like)
 
     def take(self, calls: pl.DataFrame) -> None:
-        """Add the next calls; a rank's calls come one after another."""
-        calls = self.known(calls)
+        """Add the next calls. All calls of a rank are added before those of the next rank."""
+        calls = self._of_ranks(calls)
         self.are_rows &= (calls["api_call_id"] == self._next_rows(calls["rank"])).all()
         thread, distinct_threads = numbered(calls, _THREAD)
         thread_numbers = [
@@ -239,11 +239,11 @@ class _Reading:
         return pl.select(pl.coalesce(self.of_launches.gather(launch), op)).to_series()
 
     def finished(self, activities: pl.DataFrame, ids: pl.DataFrame | None) -> dict[int, HostTime]:
-        """Return the hosts with their activities; call this after the last `take`.
+        """Return the hosts with their activities, after the last `take`.
 
-        `ids` has the id of each taken call; None if the ids are row numbers.
+        `ids` has the id of each call that was taken, None if the ids are row numbers.
         """
-        segments = self._segments(self.known(activities))
+        segments = self._segments(self._of_ranks(activities))
         length = pl.col("end_ns") - pl.col("start_ns")
         by_thread = segments.group_by(_THREAD, maintain_order=True).agg(ns=length.sum())
         active_threads = by_thread.with_row_index("thread_number")
@@ -255,7 +255,7 @@ class _Reading:
         )
         tracks = tracks_by_rank(with_threads, active_threads, mains, self.threads)
         calls = pl.concat(self.parts, rechunk=True)
-        ids_of_calls = None if ids is None else self.known(ids)["api_call_id"]
+        ids_of_calls = None if ids is None else self._of_ranks(ids)["api_call_id"]
         first_call = 0
         hosts = {}
         for rank, n in self.n_calls.items():
@@ -271,7 +271,7 @@ class _Reading:
         return hosts
 
     def _segments(self, activities: pl.DataFrame) -> pl.DataFrame:
-        """Return the activities with their end, and with numbers as cause and place."""
+        """Return the activities with end_ns, and with codes instead of causes and places."""
         cause = pl.col("cause").cast(pl.Enum(CAUSES)).to_physical().cast(pl.UInt8)
         is_of_profiler = pl.col("what").eq_missing(pl.lit(PROFILER))
         of_profiler = pl.lit(PROFILER_CODE, pl.UInt8)
@@ -284,9 +284,9 @@ class _Reading:
         )
 
     def _main_threads(self, active_threads: pl.DataFrame) -> dict[int, dict[int | None, Thread]]:
-        """Return each rank's main threads by process: those with most known time.
+        """Return, by rank and process, the thread with most known time.
 
-        They get a number if they have none.
+        A main thread that makes no call gets a number in `threads`.
         """
         mains: dict[int, dict[int | None, Thread]] = {rank: {} for rank in self.places}
         by_time = active_threads.sort(
@@ -305,8 +305,8 @@ class _Reading:
 def launch_places(trace: Trace) -> pl.DataFrame:
     """Name the place of each call that launches below Python code or in a region that users named.
 
-    Columns: rank, api_call_id and what. A call with neither around it, as on a thread of autograd,
-    has no row: its place is its op.
+    Columns: rank, api_call_id and what. A call outside of Python code and regions, such as a call
+    on a thread of autograd, has no row, because its place is its op.
     """
     return trace.derived(_launch_places)
 
@@ -336,10 +336,10 @@ def _launch_places(trace: Trace) -> pl.DataFrame:
 
 
 def _small_ranks_together(heights: Mapping[int, int]) -> Iterator[list[int]]:
-    """Yield ranks in groups of at most half a million rows; a larger rank is a group of its own.
+    """Yield ranks in groups of at most _ROWS_AT_ONCE rows, or a single larger rank.
 
-    A query takes some 0.1 ms however few its rows are, so reading a thousand small ranks one by one
-    takes many times as long.
+    A query takes at least 0.1 ms, so reading a thousand small ranks one by one takes many times as
+    long.
     """
     group, n_rows = list[int](), 0
     for rank, n in heights.items():

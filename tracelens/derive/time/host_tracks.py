@@ -1,10 +1,11 @@
-"""Lay what host threads did on tracks: one per thread, and one per process with many threads.
+"""Arrange the activities of host threads in tracks, to look up what delayed a thread at a moment.
 
-A track is disjoint segments of time, sorted by start. A thread may be delayed by another thread of
-its process, not only by its own work. So each moment of a thread is explained by the first of four
-tracks that has a segment at that moment: the thread's own work, the work of all threads of the
-process, the thread's own Python, and the Python of the process's main thread. All threads of a
-process share the second track, so there are at most twice as many segments as activities.
+A track is a list of disjoint time segments, sorted by start. There is one track per thread, and one
+per process with several threads. A thread may be delayed by its own work, or by another thread of
+its process. Four tracks may explain a moment of a thread: the thread's own work, the work of all
+threads of the process, the thread's own Python, and the Python of the process's main thread. The
+first of them with a segment at that moment counts. All threads of a process share the second track,
+so there are at most twice as many segments as activities.
 """
 
 from collections.abc import Iterable, Mapping
@@ -22,7 +23,7 @@ Thread: TypeAlias = tuple[int | None, int | None]
 """A process id and a thread id."""
 
 PROFILER_KIND = "profiler"
-"""Name of idle time that the profiler takes for itself. Results count it as `host`."""
+"""Kind of idle time in which the profiler itself works. Results count this time as `host`."""
 IDLE_KINDS = (*CAUSES, PROFILER_KIND)
 """Kinds of idle time by their codes: the causes, then the profiler's own work."""
 CAUSE_OF_KIND = (*CAUSES, "host")
@@ -41,12 +42,13 @@ _THREAD = ["rank", "process_id", "thread_id"]
 
 
 class Tracks(Struct, frozen=True):
-    """The tracks that explain the threads of one rank.
+    """Holds the tracks that explain the threads of one rank.
 
-    `segments` has SEGMENTS, track after track; ranks that were read together share it. `bounds` are
-    the first row of each track and the row after its last. `of_threads` has TRACKS_OF_THREAD, one
-    row per thread: the track of its own activities, the track of the work of all threads of its
-    process, and the track of the process's main thread; -1 for none.
+    `segments` has the columns SEGMENTS, track after track. Ranks that are read together share one
+    frame of segments. `bounds` are each track's first row and the row after its last. `of_threads`
+    has the columns TRACKS_OF_THREAD, one row per thread. They hold the numbers of three tracks, -1
+    for none: the thread's own activities, the work of all threads of the process, and the process's
+    main thread.
     """
 
     segments: pl.DataFrame
@@ -55,10 +57,10 @@ class Tracks(Struct, frozen=True):
 
 
 class Axis(Struct, frozen=True):
-    """A common axis of whole numbers on which the tracks lie one after another, without overlap.
+    """Maps the times of all tracks to one axis of integers, on which tracks do not overlap.
 
-    Each time becomes its position in the sorted `times`, plus an offset that puts its track after
-    all tracks before.
+    A time's number is its position in the sorted `times`, plus the track's number times the number
+    of `times`.
     """
 
     times: pl.Series
@@ -73,9 +75,9 @@ class Axis(Struct, frozen=True):
         return self.times.search_sorted(moments).cast(pl.Int64)
 
     def laid_out(self, frame: pl.DataFrame, track: str) -> pl.DataFrame:
-        """Return the intervals with numbers instead of times, sorted.
+        """Return the intervals sorted, with numbers of the axis instead of times.
 
-        Intervals of one track are disjoint.
+        `track` names the column with the track. Intervals of one track are disjoint.
         """
         first = pl.col(track).cast(pl.Int64) * len(self.times)
         moved = frame.with_columns(
@@ -85,7 +87,7 @@ class Axis(Struct, frozen=True):
         return moved.sort("start_ns")
 
     def read_back(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """Return the intervals with their times again instead of numbers."""
+        """Return the intervals with times instead of numbers of the axis."""
         n_times = len(self.times)
         return frame.with_columns(
             start_ns=self.times.gather(frame["start_ns"] % n_times),
@@ -101,9 +103,10 @@ def tracks_by_rank(
 ) -> dict[int, Tracks]:
     """Return the tracks of each rank's threads.
 
-    `active_threads` are the threads with activities: rank, process_id, thread_id and their
-    thread_number. `segments` has SEGMENTS and the thread_number, `mains` the main thread of each
-    process, `threads` the threads of each rank by number.
+    `segments` has the columns SEGMENTS and thread_number. `active_threads` lists the threads with
+    activities: rank, process_id, thread_id and thread_number. `mains` has the main thread of each
+    process, by rank. `threads` lists each rank's threads; a thread's index is its row in
+    `Tracks.of_threads`.
     """
     process, _ = numbered(active_threads, ["rank", "process_id"])
     n_threads = pl.len().over(process)
@@ -148,10 +151,10 @@ def tracks_by_rank(
 def first_of_threads(segments: pl.DataFrame) -> pl.DataFrame:
     """Merge the threads of each process into one sequence of segments.
 
-    Every moment is taken from the first thread that covers it. `segments` has process,
-    thread_number and SEGMENTS, sorted by these and start; those of one thread are disjoint. The
-    result has process and SEGMENTS, sorted by process and start. Threads are merged two by two, for
-    all processes at once, so that the time grows with n log n.
+    Where segments of several threads overlap, the thread with the lowest number counts. `segments`
+    has process, thread_number and SEGMENTS, sorted by process, thread_number and start. Segments of
+    one thread are disjoint. The result has process and SEGMENTS, sorted by process and start.
+    Threads are merged two by two, for all processes at once, so that the time grows with n log n.
     """
     axis = Axis.of(segments)
     number_in_process = pl.col("thread_number").rank("dense").over("process") - 1
@@ -176,9 +179,9 @@ def first_of_threads(segments: pl.DataFrame) -> pl.DataFrame:
 
 
 def _bounds(numbers: pl.Series, n: int, offset: int) -> list[tuple[int, int]]:
-    """Return, for each of the numbers below n, its first row and the row after its last one.
+    """Return, for each number below n, its first row and the row after its last one.
 
-    Rows are sorted by number.
+    `numbers` are sorted. `offset` is added to all rows.
     """
     every_number = pl.int_range(n + 1, eager=True)
     edges = numbers.cast(pl.Int64).search_sorted(every_number) + offset
@@ -194,8 +197,8 @@ def _of_rank(
 ) -> Tracks:
     """Return a rank's tracks.
 
-    `thread_bounds` are the row bounds of each thread's segments, `processes` those of processes
-    with several threads.
+    `thread_bounds` has the row bounds of each thread's segments. `processes` has the row bounds of
+    the shared track of each process with several threads.
     """
     track_numbers = {thread: number for number, thread in enumerate(thread_bounds)}
     first_shared = len(thread_bounds)
@@ -206,8 +209,8 @@ def _of_rank(
         if process not in shared_tracks:
             of_threads.append((main, -1, -1))
             continue
-        nobody = track_numbers.get((process, None), -1)
-        own_track = track_numbers.get((process, thread), nobody)
+        without_thread = track_numbers.get((process, None), -1)
+        own_track = track_numbers.get((process, thread), without_thread)
         of_threads.append((own_track, shared_tracks[process], main))
     return Tracks(
         segments,

@@ -1,6 +1,6 @@
 """Find the idle time of a device, and a cause for each nanosecond of it.
 
-The cause is what the thread that launches the next work did in that time.
+The cause is the activity, in that time, of the thread that launches the next work.
 """
 
 from collections.abc import Iterator
@@ -30,15 +30,16 @@ _GAPS = {
     "call_place": pl.Int32,
 }
 _WORK_AT_ONCE = 1 << 18
-"""The number of gaps that are cut at a time; cutting takes 0.5 kB of memory for each."""
+"""The number of gaps that are cut at a time. Cutting takes 0.5 kB of memory per gap."""
 
 
-def idle_pieces(device: DeviceWork, causes: pl.Series | None) -> Iterator[pl.DataFrame]:
-    """Yield the idle time in windows that count: start_ns, end_ns, cause and place, by start.
+def counted_idle(device: DeviceWork, causes: pl.Series | None) -> Iterator[pl.DataFrame]:
+    """Yield the idle intervals in counted windows: start_ns, end_ns, cause and place, by start.
 
-    Cause and place are indices.
+    `cause` is an index of IDLE_KINDS. `place` is an index of the host's places, or their number if
+    no place is known.
     """
-    place = place_of_piece(len(device.host.places))
+    place = known_place(len(device.host.places))
     for cut in cut_gaps(in_time_order(device), device):
         counted = with_true_causes(cut, causes).filter(is_counted(device))
         yield counted.select("start_ns", "end_ns", "cause", place)
@@ -65,30 +66,29 @@ def cut_gaps(work: pl.DataFrame, device: DeviceWork) -> Iterator[pl.DataFrame]:
     """Yield the gaps between work, cut where windows, causes or places change, by start."""
     after_windows = device.windows.height
     for gaps in _gaps(work, device):
-        cut = cut_rows(gaps, device.windows)
-        pieces = cut.rename({"at": "window"})
-        in_windows = pieces.with_columns(pl.col("window").fill_null(after_windows))
+        cut = cut_rows(gaps, device.windows).rename({"at": "window"})
+        in_windows = cut.with_columns(pl.col("window").fill_null(after_windows))
         yield _refilled(_caused(in_windows, device.host))
 
 
-def with_true_causes(pieces: pl.DataFrame, causes: pl.Series | None) -> pl.DataFrame:
-    """Give each piece of launching the cause that `causes` has for the work after the piece.
+def with_true_causes(idle: pl.DataFrame, causes: pl.Series | None) -> pl.DataFrame:
+    """Replace the cause launch of idle time by the cause that `causes` has for the next work.
 
-    `causes` comes from `causes_of_launching`; None means that all pieces stay launching.
+    `causes` comes from `causes_of_launching`. If it is None, the cause remains launch.
     """
     if causes is None:
-        return pieces
-    gap = pieces["gap"]
+        return idle
+    gap = idle["gap"]
     work_after = gap.clip(upper_bound=causes.len() - 1)
     cause_of_work = causes.gather(work_after)
     has_work_after = pl.col("gap") < causes.len()
     is_launching = pl.col("cause") == LAUNCH
     cause = pl.when(is_launching & has_work_after).then(cause_of_work)
-    return pieces.with_columns(cause=cause.otherwise("cause"))
+    return idle.with_columns(cause=cause.otherwise("cause"))
 
 
-def place_of_piece(n_places: int) -> pl.Expr:
-    """Return a piece's own place, else its call's, else `n_places`."""
+def known_place(n_places: int) -> pl.Expr:
+    """Return the place of idle time, else the place of the launching call, else `n_places`."""
     place = pl.col("place")
     place_or_call = pl.when(place < 0).then("call_place").otherwise(place)
     known = pl.when(place_or_call < 0).then(n_places).otherwise(place_or_call)
@@ -96,11 +96,14 @@ def place_of_piece(n_places: int) -> pl.Expr:
 
 
 def _gaps(work: pl.DataFrame, device: DeviceWork) -> Iterator[pl.DataFrame]:
-    """Yield the times at which the device does nothing, sorted by start, in parts.
+    """Yield the gaps between device work, sorted by start, in several frames.
 
     The first gap begins with the first window, and the last gap ends with the last window. Columns:
-    `gap` (index of the work that ends it), start_ns, end_ns, `within` (False before the first work
-    and after the last), and `returned`, thread and place of the call that launched that work.
+
+    - gap: number of the work that ends the gap.
+    - start_ns, end_ns.
+    - within: False before the first work and after the last.
+    - returned, thread, call_place: return time, thread and place of the work's launching call.
     """
     reached = low = device.from_ns
     call_before: int | None = None
@@ -160,9 +163,9 @@ def _with_calls(gaps: pl.DataFrame, device: DeviceWork) -> pl.DataFrame:
 
 
 def _caused(gaps: pl.DataFrame, host: HostTime) -> pl.DataFrame:
-    """Cut the gaps, each of which lies in one window, into pieces of one cause and place.
+    """Cut gaps into intervals of one cause and place.
 
-    Place -1 stands for the place of the call.
+    Each gap lies in one window. Place -1 means the place of the launching call.
     """
     returned = pl.col("returned")
     start_ns = pl.col("start_ns")
@@ -198,7 +201,7 @@ def _caused(gaps: pl.DataFrame, host: HostTime) -> pl.DataFrame:
 
 
 def _cause(cause: int) -> list[pl.Expr]:
-    """Return the columns of a cause that comes from no activity."""
+    """Return the columns cause and place for idle time that no activity explains."""
     return [
         pl.lit(cause, pl.UInt8).alias("cause"),
         pl.lit(-1, pl.Int32).alias("place"),
@@ -217,10 +220,10 @@ def _on_host(gaps: pl.DataFrame, host: HostTime) -> pl.DataFrame:
 
 
 def _cut_by_tracks(intervals: pl.DataFrame, tracks: Tracks) -> pl.DataFrame:
-    """Cut disjoint intervals wherever something else begins to delay their thread.
+    """Cut disjoint intervals by the activities that delay their thread.
 
     `intervals` has start_ns, end_ns, `thread` and further columns, in any order. The result also
-    has `cause` and `place`, both None if nothing is known.
+    has `cause` and `place` of the activity, None if no activity is known.
     """
     no_cause = pl.lit(None, pl.UInt8)
     no_place = pl.lit(None, pl.Int32)
@@ -250,7 +253,7 @@ def _cut_by_tracks(intervals: pl.DataFrame, tracks: Tracks) -> pl.DataFrame:
 
 
 def _numbered_segments(tracks: Tracks) -> pl.DataFrame:
-    """Return the segments of the tracks, with the number of the track."""
+    """Return the segments of all tracks, with the number of each segment's track in `track`."""
     bounds = pl.DataFrame(
         tracks.bounds,
         schema=["first", "after"],
@@ -263,23 +266,23 @@ def _numbered_segments(tracks: Tracks) -> pl.DataFrame:
     return tracks.segments[row_of_segment["row"]].with_columns(row_of_segment["track"])
 
 
-def _refilled(pieces: pl.DataFrame) -> pl.DataFrame:
-    """Turn launching into waiting for the device if it follows such a wait in the same gap."""
+def _refilled(idle: pl.DataFrame) -> pl.DataFrame:
+    """Change launching that directly follows a wait for the device, in the same gap, to waiting."""
     gap = pl.col("gap")
     cause = pl.col("cause")
     is_new = (gap != gap.shift(1)).fill_null(value=True)
     is_launch = cause == LAUNCH
     is_wait = cause == _SYNC
-    # For each piece, whether it follows a wait, and the place of that wait.
+    # For each interval, whether it follows a wait, and the place of that wait.
     run = (is_new | ~is_launch).cum_sum()
     first_is_wait = is_wait.first().over(run)
-    pieces = pieces.with_columns(
+    with_waits = idle.with_columns(
         waits=first_is_wait,
         waited=pl.col("place").first().over(run),
     )
     is_refill = is_launch & pl.col("waits")
     sync_code = pl.lit(_SYNC, pl.UInt8)
-    return pieces.with_columns(
+    return with_waits.with_columns(
         cause=pl.when(is_refill).then(sync_code).otherwise("cause"),
         place=pl.when(is_refill).then("waited").otherwise("place"),
     )

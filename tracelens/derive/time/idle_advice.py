@@ -67,7 +67,7 @@ _INSIDE_TORCH = (
     r"(?:^|> )(?:backward|Optimizer\.\w+#\S+|(?:_tensor|optim/\w+|autograd/\w+|nn/modules/\w+)\.py"
     r"(?:\((?:defined at )?\d+\))?: \S+)$"
 )
-"""Places of host time in torch's own code, which a program cannot speed up."""
+"""Pattern for places of host time in torch's own code, which a program cannot speed up."""
 _IN_OPTIMIZER = r"(?:^|> )Optimizer\.\w+#"
 _BY_HOST_OPTIMIZER = (
     "The optimizer runs on the CPU: keep it on the device, or run it while the device works"
@@ -86,7 +86,7 @@ _EVENTS = (
     r"(?:^|> )(?:selectors\.py(?:\((?:defined at )?\d+\))?: select|socket\.py[^>]*: accept|select\.\w+"
     r"|<method 'poll' of 'select\.\w+' objects>)$"
 )
-"""Places in which an event loop or a server waits for what others send."""
+"""Pattern for places in which an event loop or a server waits for requests or messages."""
 _FOR_EVENTS = (
     "The program waits for requests or messages: nothing to shorten; more of them at a time fill"
     " this wait"
@@ -94,7 +94,7 @@ _FOR_EVENTS = (
 _NOT_RECORDED = rf"^(?:{'|'.join(UNRECORDED)})"
 _UNSEEN = "Shorten this work of the host (stacks would show it), or do it while the device works"
 _LEAST_OF_HOST = 0.2
-"""The host's waits and its other work are two parts if each takes this share of both."""
+"""The host's waits and its work get separate advice if each takes this share of the host's time."""
 Places = list[tuple[str, int]]
 """Places with their times."""
 _UNSEEN_WITHOUT_STEPS = (
@@ -136,7 +136,7 @@ def idle_rules(program: JudgedProgram) -> Iterator[Rule]:
     """Advise on each cause of idle time except launching, with all its places."""
     for cause, words in BY_CAUSE.items():
         places = program.places_of(cause)
-        if cause == "host" and has_both(places):
+        if cause == "host" and works_and_waits(places):
             yield from _work_and_waits(program, places)
             continue
         text = _advice_on(program, cause, places) or words
@@ -160,8 +160,8 @@ def split_waits(places: Places) -> tuple[Places, Places]:
     return [place for place in places if place not in waits], waits
 
 
-def has_both(places: Places) -> bool:
-    """Return whether the host works for a large part of its time, and waits for another."""
+def works_and_waits(places: Places) -> bool:
+    """Return whether the host's work and its waits each take a large share of the places' time."""
     all_ns = _total_ns(places)
     least_ns = _LEAST_OF_HOST * all_ns
     work, waits = split_waits(places)
@@ -211,7 +211,7 @@ def _advice_on(
 def _has_several_devices(trace: Trace) -> bool:
     """Return whether a process uses several devices.
 
-    If one of them is idle while the program waits, the program waits for another one.
+    If one device is idle while such a process waits, the process waits for another device.
     """
     devices = trace.select("kernels", "rank", "device_id").unique()
     return bool(devices["rank"].is_duplicated().any())
@@ -220,7 +220,7 @@ def _has_several_devices(trace: Trace) -> bool:
 def _advice_by_host_place(
     program: JudgedProgram, places: list[tuple[str, int]]
 ) -> Mapping[str, str]:
-    """Return advice on the host's other work by a pattern of its places; the first match counts."""
+    """Return advice on the host's other work, by patterns of places. The first match counts."""
     advice = {_IN_OPTIMIZER: _BY_HOST_OPTIMIZER} if _has_host_optimizer(program) else {}
     advice |= _BY_HOST_PLACE
     if not program.n_steps:
@@ -244,7 +244,7 @@ def _by_kind(
 
 
 def _has_host_optimizer(program: JudgedProgram) -> bool:
-    """Return whether the optimizer's ops run on the host and launch no kernel, beside a device."""
+    """Return whether the optimizer runs on the host although the program uses a device."""
     if not program.trace.has("kernels"):
         return False
     if (program.kernels["phase"] == "optimizer").any():
@@ -275,7 +275,7 @@ def _small_copies(program: JudgedProgram) -> str | None:
 
 
 def _by_loader(program: JudgedProgram, places: list[tuple[str, int]]) -> str | None:
-    """Return advice on torch's loader if most input time lies in one, else None."""
+    """Return advice on torch's data loader if most input time lies in it, else None."""
     if _is_mostly(places, _LOADER_BEGINS):
         return _KEEP_WORKERS
     times = {}
@@ -293,8 +293,8 @@ def _by_loader(program: JudgedProgram, places: list[tuple[str, int]]) -> str | N
 def _few_batches_are_late(program: JudgedProgram) -> bool:
     """Return whether a few batches take most of the time in which the program waits for batches.
 
-    A few are the share _FEW of each rank's batches: a rank whose batches are all late is no reason
-    to call few late.
+    A few batches are the share _FEW of each rank's batches. Each rank has its own share, so that a
+    rank whose batches are all late does not count as few late batches.
     """
     is_annotation = pl.col("kind") == "annotation"
     spans = program.trace.select(
@@ -322,7 +322,7 @@ def _is_mostly(places: list[tuple[str, int]], kind: str) -> bool:
 
 
 def _allocation_advice(program: JudgedProgram, places: list[tuple[str, int]]) -> str | None:
-    """Return advice on allocating and freeing memory; None if nothing shows why it is done."""
+    """Return advice on allocating and freeing memory, None if the reason for it is unknown."""
     if not _makes_room(program):
         uncached = _uncached(program)
         if uncached is not None:
@@ -331,14 +331,14 @@ def _allocation_advice(program: JudgedProgram, places: list[tuple[str, int]]) ->
 
 
 def _frees_in_ops(places: list[tuple[str, int]]) -> bool:
-    """Return whether ops free device memory: the caching allocator does so to make room."""
+    """Return whether ops free device memory, as the caching allocator does to make room."""
     return any(re.search(_FREES_IN_OP, what) for what, _ in places)
 
 
 def _makes_room(program: JudgedProgram) -> bool:
-    """Return whether most memory is freed by ops that then allocate, before they do anything else.
+    """Return whether most frees of device memory are in ops that allocate directly afterwards.
 
-    The caching allocator does so if the device is full: it frees what it keeps, and tries again.
+    The caching allocator frees cached memory and allocates again if the device is full.
     """
     of_kinds = pl.col("kind").is_in(_TAKES_MEMORY)
     columns = ("rank", "step", "span_id", "start_ns", "api")
@@ -363,10 +363,7 @@ def _makes_room(program: JudgedProgram) -> bool:
 
 
 def _uncached(program: JudgedProgram) -> str | None:
-    """Say that the caching allocator seems to be off, if steps allocate and free device memory.
-
-    Return None otherwise.
-    """
+    """Return advice to use the caching allocator, None unless steps allocate and free memory."""
     is_memory = pl.col("kind") == "memory"
     calls = program.trace.select(
         "api_calls",
@@ -392,7 +389,10 @@ def _uncached(program: JudgedProgram) -> str | None:
 
 
 def _is_repeated(calls: pl.DataFrame, n_steps: int) -> bool:
-    """Return whether there is a call in each of at least two steps; without steps, many calls."""
+    """Return whether every step makes a call, and there are at least two steps.
+
+    Without steps, _REPEATED calls are enough.
+    """
     if not n_steps:
         return calls.height >= _REPEATED
     return calls.drop_nulls("step").select("rank", "step").n_unique() >= max(n_steps, 2)

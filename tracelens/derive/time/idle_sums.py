@@ -1,7 +1,7 @@
 """Sum idle time of devices by window, cause and place, in C or in Polars.
 
-`by_columns` defines the result. `by_pass` computes the same in one pass over sorted columns, see
-`struct idle` in native.h.
+`by_columns` defines the result. `by_pass` computes the same result in one pass over sorted columns
+in C (`struct idle` in native.h).
 """
 
 from array import array
@@ -22,11 +22,11 @@ from tracelens.derive.time.idle import (
     LAUNCH,
     LENGTH,
     PLACES,
+    counted_idle,
     cut_gaps,
-    idle_pieces,
     in_time_order,
     is_counted,
-    place_of_piece,
+    known_place,
     with_true_causes,
 )
 from tracelens.derive.time.launch_causes import causes_of_launching
@@ -39,19 +39,22 @@ _WORK = {"start_ns": _I64, "duration_ns": _I64, "call": _I64, "kind": _U8}
 _SEGMENTS = {"start_ns": _I64, "end_ns": _I64, "cause": _U8, "place": _I32}
 _MEASURES = 7
 _AT_ONCE = 64
-"""The sums by place and cause of this many devices are in memory at a time."""
+"""Number of devices whose sums by place and cause are in memory at a time."""
 
 
 class DeviceTimes(Struct, frozen=True):
-    """Sums for several devices, by number.
+    """Holds sums of time for several devices, by the device's number.
 
-    Windows, causes and places are indices; the index after the last one means none. `busy` has the
-    lengths of UNIONS: one row for each device and window, and a last one for all work. `idle` is
-    idle_ns by device, window, cause, and `within`, which says whether it lies between the first and
-    the last work. `places` has one row per device, cause and place, with the columns PLACES:
-    longest_ns is the longest time that this cause and place take in one gap, example_ns the start
-    of that gap. `launching` is how long the host was launching in the gap before each work, one
-    device after another, kernels first. `ends` is the end of each device's last work.
+    Windows, causes and places are indices. The index after the last one means none.
+
+    - busy: the time of each of UNIONS, one row per device and window. A device's last row is for
+      all its work.
+    - idle: idle_ns by device, window, cause, and `within` (between the first and the last work).
+    - places: one row per device, cause and place, with the columns PLACES. longest_ns is the
+      longest time of this cause and place in one gap, and example_ns the start of that gap.
+    - launching: the launching time in ns in the gap before each kernel, then before each other
+      work, device by device.
+    - ends: the end of each device's last work.
     """
 
     busy: pl.DataFrame
@@ -66,7 +69,7 @@ def times_of_devices(trace: Trace, devices: Mapping[Device, DeviceWork]) -> Devi
 
     Long launching counts under the cause that `causes_of_launching` finds for it.
     """
-    as_recorded, causes = _launched(trace, devices)
+    as_recorded, causes = _times_and_causes(trace, devices)
     if not causes:
         return as_recorded
     anew = {number: device for number, device in enumerate(devices.values()) if number in causes}
@@ -95,17 +98,17 @@ def times_of_devices(trace: Trace, devices: Mapping[Device, DeviceWork]) -> Devi
 def idle_of_devices(
     trace: Trace, devices: Mapping[Device, DeviceWork]
 ) -> Iterator[tuple[Device, pl.DataFrame]]:
-    """Yield the idle time that `times_of_devices` sums, in pieces.
+    """Yield each device with its idle intervals, whose lengths sum to `times_of_devices`.
 
-    A yielded frame has a part of one device's pieces.
+    A device may come several times, each time with another part of its intervals.
     """
-    _, causes = _launched(trace, devices)
+    _, causes = _times_and_causes(trace, devices)
     for number, (key, device) in enumerate(devices.items()):
-        for pieces in idle_pieces(device, causes.get(number)):
-            yield key, pieces
+        for idle in counted_idle(device, causes.get(number)):
+            yield key, idle
 
 
-def _launched(
+def _times_and_causes(
     trace: Trace, devices: Mapping[Device, DeviceWork]
 ) -> tuple[DeviceTimes, dict[int, pl.Series]]:
     """Sum the devices' times with all launching counted as the cause "launch".
@@ -169,9 +172,9 @@ def _by_columns(number: int, device: DeviceWork, causes: pl.Series | None) -> De
     work = in_time_order(device)
     as_recorded = pl.concat(cut_gaps(work, device))
     launching = _launching_before(as_recorded, work.height)
-    pieces = with_true_causes(as_recorded, causes)
-    counted = pieces.filter(is_counted(device))
-    by_cause = pieces.group_by("window", "within", "cause")
+    intervals = with_true_causes(as_recorded, causes)
+    counted = intervals.filter(is_counted(device))
+    by_cause = intervals.group_by("window", "within", "cause")
     idle = by_cause.agg(idle_ns=LENGTH.sum())
     places = _summed_places(counted, len(device.host.places))
     busy = _busy(work, device.windows).with_row_index("window")
@@ -187,11 +190,11 @@ def _by_columns(number: int, device: DeviceWork, causes: pl.Series | None) -> De
     )
 
 
-def _launching_before(pieces: pl.DataFrame, n_work: int) -> pl.Series:
-    """Return how long the host was launching in the gap before each piece of work."""
+def _launching_before(idle: pl.DataFrame, n_work: int) -> pl.Series:
+    """Return the launching time in ns in the gap before each kernel, copy and fill."""
     is_launch = pl.col("cause") == LAUNCH
     is_before_work = pl.col("gap") < n_work
-    launches = pieces.filter(is_launch & is_before_work)
+    launches = idle.filter(is_launch & is_before_work)
     sums = launches.group_by("gap").agg(ns=LENGTH.sum())
     no_time = pl.repeat(
         0,
@@ -202,13 +205,13 @@ def _launching_before(pieces: pl.DataFrame, n_work: int) -> pl.Series:
     return no_time.scatter(sums["gap"], sums["ns"])
 
 
-def _summed_places(pieces: pl.DataFrame, n_places: int) -> pl.DataFrame:
-    """Return PLACES of idle pieces, which are sorted by start.
+def _summed_places(idle: pl.DataFrame, n_places: int) -> pl.DataFrame:
+    """Sum idle intervals by cause and place, with the columns PLACES.
 
-    Pieces with the same gap, cause and place count as one.
+    Intervals are sorted by start. Intervals with the same gap, cause and place count as one.
     """
-    place = place_of_piece(n_places)
-    by_gap = pieces.group_by(
+    place = known_place(n_places)
+    by_gap = idle.group_by(
         "gap",
         "cause",
         place,
@@ -246,8 +249,8 @@ def _busy(work: pl.DataFrame, windows: pl.DataFrame) -> pl.DataFrame:
     sums = {}
     for name, kinds in UNIONS.items():
         is_of_kinds = pl.col("kind").is_in(kinds)
-        pieces = union(work.filter(is_of_kinds).select("start_ns", "end_ns"))
-        sums[name] = covered_by(pieces, every)
+        busy = union(work.filter(is_of_kinds).select("start_ns", "end_ns"))
+        sums[name] = covered_by(busy, every)
     return pl.DataFrame(sums)
 
 
@@ -258,7 +261,7 @@ def by_pass(
     devices: Mapping[int, DeviceWork],
     causes: Mapping[int, pl.Series],
 ) -> DeviceTimes:
-    """Sum in one pass in C. The result is the same as that of `by_columns`."""
+    """Sum in one pass in C, with the same result as `by_columns`."""
     numbers = [*devices]
     parts = []
     for first in range(0, len(numbers), _AT_ONCE):
@@ -373,7 +376,7 @@ def _decoded(devices: Mapping[int, DeviceWork], passed: Sequence[_Passed]) -> De
 def _busy_of_windows(sizes: pl.DataFrame, sums: pl.Series) -> pl.DataFrame:
     """Return one row per device and window, with the length of each of UNIONS.
 
-    A device has its windows' sums of the first union in `sums`, then those of the next one.
+    For each device, `sums` has the sums of all windows for the first union, then for the next one.
     """
     windows = sizes.with_columns(window=pl.int_ranges("n_windows")).explode("window")
     first = len(UNIONS) * pl.col("first_window") + pl.col("window")
@@ -387,7 +390,8 @@ def _busy_of_windows(sizes: pl.DataFrame, sums: pl.Series) -> pl.DataFrame:
 def _idle(sizes: pl.DataFrame, sums: pl.Series) -> pl.DataFrame:
     """Return `idle` of DeviceTimes.
 
-    A window has one sum per cause outside of the device's work, then one per cause within it.
+    For each window, `sums` has one sum per cause with `within` False, then one per cause with
+    `within` True.
     """
     row = (sums > 0).arg_true().cast(pl.Int64)
     n_causes = len(IDLE_KINDS)
@@ -409,7 +413,7 @@ def _idle(sizes: pl.DataFrame, sums: pl.Series) -> pl.DataFrame:
 def _places(sizes: pl.DataFrame, sums: pl.Series) -> pl.DataFrame:
     """Return `places` of DeviceTimes.
 
-    A cause has the measures of each place in turn.
+    For each device, cause and place, `sums` has the _MEASURES numbers of this place.
     """
     measures = pl.DataFrame(
         {name: sums.gather_every(_MEASURES, number) for number, name in enumerate(PLACES[2:])}

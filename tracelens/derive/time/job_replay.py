@@ -1,7 +1,7 @@
-"""Compute what a job would gain without some ranks' delays, by a replay of its collectives.
+"""Compute the time that a job would gain without some ranks' delays, by replaying collectives.
 
 Between two collectives, each rank takes some time of its own, known from the trace. No rank leaves
-a collective before the last one has entered it. To remove a rank's delay, the replay gives this
+a collective before the last rank has entered it. To remove a rank's delay, the replay gives this
 rank the times of its peers. The result is the job's time without the delay, even if delays of
 several ranks overlap.
 """
@@ -22,14 +22,14 @@ from tracelens.derive.time.time_parts import TimeModel
 from tracelens.trace import Trace
 
 _MOST_ROWS = 1_000_000
-"""At most this many rows (one per rank and call) are replayed: the first ones of the trace."""
+"""The most rows (one per rank and call) to replay, from the start of the trace."""
 _CALL = ["group_key", "call"]
 
 
 class Removal(Struct, frozen=True):
-    """A delay to remove: its ranks, its steps (None: all), and its share of the ranks' time.
+    """Holds a delay to remove: ranks, steps (None for all), and its share of the ranks' own time.
 
-    With `of_device`, it is a delay of device work.
+    `of_device` marks a delay of device work.
     """
 
     ranks: frozenset[int]
@@ -39,16 +39,21 @@ class Removal(Struct, frozen=True):
 
 
 class Replay(Struct, frozen=True):
-    """The calls of a job in the order in which they completed, one row per rank's call.
+    """Holds the calls of a job's collectives, ordered by the entry of the call's last rank.
 
-    Columns of `rows`: rank, step, since_step, role (stage), own_ns, transfer_ns and hidden_ns.
-    own_ns is the rank's own time since its previous call, which was in the step since_step.
-    transfer_ns is the part of own_ns in which the previous call transferred and the rank did not
-    compute. hidden_ns is waiting that the rank's computing hides. `bounds` are the first rows of
-    calls, and the number of rows. `begins` has each rank's start on the job's clock, `tails` its
-    own time after the last call, and `last_transfers` the part of that time in which the last call
-    transferred. `paces` says how long each rank's host works in each step; all steps together
-    cannot take less.
+    `rows` has one row per rank and call, with these columns:
+
+    - rank, step, role (the pipeline stage, -1 if unknown).
+    - since_step: the step of the rank's previous call.
+    - n_calls, place: number of the rank's calls in the step, and the index of this call.
+    - own_ns: the rank's own time since its previous call.
+    - transfer_ns: the part of own_ns in which the previous call still transfers and the rank does
+      not compute.
+    - hidden_ns: waiting time that the rank's computing hides.
+
+    `bounds` are the first row of each call, and the number of rows. `begins` has each rank's start
+    on the job's clock, and `tails` its own time after the last call. `last_transfers` has the part
+    of that time in which the last call transfers. `paces` is the result of `host_paces`.
     """
 
     rows: pl.DataFrame
@@ -79,20 +84,21 @@ class Replay(Struct, frozen=True):
         *,
         hosts_limit: bool = True,
     ) -> float:
-        """Return the job's duration without the removed delays: the median of its ranks.
+        """Return the job's duration in ns without the removed delays, the median of its ranks.
 
         Times of transfers are divided by `network`. With `of`, the median is over these ranks only.
-        While a rank waits, its host runs ahead, so the host's own work does not show. With removals
-        the job therefore takes at least as long as the hosts work, unless `hosts_limit` is False.
+        While a rank waits, its host runs ahead, so the replay cannot see the host's work. With
+        removals, the job therefore takes at least as long as its hosts work, unless `hosts_limit`
+        is False.
         """
-        owns = self._owns(removals)
+        own_times = self._own_times(removals)
         less = 1 - 1 / network
         if less:
             transfers = self.rows["transfer_ns"].to_list()
-            owns = [
+            own_times = [
                 own_ns - less * transfer
                 for own_ns, transfer in zip(
-                    owns,
+                    own_times,
                     transfers,
                     strict=True,
                 )
@@ -101,7 +107,7 @@ class Replay(Struct, frozen=True):
         hidden = self.rows["hidden_ns"].to_list()
         clock: dict[int, float] = {**self.begins}
         for first, end in pairwise(self.bounds):
-            starts = [clock[ranks[row]] + owns[row] for row in range(first, end)]
+            starts = [clock[ranks[row]] + own_times[row] for row in range(first, end)]
             last = max(starts)
             for row, start in zip(
                 range(first, end),
@@ -125,11 +131,11 @@ class Replay(Struct, frozen=True):
         removals: Collection[Removal],
         of: Collection[int] | None,
     ) -> float:
-        """Return how long the slowest host works in all steps; 0 without removals.
+        """Return the working time in ns of the slowest host in all steps, 0 without removals.
 
-        In a step whose delay is removed, a rank's host takes no longer than the median of the hosts
-        whose delays stay. A profiler slows hosts but not devices. So if only delays of device work
-        are removed, only the time in which hosts call ops and launch work counts.
+        In a step whose delay is removed, a rank's host takes no longer than the median host of the
+        ranks that keep their delays. A profiler slows hosts but not devices. If only delays of
+        device work are removed, a host's working time is therefore only its launching time.
         """
         if not removals or self.paces.is_empty():
             return 0
@@ -155,12 +161,13 @@ class Replay(Struct, frozen=True):
             sums = sums.filter(pl.col("rank").is_in([*of]))
         return max(sums["pace_ns"], default=0)
 
-    def _owns(self, removals: Collection[Removal]) -> list[float]:
-        """Return each row's own time; removed ranks take the time of their peers at the same call.
+    def _own_times(self, removals: Collection[Removal]) -> list[float]:
+        """Return the own time of each row in ns, without the removed delays.
 
-        The time before a step's first call begins in the step before, so it is removed with either
-        step. Peers are other ranks of the same role with as many calls in the step. A rank without
-        peers has its own times shortened evenly.
+        A rank whose delay is removed gets the time of its peers at the same call. Peers are other
+        ranks of the same role with as many calls in the step. A rank without peers has its own
+        times shortened evenly. The time before a step's first call begins in the step before, so a
+        removal from either step applies to it.
         """
         if not removals:
             return self.rows["own_ns"].to_list()
@@ -185,7 +192,7 @@ class Replay(Struct, frozen=True):
 
 
 def _with_removals(rows: pl.DataFrame, removals: Collection[Removal]) -> pl.DataFrame:
-    """Add whether a row's rank is removed in its step, and the share of its time that is kept."""
+    """Add is_away (a removal applies to the row) and `kept` (the share of time that remains)."""
     is_away = pl.lit(value=False)
     kept = pl.lit(1.0)
     for removal in removals:
@@ -200,7 +207,7 @@ def _with_removals(rows: pl.DataFrame, removals: Collection[Removal]) -> pl.Data
 
 
 def _is_removed(removal: Removal) -> pl.Expr:
-    """Return whether a row has a rank of the removal, and begins or ends in one of its steps."""
+    """Return the condition for rows of the removal's ranks that begin or end in its steps."""
     is_of_ranks = pl.col("rank").is_in([*removal.ranks])
     if removal.steps is None:
         return is_of_ranks
@@ -289,7 +296,7 @@ def _between_calls(timed: pl.DataFrame, edges: pl.DataFrame, trace: Trace) -> pl
 
 
 def _with_times(trace: Trace, calls: pl.DataFrame) -> pl.DataFrame:
-    """Return the first calls in order of their last start, with exposed_ns and transfer_ns."""
+    """Return the first calls, by the entry of their last rank, with exposed_ns and transfer_ns."""
     key = ["rank", *_CALL]
     exposed_ns = pl.col("end_ns") - pl.col("start_ns") - pl.col("hidden_ns")
     pieces = waits_of(trace).intervals

@@ -32,14 +32,14 @@ _SLOWED = {"cause": pl.String, "what": pl.String, "least": pl.Float64, "most": p
 
 
 class JudgedProgram(Struct, frozen=True):
-    """The judged time of all ranks together by part, its idle places, and its kernels.
+    """Holds the judged time of all ranks together by part, its idle places, and its kernels.
 
-    Kernels are summed by site and primitive. Idle times are without what the profiler is known to
-    add. `n_steps` is the number of steps of all ranks, and `step_ns` their mean time on one device;
-    without steps, the mean judged time of a device. `is_judged` is a condition for device work, see
-    `in_program`. `is_measured`: the time of a step without the profiler is known for each rank.
-    `hideable_ns` is how much more communication, and how many more copies, could at most run beside
-    computing, see `_hideable`.
+    `parts` has the time of each part in ns, and `places` the idle time by place. Time that the
+    profiler is known to add is left out. `kernels` are summed by site and primitive. `n_steps` is
+    the number of steps of all ranks. `step_ns` is their mean time on one device, or the mean judged
+    time of a device without steps. `is_judged` is the condition for judged device work (see
+    `in_program`). `is_measured` says that each rank's step time without the profiler is known.
+    `hideable_ns` is the result of `_hideable`.
     """
 
     trace: Trace
@@ -104,7 +104,7 @@ class JudgedProgram(Struct, frozen=True):
 
 
 def judge_program(model: TimeModel) -> JudgedProgram:
-    """Collect what the rules of advice need."""
+    """Collect the data that the rules of advice need."""
     ranks = rank_times(model)
     parts = {}
     kept_fracs = {}
@@ -135,9 +135,9 @@ def judge_program(model: TimeModel) -> JudgedProgram:
 
 
 def _hideable(model: TimeModel, parts: Mapping[str, int]) -> dict[str, int]:
-    """Return how much more of communication, and of copies, could run beside computing.
+    """Return the exposed time in ns that computing could hide, for communication and for copies.
 
-    It is at most the computing time beside which no communication, or no copy, runs yet.
+    The time is at most the computing time that hides no communication, or no copies, yet.
     """
     windows = model.device.filter(phase=PROGRAM)
     hideable = {}
@@ -169,11 +169,11 @@ def _kernels(trace: Trace, is_judged: pl.Expr) -> pl.DataFrame:
 
 
 def slowed_parts(trace: Trace) -> pl.DataFrame:
-    """Bound how much of the host's time recording added: one row per cause and place (`what`).
+    """Bound the program's own share of host time: one row per cause and place (`what`).
 
-    `least` and `most` are the shares of the recorded time that are the program's own. Each recorded
-    Python call took PYTHON_NS, and each op and API call of torch.profiler TORCH_NS. The result is
-    empty if none of these was recorded.
+    `least` and `most` are the bounds. Recording added the rest: PYTHON_NS for each Python call, and
+    TORCH_NS for each op and API call of torch.profiler. The result is empty if no such events are
+    recorded.
     """
     return trace.derived(_slowed_parts)
 
@@ -184,7 +184,7 @@ def _slowed_parts(trace: Trace) -> pl.DataFrame:
     # Only a process without a device has call paths of launching. They are judged as one path.
     has_path = pl.col("cause") != "launch"
     place = pl.col("what").cast(pl.String)
-    did = activities.select(
+    times = activities.select(
         *_THREAD,
         "start_ns",
         "duration_ns",
@@ -194,13 +194,13 @@ def _slowed_parts(trace: Trace) -> pl.DataFrame:
     records = pl.concat(
         [
             pl.DataFrame(schema=_ADDED),
-            *_records(trace, did),
+            *_records(trace, times),
         ]
     )
     added = records.group_by(_PLACE).agg(pl.col("least_ns", "most_ns").sum())
     ns = pl.col("ns")
-    times = did.group_by(_PLACE).agg(ns=pl.col("duration_ns").sum())
-    with_added = times.join(
+    recorded = times.group_by(_PLACE).agg(ns=pl.col("duration_ns").sum())
+    with_added = recorded.join(
         added,
         on=_PLACE,
         nulls_equal=True,
@@ -214,11 +214,11 @@ def _slowed_parts(trace: Trace) -> pl.DataFrame:
     )
 
 
-def _records(trace: Trace, did: pl.DataFrame) -> Iterator[pl.DataFrame]:
-    """Yield the time that recording added to activities: their place, least_ns and most_ns."""
+def _records(trace: Trace, times: pl.DataFrame) -> Iterator[pl.DataFrame]:
+    """Yield the time that recording added to activities: cause, what, least_ns and most_ns."""
     kind = pl.col("kind")
     of_torch = pl.col("rank").is_in(_ranks_of_torch(trace))
-    activities = dict(_by_thread(did))
+    activities = dict(_by_thread(times))
     for table, where, (least_ns, most_ns) in (
         ("spans", kind == "python", PYTHON_NS),
         ("spans", (kind == "op") & of_torch, TORCH_NS),
@@ -243,7 +243,10 @@ def _with_counts(
     activities: Mapping[tuple[int, int, int], pl.DataFrame],
     records: pl.DataFrame,
 ) -> pl.DataFrame:
-    """Return the activities in which their thread made records, with n_records."""
+    """Return the activities during which the profiler recorded events of their thread.
+
+    Columns: cause, what and n_records, the number of events that begin during the activity.
+    """
     parts = [pl.DataFrame(schema={"cause": pl.String, "what": pl.String, "n_records": pl.Int64})]
     for thread, of_thread in _by_thread(records):
         if thread not in activities:
@@ -255,7 +258,7 @@ def _with_counts(
 
 
 def _by_thread(frame: pl.DataFrame) -> Iterator[tuple[tuple[int, int, int], pl.DataFrame]]:
-    """Yield each thread (rank, process_id, thread_id) with its rows; leave out rows without one."""
+    """Yield each known thread (rank, process_id, thread_id) with its rows."""
     for rank, of_rank in by_value(frame.drop_nulls(_THREAD), "rank"):
         for process, of_process in by_value(of_rank, "process_id"):
             for thread, of_thread in by_value(of_process, "thread_id"):

@@ -1,4 +1,4 @@
-"""Find ranks that are late by themselves: by how much, in which steps, for which cause.
+"""Find ranks that are late by themselves, with their delay, their late steps and the cause.
 
 A rank's own time in a step is the step without waiting for other ranks and without communication.
 Its own delay is its excess over the median of all ranks, so a rank that only waited has no delay.
@@ -25,7 +25,7 @@ _SIGMAS, _SIGMAS_ONCE = 4.0, 6.0
 The first number is for the median of all steps, the second for one step.
 """
 EXPLAINS = 0.25
-"""A cause explains a rank's delay if it makes at least this share of it."""
+"""A cause with at least this share of a rank's delay explains the delay."""
 DEVICE_PARTS = ("compute", "copy")
 """Parts of a step that only device work makes longer."""
 BY_SPEED = ("launch", None)
@@ -53,12 +53,12 @@ _USUAL_PACE, _BY_SPEED = "usual_pace_ns", "by_speed_ns"
 OWN_TIME, IDLE = "own", "idle"
 """Names for the cause if no single part of a step explains a delay.
 
-The cause is idle time of all causes if that explains it, else the rank's own time.
+The cause is IDLE if idle time of all causes explains the delay, else OWN_TIME.
 """
 
 
 class LateRank(Struct, frozen=True):
-    """A rank with its mean delay in the steps in which it is late, and the main cause of the delay.
+    """Holds a late rank, its mean delay in its late steps, and the main cause of the delay.
 
     `steps` is None if the rank is late in every step, or if no steps are marked. `cause` is None if
     no part of the rank's time explains the delay.
@@ -73,10 +73,11 @@ class LateRank(Struct, frozen=True):
 def own_delays(model: TimeModel) -> pl.DataFrame:
     """Return the rows of `rank_steps` with own_ns, excess_ns and `PART_excess_ns`.
 
-    own_ns is the rank's own time on its device, or on its host if that is longer, because the host
-    of a rank that waits for others runs ahead. The excess is over the lower median of all ranks in
-    that step, so at least half of the ranks take no longer than that median. If some ranks mark no
-    steps, all are compared over the whole program, and step is None.
+    own_ns is the longer of the rank's own times on its device and on its host. The host is included
+    because it runs ahead of the device while the rank waits for others. The excess is over the
+    lower median of all ranks in the step, so at least half of the ranks take no longer than the
+    median. If some ranks mark no steps, all ranks are compared over the whole program, and step is
+    None.
     """
     device_own_ns = pl.col("step_ns") - pl.col("waiting_ns") - pl.col("communication_ns")
     idle_parts = [f"{cause}_ns" for cause in IDLE_PARTS]
@@ -141,13 +142,13 @@ def find_late_ranks(model: TimeModel, delays: pl.DataFrame) -> list[LateRank]:
         delay_ns, cause = _delay_and_cause(row)
         is_explained = row[_BY_SPEED] and delay_ns < BLAMED * row["step_ns"]
         if not is_explained:
-            steps = _often(row["step"], n_steps)
+            steps = _unless_always(row["step"], n_steps)
             late_ranks.append(LateRank(row["rank"], steps, delay_ns, cause))
     return late_ranks
 
 
 def _delay_and_cause(row: Mapping[str, float]) -> tuple[float, str | None]:
-    """Return a rank's mean delay without what its host's speed explains, and its main cause."""
+    """Return a rank's mean delay that its host's speed does not explain, and the main cause."""
     unexplained_ns = row[OWN] - row[_BY_SPEED]
     part_excess = {part: row[f"{part}_excess_ns"] for part in _OWN_PARTS}
     main_part = _main_part(part_excess, unexplained_ns)
@@ -179,7 +180,8 @@ def find_late_transfers(delays: pl.DataFrame) -> list[LateRank]:
     n_steps = delays["step"].n_unique()
     late_ranks = []
     for rank, steps, excess in by_rank.sort("rank").iter_rows():
-        late_ranks.append(LateRank(rank, _often(steps, n_steps), excess, "communication"))
+        late_steps_of_rank = _unless_always(steps, n_steps)
+        late_ranks.append(LateRank(rank, late_steps_of_rank, excess, "communication"))
     return late_ranks
 
 
@@ -194,8 +196,8 @@ def _late_steps(delays: pl.DataFrame, column: str) -> pl.DataFrame:
     return late.filter(pl.col(column) >= pl.col("threshold_ns"))
 
 
-def _often(steps: Sequence[int | None], n_steps: int) -> frozenset[int] | None:
-    """Return the late steps; None if these are nearly all steps, or no steps are marked."""
+def _unless_always(steps: Sequence[int | None], n_steps: int) -> frozenset[int] | None:
+    """Return the late steps, None if these are nearly all steps or if no steps are marked."""
     if None in steps or len(steps) >= _ALWAYS * n_steps:
         return None
     return frozenset(step for step in steps if step is not None)
@@ -240,13 +242,13 @@ def _median(values: pl.Series) -> float:
 def _with_host_excess(
     model: TimeModel, late_steps: pl.DataFrame, delays: pl.DataFrame
 ) -> pl.DataFrame:
-    """Limit delays by an idle cause to the extra time that the rank's host spent on the cause.
+    """Limit the delay by each idle cause to the extra time that the rank's host spent on the cause.
 
-    While a rank waits for others, its own host works unseen, so this rank has less idle time, and
-    by idle time alone the others would look late. If only the host of a rank is late, its device
-    has no idle time; then the host's extra time is taken. Adds the time that the host's speed
-    explains (by_speed_ns). For processes without a device nothing is limited: their time is that of
-    the host.
+    While a rank waits for others, its host works on, so the rank has less idle time later. By idle
+    time alone, the other ranks would look late. If the host decides a rank's own time, the device
+    has no idle time for it, and the host's extra time counts instead. The time that the host's
+    speed explains is added as by_speed_ns. Delays of processes without a device are not limited,
+    because their times are host times.
     """
     idle_ns = pl.sum_horizontal(f"{cause}_excess_ns" for cause in IDLE_PARTS)
     idle_explains = idle_ns > EXPLAINS * pl.col(OWN)
@@ -264,9 +266,10 @@ def _with_host_excess(
 
 
 def _with_slowdown(late_steps: pl.DataFrame, hosts: pl.DataFrame) -> pl.DataFrame:
-    """Add `slowdown`: by what share the rank's host takes longer to launch than the median rank's.
+    """Add `slowdown`, the share by which the rank's host launches slower than the median host.
 
-    It is 0 if the host is faster, or so slow that it counts as late. Adds by_speed_ns, too.
+    It is 0 if the host is faster, or so slow that it counts as late. The time that the slowdown
+    explains is added as by_speed_ns.
     """
     of_hosts = _beside_usual(late_steps, hosts, "launch")
     ratio = pl.col("spent_ns").sum() / pl.col("usual_ns").sum()
@@ -283,7 +286,7 @@ def _with_slowdown(late_steps: pl.DataFrame, hosts: pl.DataFrame) -> pl.DataFram
 def _limited_to_host(late_steps: pl.DataFrame, hosts: pl.DataFrame, cause: str) -> pl.DataFrame:
     """Limit the delay by one idle cause to the host's extra time.
 
-    Extra time is the time above the median rank's host; a slow host is allowed its slowdown.
+    Extra time is the host's time above the median host's time, increased by the slowdown.
     """
     column = f"{cause}_excess_ns"
     of_hosts = _beside_usual(late_steps, hosts, cause)
@@ -321,9 +324,9 @@ def _host_causes(model: TimeModel, delays: pl.DataFrame) -> pl.DataFrame:
 
 
 def _beside_usual(late_steps: pl.DataFrame, hosts: pl.DataFrame, cause: str) -> pl.DataFrame:
-    """Add what the rank's host spent on the cause in the step (spent_ns), and usual_ns.
+    """Add spent_ns, the time of the rank's host for the cause in the step, and usual_ns.
 
-    Both are 0 where it spent none.
+    usual_ns is the lower median of all ranks. Missing times are 0.
     """
     of_cause = hosts.filter(pl.col("cause") == cause).drop("cause")
     beside = late_steps.join(

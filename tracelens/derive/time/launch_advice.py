@@ -18,7 +18,7 @@ from tracelens.trace import Trace
 
 _CAPTURES = r"^(cuda|hip)Stream(Begin|End)Capture|^cuStream(Begin|End)Capture"
 _LEAST_CAPTURED = 0.2
-"""Captured launches, over kernels that ran. Above this ratio, these kernels are the warm-up."""
+"""If the ratio of captured launches to kernels that ran is higher, these kernels are a warm-up."""
 _COMPILED = r"^Torch-Compiled Region|^## Call CompiledFxGraph|^CompiledFunction$|^CompiledFxGraph$"
 
 
@@ -61,7 +61,7 @@ def is_capture(trace: Trace) -> bool:
 
 
 def count_captured(trace: Trace) -> dict[int, int]:
-    """Return, by rank, how many kernels were launched into a graph and never ran."""
+    """Return, by rank, the number of launches that a graph captured, so that no kernel ran."""
     calls = trace.select(
         "api_calls",
         "rank",
@@ -91,12 +91,12 @@ def _graph_use(trace: Trace) -> GraphUse:
 
 
 def op_of_changing_sizes(trace: Trace) -> str | None:
-    """Name the op whose input shapes change from step to step and which launches most.
+    """Return the op that launches most among the ops whose input shapes change between steps.
 
-    The shapes of an op change if even the most frequent ones occur in less than half of the steps.
-    One odd first or last step does not count, as the others can share a graph. Only steps in which
-    the op launches equally often are compared. The result is None without steps or shapes, and if
-    no shapes change.
+    An op's shapes change if even its most frequent shapes occur in less than half of the steps. One
+    odd first or last step does not count, because all other steps can share a graph. Only steps in
+    which the op launches equally often are compared. The result is None without steps or shapes,
+    and if no shapes change.
     """
     return trace.derived(_op_of_changing_sizes)
 
@@ -201,7 +201,7 @@ def _launches_of_device(program: JudgedProgram, use: GraphUse) -> Rule:
 
 
 def _calls_of_process(program: JudgedProgram, use: GraphUse) -> Iterator[Rule]:
-    """Advise fewer calls of ops in a process without a device; reads of values are a rule apart."""
+    """Advise fewer calls of ops in a process without a device, and fewer reads of values."""
     launching_ns = program.parts["launch"]
     places = program.places_of("launch")
     reads = _reads(program)
@@ -266,8 +266,8 @@ def _reads(program: JudgedProgram) -> Rule | None:
 def in_launching_ops(trace: Trace) -> str:
     """Return a pattern of places inside operators that mostly launch.
 
-    An operator is left out if its calls that make no API call take more than half of its time: it
-    computes on the CPU.
+    An operator computes on the CPU, and is left out, if its calls without API calls take more than
+    half of its time.
     """
     recorded_ops = trace.select("sites", "op")["op"].drop_nulls().unique()
     names = [op for op in recorded_ops if re.search(INSIDE_OP, op)]

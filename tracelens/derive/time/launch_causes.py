@@ -23,13 +23,13 @@ def causes_of_launching(
     devices: Mapping[Device, DeviceWork],
     launching: pl.Series,
 ) -> pl.Series:
-    """Return, for each piece of device work, why the host was launching before it, as a code.
+    """Return the cause of the launching time before each kernel, copy and fill, as a code.
 
-    `launching` is how long the host was launching before each piece. The cause is loading if the
-    piece is a kernel's first use, and this time is far longer than before any later use. Libraries
-    and kernels are loaded on first use, inside an op or a launch, and no profiler records it. The
-    cause is the host's other work if most of the time is in an op that works for long without
-    launching. Otherwise it is launching.
+    `launching` holds these times in ns. The cause is loading if a kernel is used for the first time
+    and the launching time is far longer than before any later use. Libraries and kernels are loaded
+    on first use, inside an op or a launch, and no profiler records the loading. The cause is host
+    if an op that works for long without launching takes most of the time. Otherwise the cause is
+    launch.
     """
     gaps = _launching_gaps(devices, launching)
     ns = pl.col("ns")
@@ -124,9 +124,10 @@ def _on_threads(
 
 
 def _launching_gaps(devices: Mapping[Device, DeviceWork], launching: pl.Series) -> pl.DataFrame:
-    """List the gaps before work in which the host launched: rank, device, gap, ns, call.
+    """List the gaps before device work in which the host was launching.
 
-    `call` is the call that launched the work.
+    Columns: rank, device, gap, ns and call. `ns` is the launching time. `call` is the row of the
+    call that launched the work after the gap.
     """
     schema = {"rank": pl.Int32, "device": pl.Int64, "n_calls": pl.Int64, "n_work": pl.Int64}
     sizes = []
@@ -159,7 +160,7 @@ def _kernel_launches(
     devices: Mapping[Device, DeviceWork],
     suspects: pl.DataFrame,
 ) -> pl.DataFrame:
-    """List all launches of kernels that a suspected call launches: rank, name, call; by start."""
+    """List all launches of the kernels that `suspects` launch: rank, name and call, by start."""
     recorded = trace.select("kernels", "rank", "name", "start_ns", "api_call_id")
     ranks = suspects["rank"].unique()
     is_of_ranks = pl.col("rank").is_in(ranks.implode())

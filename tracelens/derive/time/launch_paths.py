@@ -22,22 +22,26 @@ def below_python(
     *,
     is_of_torch: bool,
 ) -> Iterator[pl.DataFrame]:
-    """Yield the places of launches on ranks with Python frames."""
-    alike = ranks_by_earlier_frames(trace, ranks) if is_of_torch else {None: ranks}
+    """Yield the launches below Python code with their call paths, in frames with PLACED columns.
+
+    `what` is the call path. `is_of_torch` says that torch's profiler recorded the Python frames.
+    Ranks with the same frames entered before recording share a frame of the result.
+    """
+    groups = ranks_by_earlier_frames(trace, ranks) if is_of_torch else {None: ranks}
     is_launch = pl.col("kind").is_in(LAUNCHES)
     is_in_span = pl.col("span_id").is_not_null()
     columns = ("rank", "api_call_id", "span_id")
-    for earlier, alike_ranks in alike.items():
+    for earlier, ranks_of_group in groups.items():
         spans = trace.select(
             "spans",
             *_SPANS,
-            rank=alike_ranks,
+            rank=ranks_of_group,
         )
         calls = trace.select(
             "api_calls",
             *columns,
             where=is_launch & is_in_span,
-            rank=alike_ranks,
+            rank=ranks_of_group,
         )
         tree, calls_of_tree = one_tree(spans, calls)
         yield _place(tree, calls_of_tree, earlier)
@@ -48,11 +52,11 @@ def _place(
     calls: pl.DataFrame,
     earlier: Collection[str] | None,
 ) -> pl.DataFrame:
-    """Name the places of calls, from the tree of spans around them.
+    """Return the calls below Python code with their call paths, in PLACED columns.
 
-    Line numbers are marked if the frames entered before recording are known. Calls below the same
-    chain of spans share a place, so only the chains are examined: a million calls have some
-    thousand.
+    `earlier` are the frames entered before recording. If they are known, line numbers are marked.
+    Calls below the same chain of spans share a call path. Only distinct chains are examined: a
+    million calls have about a thousand of them.
     """
     parent = tree["parent_id"]
     is_in_python = outermost_row(parent, tree["kind"] == "python").is_not_null()
@@ -79,7 +83,7 @@ def _place(
 
 
 def _are_around(parent: pl.Series, rows: pl.Series) -> pl.Series:
-    """Return whether each span is one of the rows, or around one of them."""
+    """Return, per span, whether it is among the rows or encloses a span among them."""
     no_rows = pl.repeat(
         0,
         len(parent),

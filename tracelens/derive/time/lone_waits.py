@@ -1,4 +1,4 @@
-"""Tell from one rank's collectives alone that they mostly wait for ranks that were not given."""
+"""Find out whether a lone rank's collectives mostly wait for ranks that the trace lacks."""
 
 import polars as pl
 from msgspec import Struct
@@ -10,24 +10,24 @@ from tracelens.trace import Trace
 _SLOW_NETWORK = 1e9
 """Bytes a second of a network slower than any that is built for training: 10 gigabits a second."""
 _LATENCY_NS = 1_000_000
-"""No call takes longer than this to begin and end, beside its transfer."""
+"""The most time that a call needs in addition to its transfer."""
 _PASSES = 2
 """An all-reduce sends and receives its bytes at most this many times."""
 _MOSTLY = 0.5
 
 
 class LoneWaits(Struct, frozen=True):
-    """Time of a lone rank's collectives, and the most that a slow network needs for their bytes."""
+    """Holds the time of a lone rank's collectives, and the time a slow network needs for them."""
 
     recorded_ns: int
     transfer_ns: int
 
 
 def lone_waits(trace: Trace) -> LoneWaits | None:
-    """Return the times of a lone rank's collectives if they mostly wait for other ranks.
+    """Return the times of a lone rank's collectives if they mostly wait for other ranks, else None.
 
-    They do if even a slow network would need less than half of their time. The result is None for
-    several ranks, and if bytes of collectives are not recorded.
+    Collectives mostly wait if even a slow network would need less than half of their time. The
+    result is also None for several ranks, or if a collective's bytes are not recorded.
     """
     return trace.derived(_lone_waits)
 

@@ -38,19 +38,22 @@ def allocator_events(trace: Trace, *more: str) -> pl.DataFrame:
 
 
 def matched(events: pl.DataFrame) -> pl.DataFrame:
-    """Pair each allocation with the event that frees it: `at`, `previous`, `following` and `other`.
+    """Pair each allocation with the event that frees it.
 
-    `at` is an event's position in time. `previous` and `following` are the positions of the events
-    before and after it at the same address of the same device. An allocation and its following
-    event are a pair if that event frees as many bytes. `other` is then, in each of the two rows,
-    the position of the other one. `other` is None if nothing frees the memory, or if a free has no
-    recorded allocation.
+    `events` are in order of time. These columns are added:
+
+    - `position`: the event's row number.
+    - `previous`, `following`: positions of the events before and after it at the same address.
+    - `partner`: the position of the event that frees an allocation, or of the allocation that a
+      free belongs to. It is None if memory is never freed, or if the allocation is not recorded.
+
+    An allocation and its following event are partners if that event frees as many bytes.
     """
-    at = pl.col("at")
-    numbered = events.with_row_index("at").with_columns(at.cast(pl.Int64))
+    position = pl.col("position")
+    numbered = events.with_row_index("position").with_columns(position.cast(pl.Int64))
     has_address = pl.col("address").is_not_null()
-    event_before = at.shift(1).over(_BLOCK)
-    event_after = at.shift(-1).over(_BLOCK)
+    event_before = position.shift(1).over(_BLOCK)
+    event_after = position.shift(-1).over(_BLOCK)
     neighbours = numbered.with_columns(
         previous=pl.when(has_address).then(event_before),
         following=pl.when(has_address).then(event_after),
@@ -63,5 +66,5 @@ def matched(events: pl.DataFrame) -> pl.DataFrame:
     size = pl.col("size_bytes")
     is_freed = (size > 0) & (pl.col("following_bytes") == -size)
     frees = (size < 0) & (pl.col("previous_bytes") == -size)
-    other = pl.when(is_freed).then("following").when(frees).then("previous")
-    return sized.with_columns(other=other).drop("previous_bytes", "following_bytes")
+    partner = pl.when(is_freed).then("following").when(frees).then("previous")
+    return sized.with_columns(partner=partner).drop("previous_bytes", "following_bytes")

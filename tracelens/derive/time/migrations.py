@@ -1,8 +1,8 @@
 """Find moves of managed memory's pages, and kernels that wait for them.
 
-Nsight Systems records moves; torch.profiler does not. A page moves when a kernel or the host
-touches it while it lies elsewhere, or earlier if cudaMemPrefetchAsync moves it. No recorded call
-stands for the move.
+Nsight Systems records moves, torch.profiler does not. A page moves when a kernel or the host
+touches it while it lies elsewhere, or earlier if cudaMemPrefetchAsync moves it. A recorded move
+refers to no API call.
 """
 
 import polars as pl
@@ -11,7 +11,7 @@ from tracelens.derive.columns.interval_lookup import during
 from tracelens.trace import Trace
 
 _BARE = r"^(?:void )?([^<(]+)"
-"""A kernel's name without template arguments and parameters."""
+"""Pattern that extracts a kernel's name without template arguments and parameters."""
 WAITS_DOMINATE = 0.5
 """From this share of kernel time on, kernels are said to wait for pages."""
 _DEVICE = ("rank", "device_id")
@@ -22,13 +22,13 @@ IS_MOVE = (
     & (pl.col("destination_memory") == "managed")
     & pl.col("api_call_id").is_null()
 )
-"""Condition for copies that move pages. No call asked for them."""
+"""Condition on memcpys: the copy moves pages of managed memory, and no call requested it."""
 
 
 def migrations(trace: Trace) -> pl.DataFrame:
     """Return the moves of pages: rank, device_id, direction, process_id, times and size_bytes.
 
-    Copies that a call asks for are left out, whatever memory they copy.
+    Copies that an API call requests are left out.
     """
     return trace.select(
         "memcpys",
@@ -41,8 +41,7 @@ def waiting_kernels(trace: Trace, moves: pl.DataFrame) -> pl.DataFrame:
     """Return the kernels during which pages moved to their device: one row per kernel.
 
     Columns: rank, device_id, kernel_id, span_id, name, step, n_moves, size_bytes and stalled_ns.
-    stalled_ns is the time from the first page's move to the end of the last one's, within the
-    kernel.
+    stalled_ns is the kernel's time from the start of its first move to the end of its last move.
     """
     columns = ("kernel_id", "span_id", "name", "step", "start_ns", "duration_ns")
     recorded = trace.select("kernels", *_DEVICE, *columns)
@@ -80,8 +79,8 @@ def waiting_kernels(trace: Trace, moves: pl.DataFrame) -> pl.DataFrame:
 def page_waits(trace: Trace) -> dict[int, float]:
     """Return, by rank, the share of kernel time that waits for pages, 0 to 1.
 
-    A kernel waits from its first page's move to the end of its last one's. Ranks without moves are
-    left out.
+    A kernel waits from the start of its first move to the end of its last move. Ranks without moves
+    are left out.
     """
     return trace.derived(_page_waits)
 
@@ -102,7 +101,10 @@ def _page_waits(trace: Trace) -> dict[int, float]:
 
 
 def stalls_by_place(trace: Trace, kernels: pl.DataFrame) -> list[tuple[str, int]]:
-    """Return ops, else kernels, that waited for pages, with their times, the largest first."""
+    """Return the time in ns that kernels waited for pages, by launching op, the longest first.
+
+    A kernel without an op is listed by its own name.
+    """
     is_op = pl.col("kind") == "op"
     spans = trace.select(
         "spans",
@@ -129,7 +131,7 @@ def stalls_by_place(trace: Trace, kernels: pl.DataFrame) -> list[tuple[str, int]
 
 
 def touched_by_host(trace: Trace, moves: pl.DataFrame) -> list[tuple[str, int]]:
-    """Return the ops and annotated ranges in which pages moved to the host, with their bytes."""
+    """Return the bytes that moved to the host, by op or annotated range, the largest first."""
     is_range = pl.col("kind").is_in(["annotation", "nvtx", "op"])
     columns = ("process_id", "name", "start_ns", "duration_ns")
     spans = trace.select(

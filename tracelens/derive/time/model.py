@@ -59,11 +59,11 @@ def time_model(trace: Trace) -> TimeModel:
 
 
 def model_for_times(trace: Trace) -> TimeModel:
-    """Return a model whose times are those of `time_model`; its idle time may name no Python code.
+    """Return a model with the times of `time_model`, but possibly without names of Python code.
 
     Comparisons read times only, and naming the code that launches takes half of the model's time.
-    The model is that of `time_model` if it is known already. It is the same if a step without the
-    profiler was timed, because its times then depend on which code only waits.
+    The result is `time_model` if that is computed already. It is also `time_model` if a step was
+    timed without the profiler, because the times then depend on the names of code that only waits.
     """
     if trace.manifest.unprofiled_steps_ns() or trace.has_derived(_model_of):
         return time_model(trace)
@@ -71,7 +71,7 @@ def model_for_times(trace: Trace) -> TimeModel:
 
 
 def merge_models(trace: Trace, parts: Sequence[Breakdown]) -> None:
-    """Give a trace the model merged from breakdowns of its ranks, in the order of ranks."""
+    """Merge breakdowns of a trace's ranks, in the order of ranks, into the trace's model."""
     trace.set_derived(_model_of, _model_of(trace, merge(parts)))
 
 
@@ -85,7 +85,7 @@ def _model_of(
     *,
     names_launches: bool = True,
 ) -> TimeModel:
-    """Compute the model from `breakdown`, which is computed if it is None.
+    """Compute the model from `breakdown`, or from the trace's events if `breakdown` is None.
 
     Without `names_launches`, the place of a launch is its op.
     """

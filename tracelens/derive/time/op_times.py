@@ -1,8 +1,8 @@
 """Sum time of ops on host and device by name: in C if there are many spans, else in Polars.
 
-`by_columns` defines the result. `in_batches` returns the same from C and keeps only 12 bytes per
-span, because touching fresh memory costs more than reading and adding up. See `struct ops` in
-native.h.
+`by_columns` defines the result. `in_batches` computes the same result in C (`struct ops` in
+native.h). It keeps only 12 bytes per span, because touching fresh memory costs more than reading
+and adding up.
 """
 
 from array import array
@@ -36,7 +36,7 @@ def op_times(trace: Trace) -> list[pl.DataFrame]:
 
 
 def by_columns(trace: Trace) -> list[pl.DataFrame]:
-    """Sum whole columns in Polars. This defines the result of the C code."""
+    """Sum the times of ops in Polars, over whole columns. This defines the result of the C code."""
     columns_of_spans = ("parent_id", "kind", "name", "duration_ns", "self_ns")
     spans = trace.select("spans", "rank", "span_id", *columns_of_spans)
     work = pl.concat(trace.select(table, "rank", "span_id", "duration_ns") for table in DEVICE_WORK)
@@ -148,7 +148,7 @@ def _launched_times(
 def _owners(tree: pl.DataFrame, chosen: pl.Series) -> pl.Series:
     """Return the name of the op directly around each chosen Python call.
 
-    Return None if an annotation stands between.
+    The name is None if another kind of span, such as an annotation, lies in between.
     """
     if not chosen.any():
         return tree["name"].clear()
@@ -176,7 +176,7 @@ _PLACE_BITS = 32
 
 
 class _Ops:
-    """One rank's ops while its tables are read."""
+    """Sums the times of one rank's ops in C, while the rank's tables are read."""
 
     def __init__(self, n_spans: int) -> None:
         assert LIBRARY is not None
@@ -273,7 +273,7 @@ class _Ops:
 
 
 def in_batches(trace: Trace) -> list[pl.DataFrame] | None:
-    """Sum in C, batch by batch.
+    """Sum the times of ops in C, batch by batch.
 
     Return None without the library, or if ids are not row numbers.
     """
@@ -307,7 +307,7 @@ def in_batches(trace: Trace) -> list[pl.DataFrame] | None:
 
 
 def _names(rank: int, ops: _Ops) -> pl.DataFrame:
-    """Return the result for one rank."""
+    """Return one rank's frame for `op_times`, after all its tables are read."""
     with ThreadPoolExecutor(2) as pool:
         of_each = pool.map(
             lambda ns: (
@@ -343,7 +343,7 @@ def _each(
 ) -> Iterator[bool]:
     """Pass each batch of a table to the method `take` of its rank's ops.
 
-    Yield whether that succeeded.
+    Yield, after each group of batches, whether all of them succeeded.
     """
     for rank, batches in trace.batches(
         name,

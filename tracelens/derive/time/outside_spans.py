@@ -1,4 +1,4 @@
-"""Name host time outside of any span by what its thread ran just before and just after it."""
+"""Name host time outside of any span by the thread's events just before and just after it."""
 
 import polars as pl
 
@@ -10,8 +10,8 @@ from tracelens.derive.time.thread_axis import ThreadAxis
 def name_by_neighbours(spans: pl.DataFrame, axis: ThreadAxis, moments: pl.Series) -> pl.Series:
     """Describe each moment outside of any span by the spans just before and just after it.
 
-    If one of these is only the mark of a step, an API call takes its place, because the replay of a
-    graph has no other span before it.
+    If such a span is only the mark of a step, an API call takes its place. A graph replay, for
+    example, has no other span before it.
     """
     neighbours = _neighbours(spans, axis, moments)
     before = pl.col("before")
@@ -135,7 +135,7 @@ def _named(
 
 
 def _text_between(before: pl.Expr, after: pl.Expr) -> pl.Expr:
-    """Describe time in which nothing is recorded by what is before and after it."""
+    """Describe time without recorded events by the event before and the event after it."""
     return (
         pl.when(before.is_null())
         .then("before " + after)

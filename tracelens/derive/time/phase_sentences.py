@@ -21,7 +21,7 @@ _NS = (pl.col("end_ns") - pl.col("start_ns")).sum()
 
 
 def phase_sentences(model: TimeModel) -> list[str]:
-    """Say what is judged on ranks without steps, and which time is left out.
+    """Describe the judged time of ranks without steps, and the time that is left out.
 
     Time that belongs to no step is left out and counts in no share. If a sentence is about several
     ranks, its times are medians.
@@ -40,7 +40,7 @@ def phase_sentences(model: TimeModel) -> list[str]:
 
 
 def _on_program(bare: pl.DataFrame, trace: Trace) -> Iterator[str]:
-    """Say what is judged on ranks that mark no steps."""
+    """Describe the judged time of ranks that mark no steps."""
     sums = bare.group_by("rank", "phase").agg(ns=_NS)
     times = {phase: _median(sums.filter(phase=phase)) for phase in (START_UP, TEAR_DOWN)}
     left_out = [
@@ -69,7 +69,7 @@ def _on_program(bare: pl.DataFrame, trace: Trace) -> Iterator[str]:
 
 
 def _on_edges(phases: pl.DataFrame, trace: Trace) -> Iterator[str]:
-    """Say how long the device ran work that began before the trace, or that ends after it."""
+    """Describe the time of device work that began before the trace or ended after it."""
     kernels = trace.select("kernels", "rank", "link", "duration_ns")
     kernels = kernels.filter(pl.col("link") == "pre_window")
     for phase in (EARLIER, LATER):
@@ -104,7 +104,7 @@ def _on_edges(phases: pl.DataFrame, trace: Trace) -> Iterator[str]:
 
 
 def _on_steps(steps: pl.DataFrame, trace: Trace) -> Iterator[str]:
-    """Say which steps are not part of the program, or do not count in its medians."""
+    """Name the steps that are not part of the program, or do not count in its medians."""
     is_cut = (pl.col("phase") == LATER) & (pl.col("end_ns") > pl.col("start_ns"))
     for left_out, why in (
         (

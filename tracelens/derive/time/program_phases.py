@@ -57,20 +57,23 @@ _WORK = ("device_id", "stream_id", "start_ns", "duration_ns", "api_call_id", "li
 def phases(trace: Trace) -> pl.DataFrame:
     """Return the phases of each rank, with the columns of WINDOWS: disjoint, by rank and start.
 
-    All analyses divide time by these. On a rank that marks steps there is one row per step, and the
-    program is its steps. A first step is not part of the program if it is mostly start-up or trials
-    of kernels. A last step is not part of it if only a tail of the others' work ran in it. Beside
-    whole steps, neither is a step that the trace's end cuts off. On any other rank, the phases
-    cover all that was recorded:
+    On a rank that marks steps, there is one row per step, and the program is its steps. These steps
+    are not part of the program:
+
+    - a first step that is mostly start-up or trials of kernels;
+    - a last step in which only a tail of the other steps' work ran;
+    - a step that the end of the trace cuts off, if other steps are whole.
+
+    On a rank without steps, the phases cover all recorded time:
 
     - earlier_work: the device runs work that was launched before the trace began;
     - start_up: a context is created and libraries are loaded, until the device first works
-    steadily;
+      steadily;
     - program: until the device has done its last work;
-    - tear_down: what the host does afterwards;
-    - later_work: work was launched that the end of the trace cut off (steps end there, too).
+    - tear_down: the host's time after the last work;
+    - later_work: the time of work that the end of the trace cuts off.
 
-    `is_whole` is False for a step that later work cuts off.
+    Steps also end where later work begins. `is_whole` is False for a step that later work cuts off.
     """
     return trace.derived(_of_all_ranks)
 
@@ -78,15 +81,15 @@ def phases(trace: Trace) -> pl.DataFrame:
 def program(trace: Trace) -> pl.DataFrame:
     """Return the program's windows, with the columns of WINDOWS.
 
-    They are the program's steps; a rank without steps has one window.
+    A rank with steps has one window per step of the program. Any other rank has one window.
     """
     return phases(trace).filter(pl.col("phase") == PROGRAM)
 
 
 def program_steps(trace: Trace) -> pl.DataFrame:
-    """Return the steps over which medians are taken.
+    """Return the rows of the table steps that count in medians.
 
-    They are the program's whole steps, or all of its steps if none is whole.
+    These are the program's whole steps, or all steps of the program if none is whole.
     """
     in_program = program(trace).drop_nulls("step")
     is_whole = pl.col("is_whole")
@@ -101,10 +104,11 @@ def program_steps(trace: Trace) -> pl.DataFrame:
 
 
 def in_program(trace: Trace) -> pl.Expr:
-    """Return a condition on rows with rank and step: they are in the program.
+    """Return the condition that a row with rank and step is in the program.
 
-    On a rank with steps, a row's step must be one of the program. On a rank without steps, all rows
-    are in it. A rank whose kernels all lie outside of steps counts as one without steps.
+    On a rank with steps, the row's step must be a step of the program. On a rank without steps, all
+    rows are in the program. A rank whose kernels all lie outside of steps counts as a rank without
+    steps.
     """
     rank = pl.col("rank")
     step = pl.col("step")
@@ -119,7 +123,7 @@ def in_program(trace: Trace) -> pl.Expr:
 
 
 def _marked_ranks(trace: Trace) -> pl.Series:
-    """Return the ranks with steps; of ranks with kernels, those with a kernel in a step."""
+    """Return the ranks with steps. A rank with kernels counts only if a kernel is in a step."""
     kernels = trace.select("kernels", "rank", "step")
     with_kernels = {*kernels["rank"].unique()}
     in_steps = {*kernels.drop_nulls("step")["rank"].unique()}
@@ -133,9 +137,9 @@ def _marked_ranks(trace: Trace) -> pl.Series:
 
 
 class _Rank(Struct, frozen=True, dict=True):
-    """The data of one rank: its steps, activities, work by table, calls by start, and waits.
+    """Holds one rank's steps, activities, device work by table, calls by start, and waits.
 
-    `ops` has the steps of all ops. It is empty if any rank has work of a device.
+    `ops` has the steps of all ops. It is empty if any rank has device work.
     """
 
     rank: int
@@ -148,7 +152,7 @@ class _Rank(Struct, frozen=True, dict=True):
 
     @cached_property
     def edges(self) -> CaptureEdges:
-        """The work that was under way when the capture began, and when it ended."""
+        """The work that was running when the capture began or ended."""
         edges = CaptureEdges(self.calls)
         for table in self.work.values():
             edges.take(table)
@@ -157,10 +161,7 @@ class _Rank(Struct, frozen=True, dict=True):
 
     @cached_property
     def later(self) -> int | None:
-        """The start of work that the trace's end cut off.
-
-        It is None if no such work begins before the last record.
-        """
+        """The start of work that the trace's end cuts off, None without such work."""
         moment = self.edges.later_start() if self.work else None
         if moment is None or self.end - moment < LATE_NS:
             return None
@@ -181,7 +182,7 @@ class _Rank(Struct, frozen=True, dict=True):
         return [part for part in (self.activities, *self.work.values()) if part.height]
 
     def gaps(self, begin: int, end: int) -> Gaps:
-        """Return the gaps between the work of all devices, from the beginning to the end."""
+        """Return the gaps between the work of all devices, from `begin` to `end`."""
         return find_gaps(
             self.work,
             self.activities,
@@ -226,7 +227,7 @@ def _of_all_ranks(trace: Trace) -> pl.DataFrame:
 
 
 def _tables(trace: Trace) -> dict[str, pl.DataFrame]:
-    """Read what `_Rank` holds of all ranks."""
+    """Read the tables from which the `_Rank` of each rank is made."""
     tables = {
         "steps": steps_of(trace),
         "activities": activities_of(trace),
@@ -258,9 +259,10 @@ _Row = tuple[int | None, str, int, int, bool]
 
 
 def _of_recorded(known: _Rank, awaited: int | None) -> Iterable[_Row]:
-    """Divide all that was recorded of a rank without steps into phases.
+    """Divide the recorded time of a rank without steps into phases.
 
-    `awaited` is when another rank first waits for this one in a collective, on this rank's clock.
+    `awaited` is the first moment at which another rank waits long for this rank in a collective, on
+    this rank's clock. None means that no rank does.
     """
     if not known.work:
         return [(None, PROGRAM, known.begin, known.end, True)]
@@ -352,10 +354,10 @@ def _phases_of_steps(known: _Rank) -> list[str]:
     phases_of_steps = [
         PROGRAM if length or known.later is None else LATER for length in steps["duration_ns"]
     ]
-    for place in range(steps.height - 1):
-        if not _is_start_up(known, place):
+    for index in range(steps.height - 1):
+        if not _is_start_up(known, index):
             break
-        phases_of_steps[place] = START_UP
+        phases_of_steps[index] = START_UP
     is_program = pl.Series(phases_of_steps) == PROGRAM
     counted = steps.with_columns(_launched(known))
     in_program = counted.filter(is_program)
@@ -363,10 +365,10 @@ def _phases_of_steps(known: _Rank) -> list[str]:
     usual_ns = in_program["duration_ns"].sort().slice(1).median()
     is_short = steps["duration_ns"] < _TAIL * (usual_ns or 0)  # type: ignore[operator]  # a number
     windows = steps["window"].to_list()
-    for place in (is_short & is_program).arg_true():
-        is_last = place + 1 == steps.height or windows[place] != windows[place + 1]
-        if is_last and _is_tail(counted.row(place, named=True), in_program):
-            phases_of_steps[place] = TEAR_DOWN
+    for index in (is_short & is_program).arg_true():
+        is_last = index + 1 == steps.height or windows[index] != windows[index + 1]
+        if is_last and _is_tail(counted.row(index, named=True), in_program):
+            phases_of_steps[index] = TEAR_DOWN
     return phases_of_steps
 
 
@@ -386,7 +388,7 @@ def _is_tail(step: Mapping[str, Any], in_program: pl.DataFrame) -> bool:
 def _launched(known: _Rank) -> pl.Series:
     """Count the kernels that each step launched.
 
-    If no launch is known, count those that started in the step. Without a device, count ops.
+    If no launch is known, count the kernels that started in the step. Without a device, count ops.
     """
     steps = known.steps
     launches = known.work.get("kernels") if known.work else known.ops
@@ -406,32 +408,32 @@ def _launched(known: _Rank) -> pl.Series:
     return with_counts["launched"].fill_null(0)
 
 
-def _is_start_up(known: _Rank, place: int) -> bool:
-    """Return whether start-up explains why a step differs from those after it."""
+def _is_start_up(known: _Rank, index: int) -> bool:
+    """Return whether start-up explains most of a step's excess over the median later step."""
     lengths = known.steps["duration_ns"]
-    others = lengths.slice(place + 1).median()
+    others = lengths.slice(index + 1).median()
     if not isinstance(others, float) or not known.work:
         return False
-    length = int(lengths[place])
+    length = int(lengths[index])
     if length < _MUCH_LONGER * others:
         return False
-    start = int(known.steps["start_ns"][place])
+    start = int(known.steps["start_ns"][index])
     gaps = known.gaps(start, start + length)
     extra = length - others
     start_up = start_up_ns(gaps)
     if length >= _SEVERAL * others:
-        start_up += _trials_ns(known, place)
+        start_up += _trials_ns(known, index)
     return start_up >= _MOST * extra
 
 
-def _trials_ns(known: _Rank, place: int) -> int:
-    """Return how long a step runs kernels that are only trials, as no later step launches them."""
+def _trials_ns(known: _Rank, index: int) -> int:
+    """Return the time in ns of a step's trial kernels, which no later step launches."""
     steps, kernels = known.steps, known.work.get("kernels")
-    later = steps.slice(place + 1)
+    later = steps.slice(index + 1)
     if kernels is None or later.height < _SEVERAL:
         return 0
     return trials_ns(
         kernels,
-        steps["step"][place],
+        steps["step"][index],
         later["step"],
     )

@@ -15,22 +15,21 @@ _RELEASES = (
     rf"{WAITS}|^<(?:built-in )?(?:method|function) '?(?:poll|select|wait\w*|acquire|recv\w*|accept"
     r"|read\w*|write|sleep|join|fsync|run_backward)\b"
 )
-"""Functions that release the lock while they wait for a thread, a process, a file or a time."""
+"""Functions that release the lock while they wait for a thread, a process, a file or a deadline."""
 _MOST = 0.5
 """Another thread is named if it runs Python for at least this share of the host's time."""
 _FRAMES = 100
-"""At most this many functions are examined, those that take longest."""
+"""Number of functions to examine, beginning with those of the longest total time."""
 _EDGES = ["start_ns", "end_ns"]
 _LENGTH = pl.col("end_ns") - pl.col("start_ns")
 
 
 def python_of_another_thread(model: TimeModel, rank: int, cause: str, place: str) -> str | None:
-    """Name the Python function that another thread ran for most of the host's time at a place.
+    """Return the Python function that another thread ran for most of the host's time at a place.
 
-    Only one thread of a process runs Python at a time, so the two took turns. Ops, and functions
-    that wait, release the lock and do not count. If the cause is launching, which has no places,
-    all launching counts. The host's thread is the one with most of this time. Return None if no
-    other thread ran Python for long.
+    The host's thread is the thread with most time at the place. The cause `launch` has no places,
+    so all launching counts. Ops and waiting functions release Python's lock, so they do not count
+    as running Python. Return None if other threads ran Python for less than half of the time.
     """
     at_place = _activities_at(model, rank, cause, place)
     if at_place.is_empty():
@@ -66,7 +65,7 @@ def python_of_another_thread(model: TimeModel, rank: int, cause: str, place: str
     released = union(others.filter(~holds_lock).select(_EDGES))
     locked = _without(in_python, released)
     host_time = union(at_place.filter(is_of_thread).select(_EDGES))
-    running = _both(host_time, locked)
+    running = _intersection(host_time, locked)
     ran_ns = int(running.select(_LENGTH.sum()).item())
     host_ns = at_place.select(_LENGTH.sum()).item()
     if not ran_ns or ran_ns < _MOST * host_ns:
@@ -75,7 +74,7 @@ def python_of_another_thread(model: TimeModel, rank: int, cause: str, place: str
 
 
 def _activities_at(model: TimeModel, rank: int, cause: str, place: str) -> pl.DataFrame:
-    """Return when threads of the host have this cause and place: process_id, thread_id, edges."""
+    """Return the activities with this cause and place: process_id, thread_id, start_ns, end_ns."""
     is_there = pl.col("cause") == cause
     if cause != "launch":
         is_there &= pl.col("what") == place
@@ -88,20 +87,20 @@ def _activities_at(model: TimeModel, rank: int, cause: str, place: str) -> pl.Da
     )
 
 
-def _without(pieces: pl.DataFrame, others: pl.DataFrame) -> pl.DataFrame:
+def _without(intervals: pl.DataFrame, others: pl.DataFrame) -> pl.DataFrame:
     """Return the parts of disjoint intervals that other disjoint intervals do not cover."""
-    return overlay([others, pieces]).filter(pl.col("layer") == 1).select(_EDGES)
+    return overlay([others, intervals]).filter(pl.col("layer") == 1).select(_EDGES)
 
 
-def _both(pieces: pl.DataFrame, others: pl.DataFrame) -> pl.DataFrame:
-    """Return the time that lies in both of two sets of disjoint intervals."""
-    return _without(pieces, _without(pieces, others))
+def _intersection(intervals: pl.DataFrame, others: pl.DataFrame) -> pl.DataFrame:
+    """Return the parts of disjoint intervals that other disjoint intervals cover."""
+    return _without(intervals, _without(intervals, others))
 
 
 def _innermost(frames: pl.DataFrame, running: pl.DataFrame, ran_ns: int) -> str | None:
-    """Return the innermost function that ran for most of the time; None if there is none.
+    """Return the innermost function whose calls were open for most of the time, else None.
 
-    Of the functions whose calls were open for most of the time, it has the shortest usual call.
+    The function with the shortest median call counts as the innermost.
     """
     length = pl.col("duration_ns")
     by_name = frames.group_by("name").agg(

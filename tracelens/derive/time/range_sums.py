@@ -1,4 +1,4 @@
-"""Sum the work of each range, which is a run of segments."""
+"""Sum the device work that is launched while each range is open."""
 
 from collections.abc import Sequence
 
@@ -30,10 +30,10 @@ def sums_of_ranges(ranges: Ranges) -> pl.DataFrame:
 
 
 def _runs(ranges: Ranges, key: Sequence[str]) -> tuple[pl.DataFrame, pl.Series, pl.Series]:
-    """Sort the work by key and segment, and find the rows during which each range was open.
+    """Sort the launched work by key and segment, and find the rows of each range.
 
-    The rows of a range are consecutive. Returns the first row's number and the number after the
-    last.
+    The rows of a range are consecutive. Return the sorted work, the first row of each range, and
+    the row after its last.
     """
     # One number stands for a group and a segment; segments begin at -1.
     n_segments = len(ranges.edges) + 1
@@ -93,8 +93,8 @@ def _run_extent(
 ) -> pl.Series:
     """Return the time from the least `first` to the greatest `last` in each run of rows.
 
-    It is 0 for an empty run. This is a sparse table: least and greatest are computed for blocks of
-    1, 2, 4, 8 … rows, and two such blocks cover any run.
+    The time is 0 for an empty run. The algorithm is a sparse table: least and greatest are computed
+    for blocks of 1, 2, 4, 8 … rows, and two such blocks cover any run.
     """
     no_extent = pl.repeat(
         0,

@@ -1,9 +1,9 @@
 """Build trees of annotations and NVTX ranges by thread and domain, with the device work in them.
 
-Work belongs to the ranges that were open when the call that started it began, on the thread of that
-call. The moments at which ranges start or end cut time into segments, within which no range opens
-or closes. Work is summed by segment first. Each range is then a run of segments, so that further
-cost grows only with the number of ranges.
+Work belongs to the ranges that are open on the thread of its launching call when the call begins.
+The moments at which ranges start or end cut time into segments, within which no range opens or
+closes. Work is summed by segment first. Each range is then a run of segments, so that further cost
+grows only with the number of ranges.
 """
 
 from collections.abc import Iterator, Sequence
@@ -26,19 +26,20 @@ BETWEEN = " > "
 _LATEST = 2**62
 """The last moment that shifted times may reach, so that no end of work exceeds 64 bits."""
 _MOST_ROWS = 1_000_000
-"""At most this many ranges, calls and work of several ranks are processed as one rank.
+"""The most rows of ranges, calls and work of several ranks to process as one rank.
 
-For millions of them, the copies would take gigabytes.
+The shifted copies of more rows would take gigabytes.
 """
 
 
 class Ranges(Struct, frozen=True):
-    """Ranges and the work launched on each thread, for ranks whose times do not overlap.
+    """Holds ranges and the work launched on each thread, for ranks whose times do not overlap.
 
     `tree` has one row per range: rank, process_id, thread_id, domain, name, path, depth, start_ns,
-    duration_ns, self_ns. `launched` has the work by thread and segment, from `_launched`. `within`
-    flags the work within any range. `own_ns` is each range's device time of work for which it is
-    the innermost range of its domain. `edges` are the moments at which any range starts or ends.
+    duration_ns, self_ns. `launched` has the work by thread and segment, from `_launched`, and the
+    column `within`, which is True for work within any range. `own_ns` is, per range, the device
+    time of work for which no inner range of the domain is open. `edges` are the moments at which
+    any range starts or ends.
     """
 
     tree: pl.DataFrame
@@ -125,7 +126,7 @@ def read_work(trace: Trace) -> list[pl.DataFrame]:
 def by_start(first: pl.DataFrame, *others: pl.DataFrame) -> pl.DataFrame:
     """Join frames, sorted by start.
 
-    The first frame may have millions of rows. If they are in order already, they are not sorted.
+    The first frame may have millions of rows, so it is not sorted again if it is in order.
     """
     start = first["start_ns"]
     in_order = first if start.is_sorted() else first.sort("start_ns", maintain_order=True)
@@ -166,7 +167,7 @@ def one_after_another(*frames: pl.DataFrame) -> Iterator[tuple[pl.DataFrame, ...
 
 
 def _shifts_by_group(extents: pl.DataFrame) -> list[dict[int, int]]:
-    """Divide ranks into groups: by rank, what to add to its times."""
+    """Divide ranks into groups, each with the number of ns to add to each rank's times."""
     shifts: list[dict[int, int]] = [{}]
     until = None
     n_rows = 0
@@ -285,8 +286,8 @@ def _launched(
 ) -> pl.DataFrame:
     """Sum work by its call's thread and segment: n_launches, device_ns, kernel_ns, first, last.
 
-    A segment is the index of its first moment in `edges`, or -1 for time before all of them. The
-    rows are sorted by segment.
+    A segment's number is the index of its first moment in `edges`, or -1 for time before all edges.
+    The rows are sorted by segment.
     """
     ids_of_calls = work.select("rank", "api_call_id")
     row = rows_of(calls["rank"], calls["api_call_id"], ids_of_calls)
@@ -302,10 +303,10 @@ def _launched(
     # Threads and segments are numbered together, because grouping by one column is faster.
     n_threads = max(distinct_threads.height, 1)
     key = segment if n_threads == 1 else segment * n_threads + thread_number.cast(pl.Int64)
-    # A call with several pieces of work counts once, with its first piece. Most calls have one
-    # piece, which is checked first because it is faster.
-    is_first_piece = [] if is_each_once(row) else [row.is_first_distinct().alias("is_first_piece")]
-    n_launches = pl.col("is_first_piece").sum() if is_first_piece else pl.len()
+    # A call that starts several kernels, copies or fills counts once, with the first. Most calls
+    # start only one, which is checked first because it is faster.
+    is_first = [] if is_each_once(row) else [row.is_first_distinct().alias("is_first")]
+    n_launches = pl.col("is_first").sum() if is_first else pl.len()
     ns = pl.col("duration_ns")
     start_ns = pl.col("start_ns")
     end = pl.col("end")
@@ -316,7 +317,7 @@ def _launched(
             "is_kernel",
             end=END,
         )
-        .with_columns(key.alias("key"), *is_first_piece)
+        .with_columns(key.alias("key"), *is_first)
         .group_by("key", "is_kernel")
         .agg(
             n_launches.cast(pl.Int64).alias("n_launches"),

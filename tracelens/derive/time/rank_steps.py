@@ -1,4 +1,4 @@
-"""Compute each rank's time by step, the times of its average step, and both as a heat map."""
+"""Compute each rank's times by step, its average step, and a heat map of ranks and steps."""
 
 from collections.abc import Sequence
 
@@ -15,7 +15,7 @@ _MOST_ROWS, _MOST_COLUMNS = 128, 500  # 128 rows of 5 pixels need no scrolling
 def rank_steps(model: TimeModel) -> pl.DataFrame:
     """Return one row per rank and step with step_ns and `PART_ns` for each of PARTS.
 
-    A rank without steps has one row, with step None. If a rank has several devices, the one that
+    A rank without steps has one row, with step None. Of a rank's devices, only the device that
     computes most counts.
     """
     device = ["rank", "device_id"]
@@ -40,10 +40,10 @@ def rank_steps(model: TimeModel) -> pl.DataFrame:
 
 
 def rank_averages(model: TimeModel) -> pl.DataFrame:
-    """Return one row per rank: the times of an average step, as in `rank_steps`, and delays_ns.
+    """Return the mean of each rank's `rank_steps`, and delays_ns: one row per rank.
 
-    delays_ns is the time that the other ranks together lost by waiting for this one. A wait counts
-    if it begins in the program.
+    delays_ns is the time per step that all other ranks together lose by waiting for this rank. A
+    wait counts if it begins in the program.
     """
     steps = rank_steps(model)
     means = steps.group_by("rank").agg(
@@ -92,12 +92,13 @@ def ranks_to_draw(model: TimeModel) -> list[int]:
 
 
 class HeatMap(Struct, frozen=True):
-    """Times of ranks (rows) and steps (columns): their labels, and one row of `cells` per cell.
+    """Holds the times of ranks (rows) and steps (columns): row and column labels, and cells.
 
-    `cells` has row, column, step_ns, waiting_ns, compute_ns, idle_ns and cause. The cause is the
-    one with most idle time, None without idle time. If there are too many cells to draw, one cell
-    stands for several: it has the largest of each time, and the cause with most time. The rank for
-    which the others wait keeps a row of its own: it waits least, so a shared row would hide it.
+    `cells` has one row per cell: row, column, step_ns, waiting_ns, compute_ns, idle_ns and cause.
+    The cause is the cause of most idle time, None without idle time. If there are too many ranks or
+    steps to draw, a cell covers several of them. It then holds the maximum of each time, and the
+    cause of most idle time. The rank that the others wait for keeps its own row. It waits least, so
+    a shared row would hide it.
     """
 
     ranks: list[str]
@@ -150,9 +151,9 @@ def _groups(
     most: int,
     alone: Sequence[int] = (),
 ) -> list[list[int]]:
-    """Split the distinct values, in order, into groups of equal size: at most about `most`.
+    """Split the sorted distinct values into at most about `most` groups of equal size.
 
-    Values in `alone` are groups of their own.
+    Each value in `alone` is a group of its own.
     """
     distinct = values.unique().sort().to_list()
     size = -(-len(distinct) // most)

@@ -9,15 +9,15 @@ from tracelens.derive.time.program_phases import in_program
 from tracelens.trace import Trace
 
 _RECEIVES = r"^(?:\w+:{1,2})?_?i?recv(?:_any_source)?_?$"
-"""Names of receives, both of collective libraries and of backends on the host: recv, gloo:recv."""
+"""Pattern for names of receives in collective libraries and host backends: recv, gloo:recv."""
 _DEVICE = ["rank", "device_id"]
 
 
 def is_mostly_receiving(trace: Trace) -> bool:
-    """Return whether ranks that only communicate spend most of that time in receives.
+    """Return whether receives take most of the communication time that no other kernel hides.
 
-    A receive comes from one other rank and lasts until that rank has sent. The result is False if
-    sends and receives are matched, because the waiting is then known.
+    A receive takes data from one other rank and lasts until that rank has sent. The result is False
+    if the trace matches sends with receives, because the waiting time is then known.
     """
     return trace.derived(_is_mostly_receiving)
 
@@ -35,18 +35,18 @@ def _is_mostly_receiving(trace: Trace) -> bool:
 def _of_devices(trace: Trace) -> pl.DataFrame:
     """Return name and ns of each communication kernel.
 
-    Time beside other kernels and known waiting for other ranks do not count.
+    ns is the kernel's time without overlap with other kernels and without known waiting.
     """
     columns = ("kernel_id", "step", "is_communication", "start_ns", "duration_ns")
     kernels = trace.select("kernels", *_DEVICE, *columns)
     communicates = pl.col("is_communication").fill_null(value=False)
-    talks = kernels.filter(communicates & in_program(trace))
-    if talks.is_empty():
+    communicating = kernels.filter(communicates & in_program(trace))
+    if communicating.is_empty():
         return pl.DataFrame(schema={"name": pl.String, "ns": pl.Int64})
-    works = kernels.filter(~communicates)
-    hidden_ns = covered_ns(talks, works, _DEVICE)
+    computing = kernels.filter(~communicates)
+    hidden_ns = covered_ns(communicating, computing, _DEVICE)
     exposed_ns = pl.col("duration_ns") - hidden_ns
-    timed = talks.with_columns(ns=exposed_ns.cast(pl.Int64))
+    timed = communicating.with_columns(ns=exposed_ns.cast(pl.Int64))
     kernel = ["rank", "kernel_id"]
     name = pl.col("name").cast(pl.String)
     names = trace.collectives.select(*kernel, name)

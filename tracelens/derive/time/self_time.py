@@ -39,7 +39,7 @@ def attribute_calls(calls: pl.DataFrame, n_rows: int) -> pl.Series:
 
 
 def with_own_time(calls: pl.DataFrame) -> pl.DataFrame:
-    """Sort calls by start, and add own_ns: the time that no earlier call of the thread covers."""
+    """Sort calls by start, and add own_ns, the time that no earlier call of the thread covers."""
     with_ends = calls.with_columns(ends=END)
     ordered = with_ends.sort(
         "start_ns",

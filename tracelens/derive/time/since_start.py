@@ -1,11 +1,11 @@
-"""Give moments in results relative to the trace's first event."""
+"""Convert moments in results to times since the trace's first event."""
 
 import polars as pl
 
 from tracelens.trace import Trace
 
 MOMENTS = ("start_ns", "time_ns", "example_ns")
-"""Columns of results that are moments."""
+"""Columns of results that hold a moment in nanoseconds."""
 _EVENTS = ("spans", "api_calls", "kernels", "memcpys", "memsets")
 
 

@@ -13,13 +13,13 @@ from tracelens.derive.time.activity_places import PROFILER
 LONG_NS = 1_000_000
 """A call or gap that takes this long may be start-up.
 
-Other calls take microseconds; creating a context and loading libraries take tens of milliseconds
-and more. The limit is far from both.
+Other calls take microseconds. Creating a context or loading a library takes tens of milliseconds
+or more.
 """
 _MUCH_LONGER = 3
 """A first call, or gap, is start-up if later ones of its kind are this many times shorter.
 
-Other variation, such as an allocation of another size, stays below that.
+Other variation, such as an allocation of another size, stays below this factor.
 """
 _MOST = 0.5
 """Start-up, or input, explains a gap if it takes this share of the gap."""
@@ -31,16 +31,16 @@ A program whose first phase merely computes less stays above a tenth.
 _MUCH = 0.3
 """If the device did more than this share of all work at its later rate, the program had begun."""
 _ALL = 0.9
-"""A step does what other steps do if its kernels cover this share of theirs, by name."""
+"""A step does the work of other steps if it runs at least this share of their usual kernels."""
 _WAITING = ("sync", "memcpy", "memset")
 """Kinds of calls that last as long as the work that they wait for, or that they do themselves."""
 
 
-class HostPieces(Struct, frozen=True):
-    """A rank's host, as disjoint intervals (start_ns, end_ns) sorted by start.
+class HostIntervals(Struct, frozen=True):
+    """Holds the activities of a rank's host as disjoint intervals (start_ns, end_ns) by start.
 
-    `calls` are start-up calls. `loads` is loading and compiling code; `launches` adds launching and
-    allocating to it. `inputs` is loading data, `profiler` the profiler's own work.
+    `calls` are start-up calls. `loads` is loading and compiling code. `launches` is launching,
+    allocating, and loading code. `inputs` is loading data. `profiler` is the profiler's own work.
     """
 
     calls: pl.DataFrame
@@ -49,18 +49,18 @@ class HostPieces(Struct, frozen=True):
     inputs: pl.DataFrame
     profiler: pl.DataFrame
 
-    def start_ups(self, pieces: pl.DataFrame) -> pl.DataFrame:
-        """Return the union of start-up calls, these pieces, and the profiler's own work."""
-        return union(pl.concat([self.calls, pieces, self.profiler]))
+    def start_ups(self, intervals: pl.DataFrame) -> pl.DataFrame:
+        """Return the union of start-up calls, these intervals, and the profiler's own work."""
+        return union(pl.concat([self.calls, intervals, self.profiler]))
 
 
 class Gaps(Struct, frozen=True):
-    """The long gaps between a rank's device work in an interval, sorted by start.
+    """Holds the long gaps between a rank's device work from `begin` to `end`, sorted by start.
 
-    `frame` has start_ns, end_ns, busy_ns (work of the interval before the gap), load_ns (the part
-    of the gap that is start-up) and input_ns (the part in which input is loaded). The interval is
-    from `begin` to `end`. The field `busy_ns` is the device work of the whole interval.
-    `input_start` is when input is first loaded in the interval.
+    `frame` has start_ns, end_ns, busy_ns (device work between `begin` and the gap), load_ns (the
+    part of the gap that is start-up) and input_ns (the part of the gap in which input is loaded).
+    The field `busy_ns` is all device work from `begin` to `end`. `input_start` is the first moment
+    at which input is loaded.
     """
 
     frame: pl.DataFrame
@@ -73,17 +73,17 @@ class Gaps(Struct, frozen=True):
     def between(
         cls,
         busy: pl.DataFrame,
-        stretch: tuple[int, int],
+        window: tuple[int, int],
         kernels: pl.DataFrame | None,
-        host: HostPieces,
+        host: HostIntervals,
     ) -> Gaps:
-        """Find the gaps between the disjoint pieces of `busy`, and what the host did in them.
+        """Find the gaps between the disjoint intervals of `busy`, with their start-up and input.
 
-        Start-up calls and loading count as start-up. Launching counts, too, if the gap precedes a
-        kernel's first use and is much longer than the gaps before its later uses. The profiler's
-        own work does not count.
+        Start-up calls and loading count as start-up. Launching also counts if the gap precedes a
+        kernel's first use and is much longer than the gaps before this kernel's later uses. The
+        profiler's own work does not count.
         """
-        begin, end = stretch
+        begin, end = window
         end_ns = pl.col("end_ns")
         start_ns = pl.col("start_ns")
         length = end_ns - start_ns
@@ -126,10 +126,9 @@ class Gaps(Struct, frozen=True):
 def start_up_calls(calls: pl.DataFrame) -> pl.DataFrame:
     """Return the times of calls that create a context or load a library: disjoint start_ns, end_ns.
 
-    Such a call is recognised by its time: it takes at least a millisecond, and is the only call of
-    its function, or one of the long first calls after which all later ones take far less. Calls
-    that wait for the device or copy do not count. `calls` (api, kind, start_ns, duration_ns) are
-    sorted by start.
+    Such a call takes at least a millisecond. It is the only call of its function, or one of the
+    function's first calls, which take far longer than all later calls. Calls that wait for the
+    device or copy do not count. `calls` (api, kind, start_ns, duration_ns) are sorted by start.
     """
     ns = pl.col("duration_ns")
     is_long = ns >= LONG_NS
@@ -157,16 +156,16 @@ def start_up_calls(calls: pl.DataFrame) -> pl.DataFrame:
 
 
 def start_up_ns(gaps: Gaps) -> int:
-    """Return how much of the gaps is start-up."""
+    """Return the time in ns of all start-up in the gaps."""
     return int(gaps.frame["load_ns"].sum())
 
 
 def trials_ns(kernels: pl.DataFrame, step: int, later: pl.Series) -> int:
     """Return the time of a step's kernels that no later step launches.
 
-    cudnn.benchmark tries such kernels. The result is 0 if the step does not do everything that
-    later steps do, because its kernels are then other work, such as a prefill's. `kernels` has
-    step, name and duration_ns.
+    cudnn.benchmark tries such kernels. The result is 0 if the step lacks much of the work of later
+    steps, because its kernels then do other work, such as a prefill. `kernels` has step, name and
+    duration_ns.
     """
     of_later = kernels.filter(pl.col("step").is_in(later.implode()))
     of_step = kernels.filter(pl.col("step") == step)
@@ -253,7 +252,7 @@ def _is_sparse(row: dict[str, int], gaps: Gaps, first: int) -> bool:
 def _before_first_use(gaps: pl.DataFrame, kernels: pl.DataFrame | None) -> pl.Series:
     """Return whether each gap ends with a kernel's first use, and is far longer than later gaps.
 
-    Later gaps are those that end with the same kernel.
+    Only gaps that end with the same kernel are compared.
     """
     if kernels is None or gaps.is_empty():
         return pl.Series(
@@ -287,9 +286,9 @@ def find_gaps(
     calls: pl.DataFrame,
     window: tuple[int, int],
 ) -> Gaps:
-    """Find the gaps between a rank's device work in a window, and what its host did meanwhile.
+    """Find the gaps between a rank's device work in a window, with their start-up and input.
 
-    `work` is by table, `calls` are sorted by start.
+    `work` maps tables of device work to rows. `calls` are sorted by start.
     """
     begin, end = window
     start_ns = pl.col("start_ns")
@@ -303,7 +302,7 @@ def find_gaps(
     overlaps = times.filter(start_ns < end, pl.col("end_ns") > begin)
     is_of_profiler = _is_of_profiler()
     profiler = activities.filter(is_of_profiler).select("start_ns", end_ns=END)
-    host = HostPieces(
+    host = HostIntervals(
         calls=start_up_calls(calls),
         loads=_times_of(activities, "loading"),
         launches=_times_of(activities, "launch", "loading", "allocation"),

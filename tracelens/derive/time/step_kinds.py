@@ -23,15 +23,15 @@ def long_steps(lengths: Sequence[int]) -> list[int]:
     usual = median_low(lengths)  # if two kinds of steps take turns, this is the shorter one
     if mean(lengths) <= UNEVEN * usual:
         return []
-    return [place for place, length in enumerate(lengths) if length > LONG * usual]
+    return [index for index, length in enumerate(lengths) if length > LONG * usual]
 
 
 def are_of_several_kinds(lengths: Sequence[int]) -> bool:
     """Return whether the mean describes steps of these lengths better than the median.
 
-    This is so if the two are far apart, as with a loader that delivers some batches at once and
-    others late. It is also so if long steps come at equal distances, because the program then makes
-    them long. A step that is long by accident says nothing about other runs.
+    The mean is better if it is far from the median, as with a loader that delivers some batches at
+    once and others late. The mean is also better if every n-th step is long, because the program
+    itself causes such steps. A step that is long by accident says nothing about other runs.
     """
     if abs(median(lengths) - mean(lengths)) > _MUCH * mean(lengths):
         return True
@@ -66,10 +66,10 @@ def describe_steps(late: Collection[int] | None, steps: Iterable[int]) -> str:
 
 
 def find_period(late: list[int], steps: list[int]) -> int | None:
-    """Return the number of steps after which lateness repeats; None if it is not periodic."""
+    """Return n if every n-th of the steps is late, None if lateness has no such period."""
     n_steps = len(steps)
-    places = {step: place for place, step in enumerate(steps)}
-    chosen = [places[step] for step in late if step in places]
+    index_of_step = {step: index for index, step in enumerate(steps)}
+    chosen = [index_of_step[step] for step in late if step in index_of_step]
     gaps = {after - before for before, after in pairwise(chosen)}
     if len(gaps) != 1:
         return None

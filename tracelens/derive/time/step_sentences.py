@@ -1,4 +1,4 @@
-"""Say in words how long each rank's steps take, and which time percentages refer to."""
+"""Describe in words each rank's step time, and the time that percentages refer to."""
 
 from typing import Any
 
@@ -23,9 +23,9 @@ _MANY_RANKS = 4
 
 
 def step_sentences(model: TimeModel) -> list[str]:
-    """Say how long each rank's steps take, and how much that varies.
+    """Describe the time of a step and its spread, one sentence per rank.
 
-    Many ranks share one sentence.
+    If there are many ranks, the result is one sentence about all ranks.
     """
     times = step_times(model)
     if times.height <= _MANY_RANKS:
@@ -74,7 +74,7 @@ def _sentence(
     row: dict[str, Any],
     rank: RankTime | None,
 ) -> str:
-    """Say how long a rank's steps take, and to which time percentages refer.
+    """Describe a rank's step time, and the mean step if percentages refer to it.
 
     `row` is a row of `step_times`.
     """

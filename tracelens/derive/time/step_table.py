@@ -102,7 +102,7 @@ def _joined(
 def _of_rank(trace: Trace, rank: int, pattern: str | None = None) -> dict[str, pl.DataFrame]:
     """Derive one rank's steps and activities, and the steps of its spans and API calls.
 
-    They come from its spans, calls and device work.
+    Steps are marked by spans whose names match `pattern`, None for the usual names of marks.
     """
     spans, calls = (
         trace.select(name, "rank", *columns).filter(pl.col("rank") == rank)
@@ -115,7 +115,7 @@ def _of_rank(trace: Trace, rank: int, pattern: str | None = None) -> dict[str, p
         maintain_order=True,
     )
     calls = calls.sort("start_ns")
-    placed = spans.with_columns(parent_id=_found(spans, "span_id", spans, "parent_id"))
+    placed = spans.with_columns(parent_id=_rows_of_ids(spans, "span_id", spans, "parent_id"))
     refuse_circles(placed["parent_id"], rank)
     marks = find_marks(spans, pattern)
     marked = mark_steps(calls.select("process_id", "start_ns"), marks)
@@ -123,14 +123,14 @@ def _of_rank(trace: Trace, rank: int, pattern: str | None = None) -> dict[str, p
     for name in DEVICE_WORK:
         work = trace.select(name, "rank", *_WORK)
         work = work.filter(pl.col("rank") == rank)
-        row = _found(calls, "api_call_id", work, "api_call_id")
+        row = _rows_of_ids(calls, "api_call_id", work, "api_call_id")
         step_of_row = marked["step"].gather(row)
         times.take(name, work.with_columns(row, step_of_row))
     waits = trace.select("synchronizations", "rank", *_WAITS)
     times.take_waits(waits.filter(pl.col("rank") == rank))
     activities = list_activities(
         placed,
-        calls.with_columns(_found(spans, "span_id", calls, "span_id")),
+        calls.with_columns(_rows_of_ids(spans, "span_id", calls, "span_id")),
         marks,
     )
     if activities.height:
@@ -201,7 +201,7 @@ def mark_steps_by(trace: Trace, pattern: str) -> Trace:
 
 
 def _with_steps(table: pl.DataFrame, steps: pl.DataFrame) -> pl.DataFrame:
-    """Replace the table's steps by those of `steps`, whose other columns are the key."""
+    """Replace the table's column `step` by a join with `steps`, whose other columns are the key."""
     key = [name for name in steps.columns if name != "step"]
     return table.drop("step").join(
         steps,
@@ -211,12 +211,12 @@ def _with_steps(table: pl.DataFrame, steps: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _found(
+def _rows_of_ids(
     frame: pl.DataFrame,
     ids: str,
     other: pl.DataFrame,
     wanted: str,
 ) -> pl.Series:
-    """Return the rows of `frame` that the ids in another frame's column refer to."""
+    """Return, per row of `other`, the row of `frame` whose `ids` equals the column `wanted`."""
     ids_of_other = other.select("rank", wanted)
     return rows_of(frame["rank"], frame[ids], ids_of_other).alias(wanted)

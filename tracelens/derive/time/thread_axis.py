@@ -11,22 +11,22 @@ from tracelens.derive.columns.lookup import last_before
 PAUSE_NS = 100_000
 """The longest pause between two ops that counts as part of launching them.
 
-A framework's own Python takes 1 to 50 µs between ops. Recording Python calls slows it by several
-times, so the limit is then multiplied by STACKS_SLOW_BY.
+A framework's own Python takes 1 to 50 µs between ops. If Python calls are recorded, this code is
+several times slower, so the limit is multiplied by STACKS_SLOW_BY.
 """
 STACKS_SLOW_BY = 4
 LAUNCHES = ("kernel_launch", "graph_launch", "memcpy", "memset")
 _DRIVER_LOADS = r"(?i)loading|compiler"
-"""Overhead that the driver causes.
+"""Pattern for overhead in which the driver loads code.
 
-Its names are Runtime Triggered Module Loading, Lazy Function Loading and Driver Compiler.
+The names are Runtime Triggered Module Loading, Lazy Function Loading and Driver Compiler.
 """
 IN_ANOTHER_THREAD = " in another thread"
 """Suffix of the name of a function that blocks another thread's launch."""
 _END_APART = 0.1
 """An allocation blocks a launch if both end this close together, as a share of the launch."""
 BLOCKED_NS = 1_000_000
-"""Shortest launch that counts as blocked; a launch usually takes microseconds."""
+"""Shortest launch that counts as blocked. A launch usually takes microseconds."""
 _KEY = ["process_id", "thread_id"]
 _APART_NS = 4 * STACKS_SLOW_BY * PAUSE_NS
 """The distance between two threads on one axis, longer than any pause."""
@@ -36,14 +36,14 @@ _LONGEST_NS = 1 << 62
 
 
 class ThreadAxis(Struct, frozen=True):
-    """Spans and calls of some threads, laid one thread after another on a common time axis.
+    """Holds spans and calls of threads that lie one after another on a common time axis.
 
     `spans` and `calls` have `row` (the row in the whole table), start_ns and end_ns, and are sorted
     by start. `threads` has one row per thread: process_id, thread_id, is_main, pause_ns (the
-    longest pause between two ops that counts as part of launching them), first_ns (where the thread
-    begins on the axis) and shift_ns (what was added to the thread's times). `overhead` holds spans
-    in which the profiler works for itself, or the driver loads code. `calls_are_known`: the source
-    recorded API calls, so a thread without calls made none.
+    longest pause between two ops that counts as part of launching them), first_ns (the thread's
+    start on the axis) and shift_ns (the number added to the thread's times). `overhead` holds spans
+    in which the profiler itself works or the driver loads code. `calls_are_known` says that the
+    source records API calls, so a thread without calls made none.
     """
 
     threads: pl.DataFrame
@@ -90,7 +90,10 @@ def axes_in_batches(
 
 
 def _overhead(spans: pl.DataFrame) -> pl.DataFrame:
-    """Return the overhead of all threads by start: start_ns, end_ns, and whether code is loaded."""
+    """Return the overhead of all threads by start: start_ns, end_ns and loads.
+
+    `loads` is True if the driver loads code.
+    """
     is_overhead = pl.col("kind") == "overhead"
     start = pl.col("start_ns").cast(pl.Int64)
     name = pl.col("name").cast(pl.String)
@@ -109,7 +112,8 @@ def _launching(
 ) -> pl.DataFrame:
     """List the threads that launch work or mark steps, by process, with `is_main`.
 
-    Those that mark steps or launch most come first.
+    In a process, threads that mark steps come first, then threads with most launches. If nothing
+    launches, ops count instead.
     """
     kind = pl.col("kind")
     launches = calls.filter(kind.is_in(LAUNCHES))
@@ -182,7 +186,7 @@ def _extents(frame: pl.DataFrame, has_python: pl.Expr) -> pl.DataFrame:
 
 
 def _batches(threads: pl.DataFrame, overhead: pl.DataFrame) -> Iterator[pl.DataFrame]:
-    """Yield batches of threads, with their places on an axis.
+    """Yield batches of threads for one axis each, with first_ns and shift_ns.
 
     A long or large thread gets an axis of its own.
     """
@@ -246,9 +250,9 @@ def _of_threads(
     threads: pl.DataFrame,
     by_thread: pl.DataFrame | None,
 ) -> pl.DataFrame:
-    """Return the rows of some threads on their axis, by start.
+    """Return the rows of some threads with times on their axis, sorted by start.
 
-    Adds end_ns and `row`, their row in the frame.
+    The columns end_ns and `row`, the row in the frame, are added.
     """
     names = [name for name in ("kind", "name", "api", "span_id") if name in frame.columns]
     columns = frame.select(*names, "start_ns", "duration_ns")
@@ -284,7 +288,7 @@ def _of_threads(
 def _rows_of_one(frame: pl.DataFrame, process: int, thread: int) -> pl.Series:
     """Return the rows of a thread.
 
-    The ids in columns may be narrower than the wanted ids, so both are compared as 64-bit numbers.
+    Ids are compared as 64-bit numbers, because the columns may have a narrower type.
     """
     is_of_process = pl.col("process_id") == pl.lit(process, pl.Int64)
     is_of_thread = pl.col("thread_id") == pl.lit(thread, pl.Int64)
@@ -295,7 +299,7 @@ def _rows_of_one(frame: pl.DataFrame, process: int, thread: int) -> pl.Series:
 def _stopped_by(overhead: pl.DataFrame, axis: ThreadAxis) -> pl.DataFrame:
     """Return the overhead that stopped a thread: no event of the thread begins during it.
 
-    torch does not record the thread of this overhead, only that it is one that calls the API.
+    torch does not record which of the threads that call the API was stopped.
     """
     spans = axis.spans.filter(pl.col("kind") != "overhead")
     events = pl.concat([spans["start_ns"], axis.calls["start_ns"]])
@@ -320,10 +324,10 @@ def _stopped_by(overhead: pl.DataFrame, axis: ThreadAxis) -> pl.DataFrame:
 def launches_behind_allocation(calls: pl.DataFrame) -> pl.DataFrame:
     """List launches of at least BLOCKED_NS that return together with another thread's allocation.
 
-    The driver holds one lock for both. Such a launch begins no earlier than the allocation and
-    returns when that does. Both may be off by the share _END_APART of the launch. `calls` has
-    process_id, thread_id, kind, api, start_ns and duration_ns. One row per launch: `row`, its row
-    in `calls`, and `by`, the function that blocks it, in words.
+    The driver has one lock for launches and allocations. A blocked launch begins no earlier than
+    the allocation and returns at the same time, with a tolerance of _END_APART of the launch.
+    `calls` has process_id, thread_id, kind, api, start_ns and duration_ns. The result has one row
+    per launch: `row`, its row in `calls`, and `by`, the blocking function in words.
     """
     is_long = pl.col("duration_ns") >= BLOCKED_NS
     if not calls.select(is_long.any()).item():
@@ -353,7 +357,7 @@ def launches_behind_allocation(calls: pl.DataFrame) -> pl.DataFrame:
 
 
 def _waits_for_other() -> pl.Expr:
-    """Return whether a launch waits for the other thread's call: it begins later, ends with it."""
+    """Return the condition that a launch begins after another thread's call and ends with it."""
     start_ns = pl.col("start_ns")
     end_ns = pl.col("end_ns")
     tolerance_ns = _END_APART * (end_ns - start_ns)

@@ -26,7 +26,10 @@ _PART_OF_WINDOW: dict[str, pl.Expr] = {
     "copy": pl.col("exposed_copy_ns"),
     **{cause: pl.col(f"idle_{cause}_ns") for cause in IDLE_PARTS},
 }
-"""The time of each of PARTS in a window of `TimeModel.device`; together they fill the window."""
+"""Expressions for the time of each of PARTS in a window of `TimeModel.device`.
+
+All parts sum to the window.
+"""
 SLOWED = ("launch", "host")
 """Parts that a profiler makes longer, because it runs inside ops, API calls and Python calls."""
 _USED = 0.1
@@ -34,7 +37,7 @@ _USED = 0.1
 _COMPARABLE = 0.5
 """Another part is named beside computing if it takes this share of computing's time."""
 _ABOUT_EQUAL = 0.8
-"""Computing is named beside longer idle time if it takes this share of it."""
+"""Computing is named beside a longer cause of idle time if it takes this share of that time."""
 WORTH_IT = 0.02
 """A part is mentioned, or worth a change, if it takes at least this share of the time."""
 SAME = 0.02
@@ -47,18 +50,20 @@ Nearly all of the step is then the profiler's.
 
 
 class TimeModel(Struct, frozen=True):
-    """The time of each rank and device, by what it was spent on.
+    """Holds the time of each rank and device, divided by step, part, cause and call path.
 
-    `steps` is the table of steps. `host` is the table of activities: what each host thread did,
-    with cause and call path. `phases` has the windows of time in which everything is summed.
-    `program_steps` are the steps over which medians are taken: the program's whole steps, or all if
-    none is whole. `processes` are the ranks without a device, whose process is judged. `device` has
-    one row per rank, device, step and phase with the columns of TIME_BREAKDOWN, shares left out;
-    device_id is None for a process without a device. `idle` has the program's idle time by rank,
-    device, cause and call path (what), most first: idle_ns, n_gaps, longest_ns (the longest time in
-    one gap) and example_ns (the start of that gap). `collectives` says which kernels of different
-    ranks are one call. `waits` has the time that one rank waited for another in collectives, one
-    row per pair.
+    - steps: the table of steps.
+    - host: the table of activities of host threads, with cause and call path.
+    - phases: the windows in which time is summed.
+    - program_steps: the steps that count in medians. They are the program's whole steps, or all its
+      steps if none is whole.
+    - processes: the ranks without a device, whose process is judged.
+    - device: one row per rank, device, step and phase, with the columns of TIME_BREAKDOWN except
+      the shares. device_id is None for a process without a device.
+    - idle: the program's idle time by rank, device, cause and call path (what), the largest first:
+      idle_ns, n_gaps, longest_ns (the longest time in one gap) and example_ns (the gap's start).
+    - collectives: kernels of different ranks, matched by call.
+    - waits: the time that one rank waited for another in collectives, one row per pair.
     """
 
     trace: Trace
@@ -77,8 +82,8 @@ class TimeModel(Struct, frozen=True):
 
         Keys are rank, device_id and step. Columns are window_ns, `PART_ns` for each of PARTS,
         profiler_ns (the part of host_ns that the profiler recorded as its own), n_windows (the
-        windows added up on each device), and n_devices. Devices that a rank hardly uses are left
-        out, unless device_id is a key.
+        number of summed windows), and n_devices. Devices that a rank hardly uses are left out,
+        unless device_id is a key.
         """
         parts = {f"{part}_ns": _PART_OF_WINDOW[part] for part in PARTS}
         in_program = pl.col("phase") == PROGRAM
@@ -109,7 +114,7 @@ class TimeModel(Struct, frozen=True):
     def extents(self) -> pl.DataFrame:
         """The begin and end of each rank's program: rank, begin, end.
 
-        Work that begins before or after it, such as work of start-up, is not judged.
+        Work that begins outside of this interval, such as work of start-up, is not judged.
         """
         windows = self.phases.filter(phase=PROGRAM).group_by("rank")
         return windows.agg(
@@ -120,9 +125,9 @@ class TimeModel(Struct, frozen=True):
     def kept_shares(self) -> dict[int, float]:
         """Return, by rank, the share of launching and other host work that is the program's own.
 
-        A recorded step is longer than one without the profiler, if the latter is known. The
-        profiler's own recorded work explains a part of the difference. The rest is taken from
-        launching and other host work, but not from time in which the host only waits.
+        Ranks are left out if no step without the profiler was timed. A recorded step is longer than
+        such a step. The profiler's own recorded work explains a part of the difference. The rest is
+        taken from launching and other host work, but not from time in which the host only waits.
         """
         kept = dict[int, float]()
         unprofiled_steps_ns = self.trace.manifest.unprofiled_steps_ns()
@@ -143,8 +148,8 @@ class TimeModel(Struct, frozen=True):
     def with_added(self) -> pl.DataFrame:
         """Return `device` with the time that the profiler is known to add to each window.
 
-        added_launch_ns is the part of idle_launch_ns that it adds, added_host_ns the part of
-        idle_host_ns. The latter includes profiler_ns; on a rank without steps it is profiler_ns.
+        added_launch_ns is the added part of idle_launch_ns. added_host_ns is the added part of
+        idle_host_ns, which includes profiler_ns. On a rank without steps, it is only profiler_ns.
         """
         marked = self.device.drop_nulls("step")["rank"].unique()
         kept_by_rank = {rank: kept for rank, kept in self.kept_shares().items() if rank in marked}
@@ -163,7 +168,7 @@ class TimeModel(Struct, frozen=True):
         )
 
     def _waits_ns(self) -> dict[int, int]:
-        """Return, by rank, how long the host sleeps or waits, which no profiler makes longer."""
+        """Return, by rank, the host's waiting time in ns, which no profiler makes longer."""
         waits_ns = dict[int, int]()
         of_host = self.idle.filter(cause="host").drop_nulls("what")
         for rank, what, ns in of_host.select("rank", "what", "idle_ns").iter_rows():
@@ -173,7 +178,7 @@ class TimeModel(Struct, frozen=True):
 
     @property
     def breakdown(self) -> Breakdown:
-        """The part of the model that is known rank by rank; models of several ranks merge these."""
+        """The part of the model that a model of several ranks merges from each rank."""
         return Breakdown(self.device, self.idle)
 
 
@@ -186,12 +191,13 @@ def _used_devices(windows: pl.DataFrame) -> pl.DataFrame:
 
 
 class RankTime(Struct, frozen=True):
-    """A rank's judged time: `parts` in ns without what the profiler adds, `recorded` with it.
+    """Holds a rank's judged time in ns by part, with and without the profiler's time.
 
-    `step_ns` is the median of its recorded steps, `unprofiled_ns` the measured time of a step
-    without the profiler; None if not known. `is_process`: the rank uses no device, so its process
-    is judged. n_work counts the program's kernels, or ops of a process. Parts are summed over the
-    `n_devices` that the rank really uses.
+    `recorded` includes the time that the profiler adds, `parts` does not. Both are summed over the
+    `n_devices` that the rank really uses. `step_ns` is the median recorded step. `unprofiled_ns` is
+    the measured time of a step without the profiler. Each is None if unknown. `is_process` says
+    that the rank uses no device, so its process is judged. `n_work` is the number of the program's
+    kernels, or of a process's ops.
     """
 
     rank: int
@@ -245,7 +251,7 @@ class RankTime(Struct, frozen=True):
         return max(PARTS, key=self.shares.__getitem__)
 
     def bound_of(self, share: float) -> str:
-        """Return the part that would take most of a step shortened to this share of the judged one.
+        """Return the largest part of a step that is shortened to this share of the judged step.
 
         The difference is taken from launching and the host's other work, which a profiler slows.
         """
@@ -271,11 +277,11 @@ class RankTime(Struct, frozen=True):
 
     @property
     def beside_computing(self) -> str | None:
-        """The part that takes a time comparable with computing; these two take the most.
+        """The part to name beside computing, None without such a part or for a process.
 
-        Beside computing, another part takes at least half as long. If a cause of idle time takes
-        longer than computing, both take about as long. It is None for a process, and without such
-        a part.
+        Computing and this part are the two largest parts. If computing is the largest, the other
+        part takes at least half as long. If a cause of idle time is the largest, computing takes
+        about as long.
         """
         bound, second = self.bound, self.second
         if self.is_process or second is None:
@@ -288,10 +294,10 @@ class RankTime(Struct, frozen=True):
 
 
 def rank_times(model: TimeModel) -> list[RankTime]:
-    """Return every rank's time in the program: over its steps, or without steps over its window.
+    """Return every rank's time in the program's steps, or in the whole program without steps.
 
-    The time that the profiler is known to add is subtracted. It is the profiler's own recorded work
-    and, if a step without the profiler was timed, the rest of the difference. The rest is taken
+    The time that the profiler is known to add is subtracted. This includes the profiler's own
+    recorded work. If a step without the profiler was timed, the rest of the difference is taken
     from launching and the host's other work, in proportion. Device work takes as long with the
     profiler as without.
     """
@@ -331,7 +337,7 @@ def rank_times(model: TimeModel) -> list[RankTime]:
 
 
 def _count_kernels(model: TimeModel) -> dict[int, int]:
-    """Count each rank's kernels, without those before or after its program."""
+    """Count the kernels in each rank's program."""
     counts = model.trace.heights("kernels")
     is_outside = pl.col("phase") != PROGRAM
     with_more = model.phases.filter(is_outside)
@@ -346,10 +352,10 @@ def _count_kernels(model: TimeModel) -> dict[int, int]:
 
 
 def step_times(model: TimeModel) -> pl.DataFrame:
-    """Describe the program's steps by rank: how many, and their median, mean, least and most time.
+    """Return statistics of the steps in `program_steps`, one row per rank.
 
-    `mark_ns` is the median length of their marks. Steps that are not in `program_steps` do not
-    count.
+    Columns: rank, n_steps, median_ns, low_ns (the shortest step), high_ns (the longest step),
+    mean_ns, and mark_ns (the median length of the steps' marks).
     """
     ns = pl.col("duration_ns")
     times = model.program_steps.group_by("rank").agg(
@@ -364,7 +370,7 @@ def step_times(model: TimeModel) -> pl.DataFrame:
 
 
 def mark_times(times: pl.DataFrame) -> dict[int, int]:
-    """Return, by rank, the median length of its steps' marks, if it differs from that of the steps.
+    """Return, by rank, the median length of its steps' marks, if it differs from the median step.
 
     `times` is the result of `step_times`.
     """

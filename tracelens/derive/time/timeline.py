@@ -21,7 +21,7 @@ _MOST_STEPS = 6
 
 
 class DrawnStep(Struct, frozen=True):
-    """A step of a rank that is drawn; step None is the whole program of a rank without steps.
+    """Holds a step to draw. `step` is None for the whole program of a rank without steps.
 
     `length_word` is "median" or "longest" if the step is the median or longest of the rank's steps.
     """
@@ -34,10 +34,10 @@ class DrawnStep(Struct, frozen=True):
 
 
 class Timeline(Struct, frozen=True):
-    """The bars of a drawn step of one or several ranks, with times since its start.
+    """Holds the bars of a drawn step of one or several ranks, with times since the step's start.
 
-    The bars have the columns BARS and DETAILS. Bars shorter than `merged_ns` are merged, level by
-    level; merged_ns is None if each bar is drawn.
+    The bars have the columns BARS and DETAILS. Bars shorter than `merged_ns` are merged. It is None
+    if each bar is drawn.
     """
 
     drawn_step: DrawnStep
@@ -51,7 +51,7 @@ class Timeline(Struct, frozen=True):
 
 
 def median_and_longest(model: TimeModel, rank: int) -> list[DrawnStep]:
-    """Return the program's median step and its longest, else its whole program."""
+    """Return the rank's median and longest step, or its whole program if it has no steps."""
     is_of_rank = pl.col("rank") == rank
     steps = model.program_steps.filter(is_of_rank).sort("duration_ns", "step")
     if steps.is_empty():
@@ -86,7 +86,7 @@ def _drawn(step: Mapping[str, Any], place: str) -> DrawnStep:
 
 
 def _whole_program(model: TimeModel, rank: int) -> list[DrawnStep]:
-    """Return the program of a rank without steps; without a program, all that was recorded."""
+    """Return the program of a rank without steps, or its whole recording if it has no program."""
     program = model.phases.filter(rank=rank, phase=PROGRAM)
     length = pl.col("end_ns") - pl.col("start_ns")
     edges = program.select("start_ns", length).rows() or [_recorded(model.trace, rank)]
@@ -98,9 +98,9 @@ def _whole_program(model: TimeModel, rank: int) -> list[DrawnStep]:
 
 
 def steps_to_draw(model: TimeModel, rank: int, path: pl.DataFrame) -> list[DrawnStep]:
-    """Return a rank's steps to draw: median, longest, the critical path's, then the first ones.
+    """Return a rank's steps to draw: median, longest, steps with a critical path, the first steps.
 
-    `path` has, by rank, the steps whose critical path is known.
+    `path` lists, by rank, the steps whose critical path is known.
     """
     is_of_rank = pl.col("rank") == rank
     chosen = median_and_longest(model, rank)
@@ -149,7 +149,7 @@ def same_moment(
 
 
 def _recorded(trace: Trace, rank: int) -> tuple[int, int]:
-    """Return the start and the length of all that was recorded of a rank."""
+    """Return the start and the length of a rank's recording in ns, (0, 0) if it is empty."""
     end = pl.col("start_ns") + pl.col("duration_ns")
     starts = []
     ends = []
@@ -204,9 +204,10 @@ def draw_timeline(
     """Draw the bars of the step; return None if there are none.
 
     Lanes come in the order in which they are drawn: each device's streams, its idle time by cause,
-    its queue of launches, then threads, busiest first. Causes are those of `time_breakdown`, except
-    that loading of code at a kernel's first use is drawn as launching. `begins` names several ranks
-    to draw below each other, and for each the moment on its own clock at which its part begins.
+    its queue of launches, then threads, busiest first. Idle time has the causes of
+    `time_breakdown`, except that loading of code at a kernel's first use is drawn as launching.
+    `begins` maps several ranks to draw below each other to the moment at which each rank's part
+    begins, on the rank's own clock.
     """
     length = drawn_step.duration_ns
     if begins is None:
@@ -235,7 +236,7 @@ def draw_timeline(
 
 
 def _below_each_other(model: TimeModel, begins: Mapping[int, int], length: int) -> pl.DataFrame:
-    """List the bars of several ranks, each from its own moment on; calls are numbered by rank."""
+    """List the bars of several ranks, each from its moment in `begins`, with unique call ids."""
     lane = pl.col("lane").cast(pl.String)
     call_ids = pl.col("api_call_id") * len(begins)
     parts = []
