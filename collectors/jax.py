@@ -122,12 +122,7 @@ def read(path: Path) -> list[Capture]:
     events = _events(path)
     diagnostics = Diagnostics()
     text = "the file has as many events as XLA writes at most: others may be missing"
-    diagnostics.add(
-        "loss",
-        "events_capped",
-        text,
-        int(len(events) >= _MOST_EVENTS),
-    )
+    diagnostics.add("loss", "events_capped", text, int(len(events) >= _MOST_EVENTS))
     raw = sound_rows(_raw_tables(events, diagnostics), diagnostics)
     if not raw:
         raise SourceError(
@@ -284,11 +279,7 @@ def _parse_kernel_details(details: str) -> dict[str, int | None]:
     sizes = {
         f"{word}_{axis}": _number(size)
         for word in ("grid", "block")
-        for axis, size in zip(
-            _AXES,
-            known.get(word, ",,").split(","),
-            strict=False,
-        )
+        for axis, size in zip(_AXES, known.get(word, ",,").split(","), strict=False)
     }
     return sizes | {
         "registers_per_thread": _number(known.get("regs")),

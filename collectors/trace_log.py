@@ -111,12 +111,7 @@ def read(path: Path) -> list[Capture]:
         )
     diagnostics = Diagnostics()
     text = "generated code whose graph key is not in the log, so that no trace can be joined to it"
-    diagnostics.add(
-        "warning",
-        "graphs_without_key",
-        text,
-        sum(map(len, log.code.values())),
-    )
+    diagnostics.add("warning", "graphs_without_key", text, sum(map(len, log.code.values())))
     table = _table(log)
     return [
         Capture(
@@ -219,10 +214,7 @@ def _nodes(graph: str, inputs: dict[str, str | None]) -> dict[str, _Node]:
         if node is None or _ALIAS.match(line):
             continue
         target = _TARGET.match(node[3])
-        words = re.findall(
-            r"[A-Za-z_]\w*",
-            node[3].split(";", 1)[0],
-        )
+        words = re.findall(r"[A-Za-z_]\w*", node[3].split(";", 1)[0])
         of_inputs = [
             path
             for word in words

@@ -214,7 +214,7 @@ class _Log(Struct):
         self._remark(line.strip())
 
     def _frame(self, line: str) -> bool:
-        """Open the frame that begins on this line; return False if no frame begins there."""
+        """Open the frame that begins on this line, and return whether a frame begins there."""
         match = _FRAME.match(line)
         if match is None and "#" in line[:170] and (prefix := _PREFIX.match(line)):
             match = _FRAME.match(line, prefix.end())

@@ -209,7 +209,10 @@ class StopReader:
         stop.python_frames = self._add_python(stop)
 
     def _add_python(self, stop: Stop) -> str:
-        """Merge Python's frames into the stack; return the outcome: none, unavailable or merged."""
+        """Merge Python's frames into the stack, and return the outcome.
+
+        The outcome is none (no interpreter), unavailable or merged.
+        """
         if self.process_id is None or not has_interpreter(
             stop.frames, is_python=_is_python(self.process_id)
         ):

@@ -87,7 +87,7 @@ def resolve(command: Sequence[str]) -> list[str]:
 
 
 def find_py_spy() -> str | None:
-    """Return the path of py-spy, beside this Python or on PATH; None if it is not installed."""
+    """Return the path of py-spy, beside this Python or on PATH, None if it is not installed."""
     return shutil.which("py-spy", path=str(Path(sys.executable).parent)) or shutil.which("py-spy")
 
 

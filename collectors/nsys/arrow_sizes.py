@@ -33,10 +33,7 @@ def batch_bytes(stream: pa.NativeFile) -> Iterator[int]:
 
 
 def _sizes(head: memoryview, body: memoryview) -> int:
-    batch = _indirect(
-        head,
-        _field(head, _indirect(head, 0), _HEADER),
-    )
+    batch = _indirect(head, _field(head, _indirect(head, 0), _HEADER))
     n_columns, buffers = _vector(head, batch, _NODES)[1], _vector(head, batch, _BUFFERS)
     lengths = [_int64(head, buffers[0] + 16 * k + 8) for k in range(buffers[1])]
     if _field(head, batch, _COMPRESSION):
@@ -59,7 +56,7 @@ def _inflated(body: memoryview, offset: int, length: int) -> int:
 
 
 def _field(head: memoryview, table: int, number: int) -> int:
-    """Return the position of a table's field; 0 if it is absent."""
+    """Return the position of a table's field, 0 if it is absent."""
     fields = table - struct.unpack_from("<i", head, table)[0]
     size = struct.unpack_from("<H", head, fields)[0]
     place = (

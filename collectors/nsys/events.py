@@ -78,18 +78,9 @@ def kernels(session: Session) -> pl.DataFrame:
     """
     table = f"{_ACTIVITY}KERNEL"
     needed = ["start", "end", "deviceId", "demangledName"]
-    launched = session.chunks(
-        table,
-        needed,
-        [*_WORK[1:], *_LAUNCH, "shortName"],
-    )
+    launched = session.chunks(table, needed, [*_WORK[1:], *_LAUNCH, "shortName"])
     parts = (
-        _kernels(
-            session,
-            table,
-            raw.with_columns(_kernel_names(session, raw)),
-        )
-        for raw in launched
+        _kernels(session, table, raw.with_columns(_kernel_names(session, raw))) for raw in launched
     )
     replayed = session.chunks(WHOLE_GRAPHS, ["start", "end"], [*_WORK, "graphId", "graphExecId"])
     graphs = (_kernels(session, WHOLE_GRAPHS, _as_launches(raw)) for raw in replayed)
@@ -174,11 +165,7 @@ def memcpys(session: Session) -> pl.DataFrame:
             pl.col("bytes").alias("size_bytes"),
             *_WORK_COLUMNS,
         )
-        for raw in session.chunks(
-            table,
-            needed,
-            [*_WORK[1:], "srcKind", "dstKind"],
-        )
+        for raw in session.chunks(table, needed, [*_WORK[1:], "srcKind", "dstKind"])
     )
     return together(map(narrow, parts))
 
@@ -238,10 +225,7 @@ def _waits(session: Session, table: str, raw: pl.DataFrame) -> pl.DataFrame:
     work = _work(
         session,
         table,
-        raw.with_columns(
-            **absent,
-            graphNodeId=pl.lit(None, pl.Int64),
-        ),
+        raw.with_columns(**absent, graphNodeId=pl.lit(None, pl.Int64)),
         device=False,
     )
     return work.select(
@@ -308,5 +292,5 @@ def with_process(session: Session, frame: pl.DataFrame, calls: pl.DataFrame) -> 
 
 
 def _correlation() -> pl.Expr:
-    """Return the correlation id; CUPTI counts from 1, so 0 becomes None."""
+    """Return the correlation id, with None for 0, because CUPTI counts from 1."""
     return pl.col("correlationId").replace(0, None)

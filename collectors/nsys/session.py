@@ -74,10 +74,7 @@ class Session(Struct, frozen=True):
                     " another version of nsys"
                 )
         columns = wanted([*needed, *integers], texts)
-        return chain(
-            [pl.DataFrame(schema=columns)],
-            self.export.chunks(table, columns),
-        )
+        return chain([pl.DataFrame(schema=columns)], self.export.chunks(table, columns))
 
     def intervals(
         self,

@@ -102,11 +102,7 @@ class SqliteExport(Export):
             with closing(_connect(self._uri)) as database:
                 cursor = database.execute(f"{_select(table, columns)} LIMIT -1 OFFSET {n_skipped}")
                 while rows := cursor.fetchmany(_ROWS):
-                    values = zip(
-                        columns.items(),
-                        zip(*rows, strict=True),
-                        strict=True,
-                    )
+                    values = zip(columns.items(), zip(*rows, strict=True), strict=True)
                     yield pl.DataFrame(
                         [_series(name, list(column), dtype) for (name, dtype), column in values]
                     )

@@ -96,13 +96,5 @@ def _frame(
     columns = zip(*cursor.fetchall(), strict=True)
     values = dict(zip(names, columns, strict=False))
     return pl.DataFrame(
-        [
-            pl.Series(
-                name,
-                values.get(name, ()),
-                schema[name],
-                strict=False,
-            )
-            for name in names
-        ]
+        [pl.Series(name, values.get(name, ()), schema[name], strict=False) for name in names]
     )

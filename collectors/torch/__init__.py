@@ -1,6 +1,6 @@
 """Read Chrome traces of torch.profiler (Kineto).
 
-They may be JSON or gzip, of every format generation since 2021, from NVIDIA and ROCm.
+They may be plain or gzip, of any format version since 2021, from NVIDIA and ROCm machines.
 """
 
 import logging
@@ -102,18 +102,18 @@ def read(path: Path, folder: Path | None = None) -> list[Capture]:
 
     A file with several traces one after another gives one capture for each, as separate files
     would. Raises SourceError if a file cannot be read, is not a Chrome trace, or has no event. A
-    trace that ends early gives its complete events; then `complete` is False, and `diagnostics`
-    counts the loss. If a `folder` is given, large tables are written to it as they are finished,
-    and `stored` of the captures says where they are. The folder need not exist yet.
+    trace that ends early gives its complete events. Its `complete` is then False, and its
+    `diagnostics` count the loss. If a `folder` is given, large tables are written to it as they are
+    finished, and `stored` of the captures says where they are. The folder need not exist yet.
     """
     parts = count()
     return [capture for file in trace_files(path) for capture in _read_file(file, folder, parts)]
 
 
 def trace_files(path: Path) -> list[Path]:
-    """Return the trace files of a path: the file itself, or those in a directory of ranks.
+    """Return the trace files of a path: the file itself, or all traces in a directory of ranks.
 
-    Raises SourceError if there are none.
+    Raises SourceError for a directory without traces.
     """
     if not path.is_dir():
         return [path]
@@ -136,10 +136,7 @@ def begins_as_trace(path: Path) -> bool:
     Only the beginning of the file is read.
     """
     diagnostics = Diagnostics()
-    text = Text(
-        ByteSource(path, diagnostics).blocks(BLOCK_BYTES),
-        str(path),
-    )
+    text = Text(ByteSource(path, diagnostics).blocks(BLOCK_BYTES), str(path))
     try:
         first = next(Document(text, diagnostics).events(), [])
     except NoTraceError:
@@ -180,12 +177,12 @@ def _read_file(path: Path, folder: Path | None, parts: Iterator[int]) -> list[Ca
     for number, capture in enumerate(captures, 1):
         capture.source = source.describe(KIND)
         if len(captures) > 1:
-            _as_one_of(capture, number, len(captures))
+            _number_in_file(capture, number, len(captures))
     return captures
 
 
 def _refuse_other_json(path: Path, read: ReadEvents, notes: Diagnostics) -> None:
-    """Raise NoTraceError for a list of objects of which none has `ph`, as every event does."""
+    """Raise NoTraceError if no object in the list has a phase (`ph`), which every event has."""
     n_strange = sum(n for (_, code), n in notes.counts.items() if code.endswith(_WITHOUT_PHASE))
     if read.n_events and read.n_events == n_strange and not read.frames:
         raise NoTraceError(
@@ -195,10 +192,11 @@ def _refuse_other_json(path: Path, read: ReadEvents, notes: Diagnostics) -> None
         )
 
 
-def _as_one_of(capture: Capture, number: int, n_traces: int) -> None:
-    """Add the trace's number to the source's name if its file holds several traces.
+def _number_in_file(capture: Capture, number: int, n_traces: int) -> None:
+    """Add the trace's number to the name of a source file with several traces.
 
-    The file's name then does not give the rank.
+    A rank that comes from the file's name or its sidecar is removed, because all traces of the file
+    would have it.
     """
     capture.source = replace(
         capture.source, name=f"{capture.source.name} (trace {number} of {n_traces})"
@@ -216,7 +214,10 @@ def _with_lines(
     spans: object,
     beside: dict[str, Any],
 ) -> pl.DataFrame:
-    """Add the recorded lines to call paths, and mark whether each line ran or is a definition's."""
+    """Return the activities with recorded source lines in their call paths.
+
+    A line that was not recorded as running is marked as the line of the function's definition.
+    """
     recorded = spans if isinstance(spans, pl.DataFrame) else None
     earlier = frozenset() if recorded is None else frames_entered_earlier(recorded)
     activities = activities.with_columns(mark_lines(activities["what"], earlier))
@@ -231,7 +232,7 @@ def _capture(
     diagnostics: Diagnostics,
     store: Store | None,
 ) -> Capture:
-    """Return one trace as tables.
+    """Return the Capture of one trace.
 
     The source's size and hash are added later, once the whole file was read.
     """
@@ -281,9 +282,9 @@ def _capture(
 
 
 class _Recorded(Struct, frozen=True):
-    """The content of a trace: raw tables, the sidecar's facts, and the manifest's settings.
+    """Holds a trace's raw tables, its sidecar's facts, and the settings for the manifest.
 
-    The facts are empty without a sidecar.
+    `beside` holds the facts, and is empty without a sidecar.
     """
 
     tables: dict[str, pl.DataFrame]
@@ -308,11 +309,7 @@ def _recorded(path: Path, read: ReadEvents, diagnostics: Diagnostics) -> _Record
     settings |= {"reader": read.path, **sidecar.step_times(beside)}
     if windows is not None:
         settings |= sidecar.light_step_times(beside)
-    raw["devices"] = devices(
-        facts.get("deviceProperties"),
-        raw.get("kernels"),
-        diagnostics,
-    )
+    raw["devices"] = devices(facts.get("deviceProperties"), raw.get("kernels"), diagnostics)
     if "collectives" in raw:
         raw["collectives"] = with_group_ranks(raw["collectives"], facts)
     n_ranks = integer(distributed(facts).get(WORLD_SIZE))
@@ -326,9 +323,9 @@ def _light_window(
     raw: dict[str, pl.DataFrame],
     diagnostics: Diagnostics,
 ) -> Windows | None:
-    """Merge the file of a live capture's second, light window into the tables.
+    """Merge the file of a live capture's second, light window into the raw tables.
 
-    Return None if the work of its steps differs, or the file is damaged.
+    Return None if the steps of the two windows do different work, or if the file is damaged.
     """
     notes = Diagnostics()
     try:
@@ -375,14 +372,7 @@ COLLECTOR = Collector(
     read_stored=read,
     run=run,
     endings=(".json", ".gz", ".zst", ".pt.trace", ".trace"),
-    tools=(
-        Tool(
-            "torch",
-            "profiling a program of yours",
-            "pip install torch",
-            package,
-        ),
-    ),
+    tools=(Tool("torch", "profiling a program of yours", "pip install torch", package),),
 )
 
 __all__ = ["COLLECTOR", "KIND", "begins_as_trace", "read", "sniff", "trace_files"]

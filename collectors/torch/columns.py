@@ -1,4 +1,4 @@
-"""Collect events of a Chrome trace into raw frames, one for each table of `fields`.
+"""Collect the events of a Chrome trace into raw frames, one for each table of `fields`.
 
 Events that belong to no table are counted.
 """
@@ -27,31 +27,32 @@ from tracelens.derive.columns.per_unique import each_once
 from tracelens.errors import NoTraceError
 from tracelens.trace.capture import Diagnostics
 
-# Categories that repeat what other events say, or describe the profiler itself.
+# Categories that repeat other events, or describe the profiler itself.
 _NOTHING_LOST = {"gpu_user_annotation", "Trace", "cuda_event", "external_correlation"}
 _IGNORED = ("M", "s", "t", "f")
-"""Phases of track names and of flows. Tables have links instead of flows."""
+"""Phases of track names and of flows. Tables have ids instead of flows."""
 _NO_ARGS = Args()
-# A frame costs the same for a few events as for thousands.
+# The number of events that are turned into a frame at once. A frame costs the same for a few events
+# as for thousands.
 _AT_ONCE = 1 << 17
 _RAW = (fields.TIME, fields.JSON, fields.TRIPLE)
 _KEYS = {
     name: {key: attrgetter(attribute(key)) for of in table for key in (of.key, of.second) if key}
     for name, table in fields.TABLES.items()
 }
-"""The keys from which each table is made, with functions that get their values from an event."""
+"""The keys from which each table is made. Each key has a function that gets its value."""
 _Refused = tuple[Event, dict[str, int]]
 
 
 _MOST_WITHOUT_PHASE = 100_000
-"""A list counts as a trace if at most this many objects at its beginning have no phase."""
+"""A list that begins with this many objects without a phase is not a trace."""
 
 
 class RawEvents:
-    """Collects events in file order; `frames()` returns them as one raw frame for each table.
+    """Collects events in file order. `frames()` returns one raw frame for each table.
 
-    A raw frame has the columns that `fields` declares, strings as categories, integers as narrow as
-    their values allow.
+    A raw frame has the columns that `fields` declares, with strings as categories and integers as
+    narrow as their values allow.
     """
 
     def __init__(self, diagnostics: Diagnostics) -> None:
@@ -111,7 +112,7 @@ class RawEvents:
         frames: dict[str, list[pl.DataFrame]],
         refused: Sequence[_Refused],
     ) -> None:
-        """Add the rows that the C parser made of a block, and the block's events that it refused.
+        """Add the C parser's result for a block: rows by table, and events that it refused.
 
         Each refused event comes with the number of rows before it in each table.
         """
@@ -146,7 +147,10 @@ class RawEvents:
         self._waiting, self._n_waiting = {}, 0
 
     def frames(self) -> dict[str, pl.DataFrame]:
-        """Return raw frames by table name; the count of unplaced events goes to the diagnostics."""
+        """Return the raw frames by table name.
+
+        Events that belong to no table are counted in the diagnostics.
+        """
         self.flush()
         for (category, is_lost), count in self._unplaced.most_common():
             lost = "events of a category that is not read: they are in no table and no total"
@@ -157,10 +161,7 @@ class RawEvents:
         }
 
     def count_unplaced(self, phase: Any, category: Any, n: int = 1) -> None:
-        """Count events that belong to no table.
-
-        Known kinds that add nothing are not counted.
-        """
+        """Count `n` events that belong to no table. Track names and flows are not counted."""
         if phase == "X":
             category = _word(category)
             self._unplaced[category, category not in _NOTHING_LOST] += n
@@ -169,9 +170,9 @@ class RawEvents:
             self._unplaced[f"{_word(category)} (ph {_word(phase)})", False] += n
 
     def _placed(self, event: Event) -> list[tuple[str, Event]]:
-        """Return the event with its table; for a counter, one event per series.
+        """Return the event with the name of its table. A counter gives one event per series.
 
-        The list is empty for an event that belongs to no table, which is counted.
+        An event that belongs to no table is counted, and the list is empty.
         """
         name = fields.table_of(event.ph, event.cat, event.name)
         if not name:
@@ -188,7 +189,10 @@ class RawEvents:
         batches: Sequence[dict[str, list[Any]]],
         places: pl.Series | None = None,
     ) -> pl.DataFrame:
-        """Return a raw frame of the events that have times; other events are counted."""
+        """Return a raw frame of the events that have valid times. Other events are counted.
+
+        `places`, if given, is added as a column.
+        """
         values = {
             key: list(chain.from_iterable(batch[key] for batch in batches)) for key in _KEYS[name]
         }
@@ -221,9 +225,9 @@ class RawEvents:
 
 
 def _joined(parts: list[pl.DataFrame]) -> pl.DataFrame:
-    """Return the parts as one contiguous frame, column by column.
+    """Return the parts as one contiguous frame.
 
-    Each part's memory is freed as it is copied.
+    Columns are copied one by one, and each is removed from its part to free the memory early.
     """
     return pl.DataFrame(
         [
@@ -242,7 +246,7 @@ def _word(value: Any) -> str:
 
 
 def _values(name: str, events: Sequence[Event]) -> dict[str, list[Any]]:
-    """Return the values of each key of a table's events; values in JSON stay bytes."""
+    """Return the values of events for each key of a table. Times and JSON values stay bytes."""
     args = [event.args or _NO_ARGS for event in events]
     values_by_key = {}
     for key, get in _KEYS[name].items():
@@ -254,20 +258,17 @@ def _values(name: str, events: Sequence[Event]) -> dict[str, list[Any]]:
     return values_by_key
 
 
-def _column(
-    of: fields.Column,
-    values: dict[str, list[Any]],
-) -> pl.Series:
-    """Return a column of a raw frame."""
+def _column(of: fields.Column, values: dict[str, list[Any]]) -> pl.Series:
+    """Return a column of a raw frame from the values of its keys."""
     column = _read(of.key, of.axis, values)
     if of.second:
         other = _read(of.second, of.axis, values)
         if of.how == fields.UNLESS_ZERO:
             return column.set((other == 0).fill_null(value=False), None)
-        is_there = (
+        is_present = (
             column.is_not_null() if of.how != fields.WORD else (column != "").fill_null(value=False)
         )
-        column = column.zip_with(is_there | other.is_null(), other)
+        column = column.zip_with(is_present | other.is_null(), other)
     if of.how == fields.NAME:
         column = column.fill_null("")
     return column.cast(pl.Categorical) if of.how in fields.STRINGS else column
@@ -278,7 +279,7 @@ def _read(
     axis: int,
     of_keys: dict[str, list[Any]],
 ) -> pl.Series:
-    """Return the values of a key; None for a value of the wrong type.
+    """Return the values of a key as a column, with None for a value of the wrong type.
 
     For a triple, return the values of one axis.
     """
@@ -301,7 +302,7 @@ def _read(
 
 
 def _part(written: str, axis: int) -> int | None:
-    """Return the size of a grid or block on one axis; None if the value is not three integers."""
+    """Return the size of a grid or block on one axis, None if the value is not three integers."""
     try:
         parts = msgspec.json.decode(written)
     except (msgspec.DecodeError, RecursionError):

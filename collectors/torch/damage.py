@@ -34,7 +34,7 @@ KEYS = (
     "host_name",
 )
 LONG = 1 << 20
-"""Larger events are read by `Recovery` only."""
+"""The size in bytes above which an event is read by `Recovery` only."""
 SEPARATORS = b" \t\r\n,"
 LOST = "events that are not JSON and could not be repaired"
 
@@ -45,7 +45,7 @@ _LITTLE = 1 << 9
 _VAIN_BYTES = 64 << 20
 _VAIN_BYTES_PER_BYTE_READ = 16
 _PHASED = re.compile(rb'\{(?=[^{}]*"ph"\s*:)')
-"""Matches an object whose phase precedes any nested object, as nearly all writers order keys."""
+"""Matches an object whose key `ph` precedes any nested object, as in nearly all traces."""
 _TAIL_KEYS = {key.encode() for key in (*KEYS, "traceName", "displayTimeUnit", "trace_id")}
 _LIST_END = re.compile(rb'\}\s*\]\s*,\s*"(?:' + b"|".join(sorted(_TAIL_KEYS)) + rb')"\s*:')
 """Matches the last event's brace and the end of the list, if a known key follows."""
@@ -53,15 +53,15 @@ _SCAN = json.JSONDecoder().scan_once  # type: ignore[attr-defined]  # not in its
 
 
 class Recovery:
-    """Continues reading a text if something other than an intact event is at `Text.at`."""
+    """Continues reading a text where there is no intact event at `Text.at`."""
 
     def __init__(self, text: Text, diagnostics: Diagnostics) -> None:
-        """Start before the first event; later events are expected to begin as it does."""
+        """Start before the first event. Later events are expected to begin like the first one."""
         text.reach(_NEAR)
         text.skip(SEPARATORS)
         starts = _PHASED if _PHASED.match(text.data, text.at) else EVENT_START
         self.has_lost = False
-        """True if the last event was lost; damage often affects the next event, too."""
+        """True if the last event was lost. Damage often affects the next event, too."""
         self.is_cut = False
         """True if the text ended inside an event."""
         self._text, self._diagnostics = text, diagnostics
@@ -70,7 +70,10 @@ class Recovery:
         self._n_vain_bytes = 0
 
     def step(self) -> Event | None:
-        """Read or lose one event, and move `Text.at`; return None if nothing was read."""
+        """Read one event or count it as lost, and move `Text.at` past it.
+
+        Return None if no event was read.
+        """
         text = self._text
         text.reach(_NEAR)
         size = self._json_end()
@@ -99,14 +102,15 @@ class Recovery:
         return mended(piece.rstrip(SEPARATORS), self._diagnostics)
 
     def _taken(self, event: Event, end: int) -> Event | None:
-        """Move past the event and return it; return None if it was nested too deep."""
+        """Move past the event and return it, None if its values are nested too deep."""
         self._text.at, self.has_lost = end, False
         return None if event is TOO_DEEP else event
 
     def _json_end(self) -> int:
         """Return the length of the JSON object that starts here, 0 if there is none.
 
-        Its end is searched near the start first, then farther on while the text may still be JSON.
+        The object's end is searched near its start first, then farther on while the text may still
+        be JSON.
         """
         text = self._text
         if text.data[text.at : text.at + 1] != b"{":
@@ -126,9 +130,9 @@ class Recovery:
         return 0
 
     def _next_stop(self) -> int | None:
-        """Return where the next event starts, or where the list or the text ends.
+        """Return the position of the next event, or of the end of the list or of the text.
 
-        An event has a largest size. If the next one starts later than that, move ahead and return
+        If the position is farther away than the largest size of an event, move to it and return
         None.
         """
         text, limit = self._text, EVENT_MIB.value << 20
@@ -157,10 +161,10 @@ class Recovery:
 
 
 def _scanned(window: bytearray) -> tuple[int, int, bool]:
-    """Measure the JSON object that a window begins with.
+    """Measure the JSON object at the start of a window.
 
-    Return its length (0 for none), how far the window was read, and whether more text may complete
-    it.
+    Return the object's length (0 if there is none), the number of bytes that were scanned, and
+    whether more text may complete the object.
     """
     limit = len(window)
     try:

@@ -1,4 +1,4 @@
-"""Read facts about the distributed job from the trace of one of its ranks."""
+"""Read facts about a distributed job from the trace of one rank."""
 
 import json
 import re
@@ -49,13 +49,13 @@ _NO_DESCRIPTION = "undefined"
 """The text that torch writes for a group without a description."""
 _MOST_RANKS = 1 << 20
 OF_PAIRS = tuple(column.name for column in OF_CALLS)
-"""Columns of a send or receive that are copied from the call's span to its kernel."""
+"""Columns of a send or receive call that are copied from its span to its kernel."""
 _BATCH, _CALL = "nccl:coalesced", "record_param_comms"
 _THREAD = ["process_id", "thread_id"]
 
 
 def collectives(kernels: pl.DataFrame) -> pl.DataFrame:
-    """Return the collectives of communication kernels.
+    """Return one row per communication kernel that describes its collective.
 
     kernel_id is the kernel's row number, as `assemble` will assign it.
     """
@@ -91,12 +91,12 @@ def collectives(kernels: pl.DataFrame) -> pl.DataFrame:
 
 
 def describe_pairs(kernels: pl.DataFrame, raw: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
-    """Return the kernels; a kernel for one send or receive gets the columns of that call.
+    """Return the kernels with the columns of the send or receive call that each one serves.
 
-    `batch_isend_irecv`, which pipelines use, runs one kernel for a batch of sends and receives, and
-    the kernel's arguments do not describe these calls. torch records a span `record_param_comms`
-    for each call, then an annotation for the batch, in which the kernel is launched. A kernel that
-    serves several calls stays as it is. `raw` has spans and api_calls.
+    `batch_isend_irecv`, which pipelines use, runs one kernel for a batch of sends and receives. The
+    kernel's arguments do not describe these calls. torch records a span `record_param_comms` for
+    each call, then an annotation for the batch. The kernel is launched in this annotation. A kernel
+    that serves several calls stays as it is. `raw` has spans and api_calls.
     """
     name = pl.col("name").cast(pl.String)
     is_of_pair = name.str.contains("(?i)send_?recv")
@@ -109,10 +109,7 @@ def describe_pairs(kernels: pl.DataFrame, raw: Mapping[str, pl.DataFrame]) -> pl
     described = every_row.join(calls, on="row", how="left", maintain_order="left")
     types = {call.name: pl.Int64 if call.how == TAKE else pl.Categorical for call in OF_CALLS}
     return kernels.with_columns(
-        pl.coalesce(
-            pl.col(name).cast(dtype),
-            described[name].cast(dtype),
-        ).alias(name)
+        pl.coalesce(pl.col(name).cast(dtype), described[name].cast(dtype)).alias(name)
         for name, dtype in types.items()
     )
 
@@ -122,7 +119,11 @@ def _calls_of_rows(
     rows: pl.Series,
     raw: Mapping[str, pl.DataFrame],
 ) -> pl.DataFrame:
-    """Return the send or receive in whose annotation each of these kernels was launched, by row."""
+    """Return the send or receive call of each kernel in `rows`, one row per kernel.
+
+    The kernel is launched in the annotation of the call's batch. Kernels of batches with several
+    calls are left out.
+    """
     launches = raw["api_calls"].select("correlation_id", *_THREAD, at="start_ns")
     wanted = kernels.select("correlation_id")[rows].with_columns(row=rows)
     launched = wanted.join(launches, on="correlation_id").sort("at")
@@ -137,7 +138,10 @@ def _calls_of_rows(
 
 
 def _single_calls(spans: pl.DataFrame) -> pl.DataFrame:
-    """Return batches with a single call, by start: their thread, start_ns, end_ns and OF_PAIRS."""
+    """Return the batches with a single send or receive call, ordered by start.
+
+    Columns are the thread, start_ns, end_ns and OF_PAIRS.
+    """
     named = pl.col("name").cast(pl.String)
     batches = spans.filter(named == _BATCH).select(
         *_THREAD,
@@ -181,9 +185,9 @@ def _numbers(written: Any) -> list[int] | None:
 
 
 def with_group_ranks(collectives: pl.DataFrame, facts: dict[str, Any]) -> pl.DataFrame:
-    """Return the collectives with the ranks of groups that distributedInfo lists.
+    """Return the collectives with the ranks of their groups from distributedInfo.
 
-    Those ranks replace a collective's own list of ranks if it is cut or absent.
+    A collective's own list of ranks is kept, unless it is cut or absent.
     """
     listed = {name: _json(ranks) for name, _, ranks in _groups(facts)}
     if not listed or "group_id" not in collectives.columns:
@@ -200,7 +204,10 @@ def with_group_ranks(collectives: pl.DataFrame, facts: dict[str, Any]) -> pl.Dat
 
 
 def _groups(facts: dict[str, Any]) -> list[tuple[str, str, list[int]]]:
-    """Return name, description and ranks of the process groups that distributedInfo lists fully."""
+    """Return (name, description, ranks) of each process group with a full list of ranks.
+
+    The groups are listed in distributedInfo.
+    """
     config = distributed(facts).get("pg_config")
     groups = []
     for group in config if isinstance(config, list) else ():
@@ -213,9 +220,9 @@ def _groups(facts: dict[str, Any]) -> list[tuple[str, str, list[int]]]:
 
 
 def _members(group: dict[str, Any], size: int | None) -> list[int] | None:
-    """Return a group's ranks.
+    """Return a group's ranks, None if they are damaged.
 
-    PyTorch lists no ranks for the group of all ranks; these are then 0 up to its size.
+    PyTorch lists no ranks for the group of all ranks. This group gets all ranks from 0 on.
     """
     ranks = _numbers(group.get("ranks"))
     is_all = (
@@ -228,7 +235,7 @@ def _members(group: dict[str, Any], size: int | None) -> list[int] | None:
 
 
 def host_facts_of(path: Path, facts: dict[str, Any]) -> HostFacts:
-    """Return the host's name and the ranks of groups, which show what captures have in common."""
+    """Return facts that show whether captures are from one host, and from one job."""
     handlers = _HANDLERS_NAME.match(path.name)
     host = text(facts.get("host_name")) or (handlers[1] if handlers else None)
     return HostFacts.on(
@@ -238,7 +245,7 @@ def host_facts_of(path: Path, facts: dict[str, Any]) -> HostFacts:
 
 
 def distributed(facts: dict[str, Any]) -> dict[str, Any]:
-    """Return the trace's distributedInfo: backend, rank and world size; empty if there is none."""
+    """Return the trace's distributedInfo (backend, rank, world size), empty if it has none."""
     info = facts.get("distributedInfo")
     return info if isinstance(info, dict) else {}
 
@@ -250,7 +257,8 @@ def rank_of(
 ) -> tuple[int | None, str]:
     """Return the rank and its origin: distributedInfo, else the launcher, else the file name.
 
-    `beside` are the sidecar's facts, which may have the rank that a launcher gave the process.
+    `beside` holds the sidecar's facts, which may include the rank that the launcher assigned. The
+    rank is None if no origin has it.
     """
     for origin, recorded in (("distributedInfo", distributed(facts)), ("launcher", beside)):
         rank = integer(recorded.get("rank"))
@@ -268,25 +276,22 @@ def describe_rank(
 ) -> pl.DataFrame:
     """Return the row of the table `ranks` for a trace with this rank and file name.
 
-    The row has world size, node, and the rank's position in the job's parallelism. The position is
-    read from the file's name, else from the groups of distributedInfo. The node is that of the
-    launcher, else it is read from the file's name.
+    The row has the world size, the node, and the rank's position on each axis of parallelism. The
+    position comes from the file's name, else from the groups of distributedInfo. The node comes
+    from the launcher, else from the file's name.
     """
-    places: dict[str, int | None] = dict.fromkeys(PARALLEL)
+    positions: dict[str, int | None] = dict.fromkeys(PARALLEL)
     for _, description, ranks in _groups(facts):
         for axis, pattern in _AXIS_OF_GROUP.items():
             if rank in ranks and pattern.fullmatch(description):
-                places[axis] = ranks.index(rank)
-    places |= {axis.lower(): int(place) for axis, place in _AXIS_IN_NAME.findall(name)}
+                positions[axis] = ranks.index(rank)
+    positions |= {axis.lower(): int(position) for axis, position in _AXIS_IN_NAME.findall(name)}
     size = integer(distributed(facts).get(WORLD_SIZE))
     in_name = _NODE_IN_NAME.search(name)
     node = integer(beside.get("node")) if "node" in beside else int(in_name[1]) if in_name else None
-    row = {"world_size": size, "node": node} | places
+    row = {"world_size": size, "node": node} | positions
     fitting = {
         key: value if isinstance(value, int) and 0 <= value < 2**31 else None
         for key, value in row.items()
     }
-    return pl.DataFrame(
-        [fitting],
-        schema=dict.fromkeys(row, pl.Int32),
-    )
+    return pl.DataFrame([fitting], schema=dict.fromkeys(row, pl.Int32))

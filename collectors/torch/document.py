@@ -40,9 +40,9 @@ _FEWEST_AT_ONCE = 4 << 10
 
 
 class ReadEvents(Struct, frozen=True):
-    """The content of a trace: raw frames by table, top-level facts, and `path`.
+    """Holds the content of a trace: raw frames by table, and top-level facts.
 
-    `path` names the parser that read it.
+    `path` names the parser that read the trace: native or msgspec.
     """
 
     frames: dict[str, pl.DataFrame]
@@ -57,9 +57,9 @@ class ReadEvents(Struct, frozen=True):
 class Document:
     """Reads one trace from a text, and leaves the text's position behind the trace.
 
-    `events()` yields all events; `facts` are complete after the last one. A caller that parses some
-    of the events by other means calls `find_list` first, then `events_to` for the events in
-    between, and `finish` at the end.
+    `events()` yields all events. `facts` are complete after the last event. A caller that parses
+    some events itself calls `find_list` first, then `events_to` for the other events, and `finish`
+    at the end.
     """
 
     text: Text
@@ -72,7 +72,8 @@ class Document:
     _recovery: Recovery = field(init=False)
     _head: bytes = b""
     _is_lines: bool = False
-    # It grows as events are read. A file may hold many small traces.
+    # The bytes that are decoded at once. The number begins small, because a file may hold many
+    # small traces.
     _at_once: int = 2 * _FEWEST_AT_ONCE
     _no_sound_before: int = 0
     _end: int | None = None
@@ -80,14 +81,14 @@ class Document:
     def events(self) -> Iterator[list[Event]]:
         """Yield the events in file order, in batches.
 
-        Raises NoTraceError when this is not a Chrome trace.
+        Raises NoTraceError if the text is not a Chrome trace.
         """
         self.find_list()
         yield from self.events_to(None)
         self.finish()
 
     def events_to(self, end: int | None) -> Iterator[list[Event]]:
-        """Yield the list's events: all, or those up to the first one after `end` in the text."""
+        """Yield the next events of the list in batches, up to the text's offset `end` if given."""
         text, self._end = self.text, end
         while not self.is_closed and (end is None or text.offset < end):
             while not self._recovery.has_lost and (batch := self._sound()):
@@ -117,10 +118,7 @@ class Document:
             match = (
                 None
                 if root
-                else _LIST_START.search(
-                    text.data,
-                    text.at + max(0, searched - _OVERLAP),
-                )
+                else _LIST_START.search(text.data, text.at + max(0, searched - _OVERLAP))
             )
             list_start = root or match
             if list_start is not None:
@@ -136,7 +134,7 @@ class Document:
         self._is_lines, text.at = True, lines.end()
 
     def finish(self) -> None:
-        """Read the text after the list, to the document's end."""
+        """Read the text after the list to the document's end, and set `facts` and `complete`."""
         tail, is_whole = b"", self.is_closed or (self._is_lines and not self._recovery.is_cut)
         if self.is_closed and self._head:
             tail, is_whole = self._tail()
@@ -145,9 +143,9 @@ class Document:
         self.text.skip(_BETWEEN)
 
     def _after_sound(self) -> Event | None:
-        """Continue at text that is not an intact event.
+        """Read on at text that is not an intact event.
 
-        Return the event if it could be repaired.
+        Return the repaired event, None if no event was read.
         """
         text = self.text
         text.skip(SEPARATORS)
@@ -162,7 +160,7 @@ class Document:
         return self._recovery.step()
 
     def _sound(self) -> list[Event]:
-        """Return the next events that are valid JSON; an empty list if other text comes first."""
+        """Return the next events that are valid JSON, an empty list if other text comes first."""
         text = self.text
         if self._is_lines:
             return self._sound_lines()
@@ -190,16 +188,12 @@ class Document:
             is_first = last_boundary(text.data, text.at, cut[0]) is None
             if is_first or size <= _FEWEST_AT_ONCE:
                 self._at_once = _FEWEST_AT_ONCE
-                if (
-                    is_first
-                ):  # the text before it is read event by event, and none of it is tried again
+                if is_first:
+                    # The text before `cut` is read event by event, without another attempt here.
                     self._no_sound_before = text.offset + cut[0] - text.at
                 return []
             has_failed = True
-            size = max(
-                _FEWEST_AT_ONCE,
-                min(size, cut[0] - text.at) // 8,
-            )
+            size = max(_FEWEST_AT_ONCE, min(size, cut[0] - text.at) // 8)
 
     def _sound_lines(self) -> list[Event]:
         """Return the next events of a text that has one event per line and no list around them."""
@@ -221,10 +215,7 @@ class Document:
         return []
 
     def _closes(self) -> bool:
-        """Return whether the bracket at `at` closes the list.
-
-        It does not if another event follows.
-        """
+        """Return whether the bracket at `at` closes the list, so that no other event follows."""
         text = self.text
         for size in (_OVERLAP, 1 << 20):
             text.reach(size)
@@ -266,7 +257,7 @@ class Document:
 
 
 def what_follows(text: Text) -> bytes:
-    """Return the first byte after a document that is not a separator; empty at the text's end."""
+    """Return the first byte after a document and its separators, b"" at the text's end."""
     while True:
         text.skip(_BETWEEN)
         if text.left or not text.more():
@@ -278,17 +269,16 @@ def last_boundary(
     begin: int = 0,
     upto: int | None = None,
 ) -> tuple[int, int] | None:
-    """Return the last place in `data[begin:upto]` where one event ends and the next begins."""
+    """Return the last boundary between events in `data[begin:upto]`, None if there is none.
+
+    A boundary is the end of one event and the start of the next event.
+    """
     stop = len(data) if upto is None else min(upto, len(data))
     window = _SEARCH_BACK
     while True:
         start = max(begin, stop - window)
         last = None
-        for match in BOUNDARY.finditer(
-            data,
-            start,
-            min(len(data), stop + _OVERLAP),
-        ):
+        for match in BOUNDARY.finditer(data, start, min(len(data), stop + _OVERLAP)):
             if match.end() <= stop:
                 last = (match.start() + 1, match.end())
         if last or start == begin:
@@ -297,9 +287,9 @@ def last_boundary(
 
 
 def read_facts(head: bytes, tail: bytes, diagnostics: Diagnostics) -> dict[str, Any]:
-    """Return the known top-level facts of the document, from the text around its events.
+    """Return the known top-level facts of a trace, from the text before and after its events.
 
-    Keys are read one by one if that text is not valid JSON.
+    Keys are read one by one if this text is not valid JSON.
     """
     decoded = (head + b"[]" + tail).decode("utf-8", "replace")
     try:
@@ -328,7 +318,7 @@ def read_facts(head: bytes, tail: bytes, diagnostics: Diagnostics) -> dict[str, 
 
 
 def _what_it_is(head: bytes) -> str:
-    """Say in one line what was found instead of a trace, and what to do."""
+    """Return a line that says what the file is instead of a trace, and what to do."""
     expected = "expected a torch.profiler Chrome trace (JSON with traceEvents)"
     if not head.strip():
         return (

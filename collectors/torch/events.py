@@ -1,7 +1,6 @@
 """Decode the events of a Chrome trace as typed records.
 
-They may be any form of JSON, or nearly JSON. A run of intact events is decoded at once; if that
-fails, `damage` continues.
+Many intact events are decoded at once. If this fails, `damage` reads on.
 """
 
 import re
@@ -35,14 +34,14 @@ Args = msgspec.defstruct(
     rename={attribute(key): key for key in ARG_KEYS},
     gc=False,
 )
-"""The args of an event that fill columns.
+"""Holds the args of an event that fill columns.
 
-Values are unchecked; shapes, types and grids stay bytes.
+Values are unchecked. Shapes, types and grids stay bytes.
 """
 
 
 class BareEvent(msgspec.Struct, gc=False):
-    """An event whose args are not decoded.
+    """Holds an event without its args.
 
     Times stay the bytes in which they were written, because a float would not hold them exactly.
     """
@@ -57,13 +56,13 @@ class BareEvent(msgspec.Struct, gc=False):
 
 
 class Event(BareEvent):
-    """The parts of an event that tables need."""
+    """Holds the parts of an event that tables need."""
 
     args: Args | None = None  # type: ignore[valid-type]  # made by msgspec
 
 
 class CounterEvent(Event):
-    """A counter event, or a range of CUPTI's profiler, with all of its args.
+    """Holds a counter event, or a range of CUPTI's profiler, with all of its args.
 
     Each number among the args is a series.
     """
@@ -71,12 +70,11 @@ class CounterEvent(Event):
     values: dict[str, Any] = {}
 
     def series(self) -> list[Event]:
-        """Return one event per series of a counter; without series, the event itself.
+        """Return one event per series of a counter, or the event itself if it has no series.
 
-        A series is named `COUNTER SERIES`; a series called `value` has only the counter's name. A
-        range of CUPTI's profiler is a counter, too: each number in its args is one series with the
-        number's key as its name. The range is named after the kernel, and has the device in place
-        of a process id.
+        A series is named `COUNTER SERIES`. A series called `value` has only the counter's name. In
+        a range of CUPTI's profiler, each number in the args is a series, named by its key. The
+        range is named after the kernel, and has the device in place of a process id.
         """
         is_range = self.cat == PROFILER_RANGE and self.ph == "X"
         about = {"kernel": self.name, "device": self.pid} if is_range else {}
@@ -98,7 +96,7 @@ class CounterEvent(Event):
 
 
 class _RawArgs(msgspec.Struct, gc=False):
-    """An event's args, undecoded."""
+    """Holds an event's args as bytes."""
 
     args: msgspec.Raw = _ABSENT
 
@@ -124,9 +122,9 @@ _TOKENS = re.compile(rb'"(?:[^"\\]|\\.)*+(?:"|\Z)|[{}\[\]]', re.DOTALL)
 
 
 def decode_whole(block: bytes | bytearray) -> list[Event] | None:
-    """Return the events of a run of objects separated by commas.
+    """Return the events in a text of objects separated by commas.
 
-    Return None when it is not entirely valid JSON.
+    Return None if any part of the text is not valid JSON.
     """
     listed = b"".join((b"[", block, b"]"))
     try:
@@ -136,7 +134,7 @@ def decode_whole(block: bytes | bytearray) -> list[Event] | None:
 
 
 def decode_lines(lines: bytes) -> list[Event] | None:
-    """Return events that stand one per line; None if a line holds anything else."""
+    """Return the events in a text with one event per line, None if a line holds anything else."""
     try:
         return _with_values(
             _DECODER.decode_lines(lines),
@@ -147,7 +145,10 @@ def decode_lines(lines: bytes) -> list[Event] | None:
 
 
 def decode_one(piece: bytes) -> Event | None:
-    """Return the event in the piece; None when it is not JSON, or its args are not an object."""
+    """Return the event in a piece of text.
+
+    Return None if the piece is not JSON, or if the event's args are not an object.
+    """
     try:
         return _with_values(
             [_DECODE_ONE(piece)],
@@ -161,9 +162,9 @@ def _with_values(
     events: list[Event],
     raw_args: Callable[[], list[_RawArgs]],
 ) -> list[Event]:
-    """Return the events; counters get all of their args.
+    """Return the events with all args of each counter.
 
-    Most runs have no counters and are decoded only once.
+    `raw_args` decodes the text again. Most texts have no counter, so they are decoded only once.
     """
     if "C" in map(_PHASE, events) or PROFILER_RANGE in map(_CATEGORY, events):
         raw = raw_args()
@@ -177,7 +178,7 @@ def _with_values(
 
 
 def decode_without_args(piece: bytes) -> Event | None:
-    """Return the event without its args; None if it is not JSON even then."""
+    """Return the event in a piece of text without its args, None if the rest is not JSON."""
     try:
         return Event(*msgspec.structs.astuple(_DECODE_BARE(piece)))
     except _NOT_JSON:
@@ -194,9 +195,9 @@ def is_json(piece: bytes) -> bool:
 
 
 def flattened(piece: bytes) -> tuple[bytes | None, int]:
-    """Replace values nested deeper than tables need by None; also return the depth.
+    """Return a piece with None for values nested deeper than tables need, and the piece's depth.
 
-    The piece is None if its brackets do not match, or if nothing is nested that deep.
+    The returned piece is None if its brackets do not match, or if no value is nested that deep.
     """
     parts: list[bytes] = []
     depth = deepest = done = 0

@@ -1,8 +1,7 @@
 """Declare the keys that are read from an event, and the columns that they fill.
 
-Both readers take the raw tables' columns from here. `events` and `columns` read them with msgspec
-and Polars, and define the meaning of a trace; `reading` passes the same declarations to the parser
-in C.
+Two readers fill the columns. `events` and `columns` read a trace with msgspec and Polars, and
+define its meaning. `reading` passes the same declarations to the parser in C.
 """
 
 import functools
@@ -84,7 +83,7 @@ ARG_KEYS = {
     "wait_on_stream": NUMERAL,
     "wait_on_cuda_event_record_corr_id": NUMERAL,
 }
-"""Keys of an event's args; other keys are skipped."""
+"""Keys of an event's args that are read."""
 KEYS = EVENT_KEYS | ARG_KEYS
 
 PROFILER_RANGE = "cuda_profiler_range"
@@ -122,9 +121,9 @@ CATEGORIES = {
 
 
 class Column(Struct, frozen=True):
-    """A column: its name, how it is filled, and the key of its value.
+    """Declares a column: its name, how it is filled, and the key of its value.
 
-    `second` is the key to use in events without the first one. `axis` selects one of three values.
+    `second` is the key to use in events without `key`. `axis` selects one of three values.
     """
 
     name: str
@@ -160,8 +159,8 @@ OF_CALLS = (
 )
 """Columns that describe a call of a communication library.
 
-A kernel has those of the call that it serves. For a batch of calls, only the calls' spans have
-them.
+A kernel has these columns of the call that it serves. If it serves a batch of calls, only the
+calls' spans have the columns.
 """
 
 TABLES: dict[str, tuple[Column, ...]] = {
@@ -258,30 +257,30 @@ FLOATS = {"grid_blocks_per_sm", "grid_warps_per_sm", "occupancy_percent", "value
 
 
 _SPELLINGS = {"external id": "External id", "Input dims": "Input Dims"}
-"""Keys of 2021, each with the later key whose field it shares.
+"""Spellings of keys in 2021, each with the later spelling, whose field it shares.
 
-The parser in C has room for 62 fields, and leaves events with both keys to Python.
+The parser in C has room for 62 fields, and leaves events with both spellings to Python.
 """
 
 
 def fields() -> dict[str, int]:
-    """Return, for each key, the index of its value among an event's fields.
+    """Return the index of each key's value among an event's fields.
 
-    For a triple, it is the first of three indices.
+    A triple has three fields, and the index of the first is returned.
     """
-    places: dict[str, int] = {}
-    place = 0
+    indices: dict[str, int] = {}
+    index = 0
     for key, kind in KEYS.items():
         if key not in _SPELLINGS:
-            places[key] = place
-            place += 3 if kind == TRIPLE else 1
-    return places | {key: places[same] for key, same in _SPELLINGS.items()}
+            indices[key] = index
+            index += 3 if kind == TRIPLE else 1
+    return indices | {key: indices[same] for key, same in _SPELLINGS.items()}
 
 
 _NO_FIELD = 1 << 62
 """A required field that no event has, so that all events of a table go to Python."""
 TRACK_BASE = 1 << 61
-"""First number of tracks named by strings: a string's number is added to it (see native.h)."""
+"""First number of tracks that are named by strings. A string's number is added (see native.h)."""
 
 
 @functools.cache
@@ -320,15 +319,15 @@ def plan() -> tuple[bytes, bytes, bytes, bytes]:
             matters |= 1 << places["name"]  # the word may spell [memory]
         required = sum(1 << places[key] for key in REQUIRED[name])
         if name == "counters":
-            # each number among a counter's args is a series, under any name, which only Python
-            # reads
+            # Each number among a counter's args is a series, under any key. Only Python reads such
+            # keys.
             required |= _NO_FIELD
         tables.extend((required, matters, first, len(columns) // 3))
     return text, keys.tobytes(), tables.tobytes(), columns.tobytes()
 
 
 def table_of(phase: object, category: object, name: object) -> str:
-    """Return the table that an event belongs to; empty for none."""
+    """Return the name of the table to which an event belongs, empty if there is none."""
     if phase == "X":
         return CATEGORIES.get(category, "") if isinstance(category, str) else ""
     if phase == "i" and name == "[memory]":

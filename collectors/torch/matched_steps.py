@@ -1,4 +1,4 @@
-"""Match the steps of two windows that do the same work, and the events in them."""
+"""Match steps of two windows that do the same work, and the events in these steps."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import polars as pl
 
 THREAD = ("process_id", "thread_id")
 Work = tuple[list[str], list[str]]
-"""The names of a step's kernels, and of its ops."""
+"""The names of a step's kernels, and the names of its ops."""
 _STEP = r"^ProfilerStep#[0-9]+$"
 _MARK = "nn.Module: "
 _RECEIVE = r"^enumerate\(DataLoader\)#_MultiProcessing"
-"""The span in which a data loader takes what its worker processes have sent."""
+"""Matches the span in which a data loader receives batches from its worker processes."""
 _ALIKE = 0.9
 """The least share of ops that two steps must have in common to be matched."""
 _MOST_COMPARED = 5_000
@@ -24,35 +24,38 @@ EDGES = ("row", "start_ns", "end_ns")
 
 
 def is_module_mark() -> pl.Expr:
-    """Return an expression for module calls that a live capture marked one by one."""
+    """Return an expression that is True for module calls marked by a live capture."""
     return pl.col("name").cast(pl.String).str.starts_with(_MARK)
 
 
 def steps_of(spans: pl.DataFrame) -> pl.DataFrame:
-    """Return the marks of steps by start: start_ns, end_ns and thread."""
+    """Return the marks of steps, ordered by start: start_ns, end_ns and thread."""
     name = pl.col("name").cast(pl.String)
     marks = spans.filter((pl.col("kind") == "annotation") & name.str.contains(_STEP))
     return marks.select("start_ns", *THREAD, end_ns=_END).sort("start_ns")
 
 
-def placed(events: pl.DataFrame, marks: pl.DataFrame) -> pl.DataFrame:
+def events_in_steps(events: pl.DataFrame, marks: pl.DataFrame) -> pl.DataFrame:
     """Return the events that begin in a step, with the step's index."""
     if marks.is_empty():
         return events.clear().with_columns(step=pl.lit(None, pl.Int64))
-    place = marks["start_ns"].search_sorted(events["start_ns"], "right").cast(pl.Int64) - 1
-    ends = marks["end_ns"].gather(place.clip(lower_bound=0))
-    inside = (place >= 0) & (events["start_ns"] < ends)
-    return events.with_columns(step=place).filter(inside)
+    step = marks["start_ns"].search_sorted(events["start_ns"], "right").cast(pl.Int64) - 1
+    ends = marks["end_ns"].gather(step.clip(lower_bound=0))
+    inside = (step >= 0) & (events["start_ns"] < ends)
+    return events.with_columns(step=step).filter(inside)
 
 
-def _named(
+def _chosen_in_steps(
     events: pl.DataFrame,
     marks: pl.DataFrame,
     chosen: pl.Expr,
 ) -> pl.DataFrame:
-    """Return row, step, thread, name and edges of the chosen events in steps, by start."""
+    """Return the chosen events that begin in a step, ordered by start.
+
+    Columns are row, step, thread, name, start_ns and end_ns.
+    """
     rows = events.with_row_index("row").filter(chosen).sort("start_ns", -pl.col("duration_ns"))
-    return placed(rows, marks).select(
+    return events_in_steps(rows, marks).select(
         pl.col("row").cast(pl.Int64),
         "step",
         *(pl.col(name).cast(pl.Int64) for name in THREAD),
@@ -63,32 +66,24 @@ def _named(
 
 
 def ops_in_steps(spans: pl.DataFrame, marks: pl.DataFrame) -> pl.DataFrame:
-    """Return the ops in steps, without calls of modules."""
-    return _named(
-        spans,
-        marks,
-        (pl.col("kind") == "op") & ~is_module_mark(),
-    )
+    """Return the ops in steps, without marks of module calls, as `_chosen_in_steps` does."""
+    return _chosen_in_steps(spans, marks, (pl.col("kind") == "op") & ~is_module_mark())
 
 
 def waits_in_steps(calls: pl.DataFrame | None, marks: pl.DataFrame) -> pl.DataFrame:
-    """Return the API calls in steps that wait for a device, whether an op made them or not."""
+    """Return the API calls in steps that wait for a device, as `_chosen_in_steps` does."""
     if calls is None:
         times = dict.fromkeys(("start_ns", "duration_ns", *THREAD), pl.Int64)
         calls = pl.DataFrame(schema={"raw_api": pl.String, **times})
-    named = calls.rename({"raw_api": "name"})
-    return _named(
-        named,
-        marks,
-        pl.col("name").cast(pl.String).str.contains("Synchronize"),
-    )
+    waits_for_device = pl.col("name").cast(pl.String).str.contains("Synchronize")
+    return _chosen_in_steps(calls.rename({"raw_api": "name"}), marks, waits_for_device)
 
 
 def work_of_steps(tables: Mapping[str, pl.DataFrame], marks: pl.DataFrame) -> list[Work]:
-    """Return, for each step, the names of its kernels and of its ops, in order of launch.
+    """Return the names of each step's kernels and ops, kernels in order of launch.
 
-    Ops in which a data loader takes batches from its workers are left out: on a busy machine, one
-    step takes several batches, and later steps take no batch.
+    Ops in which a data loader receives batches from its workers are left out. On a busy machine,
+    one step receives several batches, and later steps receive none.
     """
     spans = tables["spans"]
     kernels, ops = (
@@ -98,17 +93,14 @@ def work_of_steps(tables: Mapping[str, pl.DataFrame], marks: pl.DataFrame) -> li
             _without_received(ops_in_steps(spans, marks), spans),
         )
     )
-    return [
-        (
-            kernels.get(step, []),
-            ops.get(step, []),
-        )
-        for step in range(marks.height)
-    ]
+    return [(kernels.get(step, []), ops.get(step, [])) for step in range(marks.height)]
 
 
 def _without_received(ops: pl.DataFrame, spans: pl.DataFrame) -> pl.DataFrame:
-    """Return the ops, ordered by start, that begin outside a loader's calls to its workers."""
+    """Return the ops without those in which a data loader receives batches.
+
+    `ops` are ordered by start.
+    """
     is_call = pl.col("name").cast(pl.String).str.contains(_RECEIVE)
     threads = (pl.col(name).cast(pl.Int64) for name in THREAD)
     calls = spans.filter((pl.col("kind") == "annotation") & is_call)
@@ -118,33 +110,26 @@ def _without_received(ops: pl.DataFrame, spans: pl.DataFrame) -> pl.DataFrame:
 
 
 def _launched(tables: Mapping[str, pl.DataFrame], marks: pl.DataFrame) -> pl.DataFrame:
-    """Return the names of kernels whose call began in a step, with the step's index."""
+    """Return the names of kernels whose launch call began in a step, with the step's index."""
     key = "correlation_id"
     kernels, calls = tables.get("kernels"), tables.get("api_calls")
     if kernels is None or calls is None or not {key} <= {*kernels.columns} & {*calls.columns}:
         return pl.DataFrame(schema={"step": pl.Int64, "name": pl.String})
     launches = calls.select(key, "start_ns").unique(key)
-    work = kernels.select(
-        key,
-        pl.col("name").cast(pl.String),
-        begun_ns="start_ns",
-    )
-    return placed(
-        work.join(launches, on=key).sort("start_ns", "begun_ns"),
-        marks,
-    )
+    work = kernels.select(key, pl.col("name").cast(pl.String), begun_ns="start_ns")
+    return events_in_steps(work.join(launches, on=key).sort("start_ns", "begun_ns"), marks)
 
 
 def partners_of(deep: Sequence[Work], light: Sequence[Work]) -> list[int]:
-    """Return, for each light step, the deep step with the same work; empty if any step has none.
+    """Return the index of the deep step that does the same work as each light step.
 
-    If several deep steps match, the one after the previous light step's partner is preferred, then
-    the one with the same index.
+    The list is empty if any light step has no such partner. If several deep steps match, the
+    preferred partner follows the previous light step's partner, or else has the light step's index.
     """
     partners: list[int] = []
-    for place, work in enumerate(light):
+    for step, work in enumerate(light):
         same = [n for n, other in enumerate(deep) if other == work]
-        wanted = [partners[-1] + 1 if partners else place, place]
+        wanted = [partners[-1] + 1 if partners else step, step]
         chosen = next(
             (n for n in wanted if n in same),
             same[0] if same else None,
@@ -159,48 +144,48 @@ def partners_of(deep: Sequence[Work], light: Sequence[Work]) -> list[int]:
 
 
 def _common(first: Work, second: Work) -> float:
-    """Return the share of ops that two steps have in common, relative to the longer step.
+    """Return the share of ops that two steps have in common, relative to the step with more ops.
 
-    For steps without ops, it is the share of kernels.
+    For steps without ops, return the share of kernels.
     """
     names, others = first[1] or first[0], second[1] or second[0]
     n_common = (Counter(names) & Counter(others)).total()
     return n_common / max(len(names), len(others), 1)
 
 
-def matched(
+def match_events(
     deep: pl.DataFrame,
     light: pl.DataFrame,
-    partner: int,
-    place: int,
+    deep_step: int,
+    light_step: int,
 ) -> pl.DataFrame:
-    """Return the events that occur both in a light step and in its deep step.
+    """Return the events that occur both in a light step and in the matching deep step.
 
-    Columns are the thread, and row and edges in both. Events match if a thread calls the same names
-    in the same order.
+    Events match if a thread calls the same names in the same order. Columns are the thread, and the
+    event's row, start_ns and end_ns in the light window. The same three columns with the suffix
+    _deep are of the deep window.
     """
-    of_deep = deep.filter(pl.col("step") == partner).partition_by(THREAD, as_dict=True)
-    of_light = light.filter(pl.col("step") == place).partition_by(THREAD, as_dict=True)
+    of_deep = deep.filter(pl.col("step") == deep_step).partition_by(THREAD, as_dict=True)
+    of_light = light.filter(pl.col("step") == light_step).partition_by(THREAD, as_dict=True)
     empty = dict.fromkeys(
         (*THREAD, *EDGES, *(f"{name}_deep" for name in EDGES)),
         pl.Int64,
     )
     parts = [pl.DataFrame(schema=empty)]
     for thread in of_light.keys() & of_deep.keys():
-        own, others = of_light[thread], of_deep[thread]
-        first, second = _same_names(
-            others["name"].to_list(),
-            own["name"].to_list(),
+        light_events, deep_events = of_light[thread], of_deep[thread]
+        deep_rows, light_rows = _same_names(
+            deep_events["name"].to_list(),
+            light_events["name"].to_list(),
         )
-        edges = own[second].select(*THREAD, *EDGES)
-        parts.append(
-            edges.hstack(others[first].select(pl.col(*EDGES).name.suffix("_deep")).get_columns())
-        )
+        deep_edges = deep_events[deep_rows].select(pl.col(*EDGES).name.suffix("_deep"))
+        edges = light_events[light_rows].select(*THREAD, *EDGES)
+        parts.append(edges.hstack(deep_edges.get_columns()))
     return pl.concat(parts)
 
 
 def _same_names(deep: list[str], light: list[str]) -> tuple[list[int], list[int]]:
-    """Return the positions of names that two sequences share, in order."""
+    """Return the positions of matching names in each of two sequences, in order."""
     if deep == light:
         return list(range(len(deep))), list(range(len(light)))
     if max(len(deep), len(light)) > _MOST_COMPARED:

@@ -1,4 +1,4 @@
-"""Turn the spans of a Chrome trace into raw spans: kind, recorded caller, and plain names."""
+"""Turn the spans of a Chrome trace into raw spans with kind, recorded caller and plain names."""
 
 from __future__ import annotations
 
@@ -25,8 +25,10 @@ _UP_TO_FILE = r"^(?:[A-Za-z]:)?[/\\].*[/\\]([^/\\]*\(\d+\): )"
 _ABSOLUTE_PATH = r"(^|[\s'\"(<\[=,;])(?:[A-Za-z]:)?[/\\]+(?:[^/\\():<>]+[/\\]+)+"
 _KINDS = {"cpu_op": "op", "Operator": "op", "user_annotation": "annotation", "overhead": "overhead"}
 _NOT_AS_JSON = re.compile(r"\b(?:True|False)\b|\.(?![0-9])")
-"""Texts that JSON spells differently: Python's truth values, and the point after C++'s whole
-numbers."""
+"""Matches text that JSON spells differently.
+
+It is a truth value of Python, or the point after a whole number of C++.
+"""
 _LONGEST_INPUT, _DEEPEST_INPUT = 1 << 16, 4
 _STEP = r"^ProfilerStep#[0-9]+$"
 _MODULE = "nn.Module: "
@@ -34,9 +36,9 @@ _SPARSE, _FEW = 8, 1 << 16
 
 
 def raw_spans(spans: pl.DataFrame) -> pl.DataFrame:
-    """Return spans with kind, recorded Python caller (a row number) and plain names.
+    """Return the spans with kind, plain names, and the recorded Python caller (`parent_hint`).
 
-    Names lose addresses and folders.
+    The caller is a row number. Names lose addresses and folders.
     """
     callers = _callers(spans.select("process_id", "python_id", "python_parent_id"))
     return spans.with_columns(
@@ -57,8 +59,8 @@ def raw_spans(spans: pl.DataFrame) -> pl.DataFrame:
 def _plain(written: str) -> str | None:
     """Return the JSON list with None for every element that is not a number, truth value or list.
 
-    Return None if it is not a list. Inputs that are not tensors are written as strings, in
-    Python's notation.
+    Return None if the text is not a JSON list. torch writes inputs that are not tensors as strings,
+    in Python's notation.
     """
     values = _decoded(written)
     if not isinstance(values, list):
@@ -89,7 +91,7 @@ def _is_plain(value: Any, depth: int = 0) -> bool:
 
 
 def _named(spans: pl.DataFrame) -> pl.DataFrame:
-    """Return the kind of each span, by category and name, and its name.
+    """Return the plain name and the kind of each span.
 
     Names of Python calls lose addresses and folders.
     """
@@ -124,9 +126,9 @@ def _without_folders(name: pl.Expr) -> pl.Expr:
 
 
 def _callers(spans: pl.DataFrame) -> pl.Series:
-    """Return the row of the Python call that each call names as its parent.
+    """Return each span's caller as a row number, None if the span names no recorded parent.
 
-    It is the first call with that number in the process.
+    The caller is the first span of the process whose python_id is the span's python_parent_id.
     """
     spans = spans.select(
         "process_id",
@@ -150,7 +152,7 @@ def _first_rows(
     rows: pl.Series,
     wanted: pl.Series,
 ) -> pl.Series:
-    """Return, for each wanted number, the first row that has it; None if no row does."""
+    """Return the first row that has each wanted number, None if no row has it."""
     lowest, highest = numbers.min(), numbers.max()
     # The profiler counts calls upwards, so a list indexed by number is short; it takes a tenth of a
     # join's time and memory.
@@ -160,12 +162,7 @@ def _first_rows(
         and lowest >= 0
         and highest < _SPARSE * len(rows) + _FEW
     ):
-        table = pl.repeat(
-            None,
-            highest + 1,
-            dtype=pl.UInt32,
-            eager=True,
-        ).scatter(numbers, rows)
+        table = pl.repeat(None, highest + 1, dtype=pl.UInt32, eager=True).scatter(numbers, rows)
         if (table.gather(numbers) == rows).all():
             return table.gather(wanted.set((wanted < 0) | (wanted > highest), None))
     first = pl.DataFrame({"number": numbers, "row": rows}).unique("number", keep="first")

@@ -34,7 +34,7 @@ _PTI_DIRECTION = r"\b([MHD]2[MHD])\b"
 _ENDS = r"(?i)\(\s*(\w+?)(?:[ _-]?Static)?\s*->\s*(\w+?)(?:[ _-]?Static)?\s*\)"
 _FILLED = r"(?i)\(\s*(\w+?)(?:[ _-]?Static)?\s*\)"
 _DRIVERS = ["cuda_driver", "xpu_driver", "privateuse1_driver"]
-"""Categories of driver calls; all other categories of calls are a runtime's."""
+"""Categories of driver calls. All other categories of calls are runtime calls."""
 _MTIA_WAIT, _MTIA_ENCLOSING = "event_wait", ("merge", "remote")
 _SYNC = {
     "event": "(?i)event sync",
@@ -49,7 +49,7 @@ def raw_tables(
     base_ns: int,
     diagnostics: Diagnostics,
 ) -> dict[str, pl.DataFrame]:
-    """Return the frames with times on the trace's base, and the schema's words for Kineto's.
+    """Return the raw tables, with `base_ns` added to times and Kineto's words translated.
 
     Each frame is removed from `frames` as it is converted, so that no table is in memory twice.
     """
@@ -60,7 +60,7 @@ def raw_tables(
             "baseTimeNanoseconds is no time; times count from the trace's own",
         )
         base_ns = 0
-    _set_mtia_apart(frames, diagnostics)
+    _split_mtia_events(frames, diagnostics)
     raw = {}
     for name in list(frames):
         frame = frames.pop(name).with_columns(pl.col("start_ns").cast(pl.Int64) + base_ns)
@@ -76,10 +76,11 @@ def raw_tables(
     return {name: _without_empty(raw.pop(name)) for name in list(raw)}
 
 
-def _set_mtia_apart(frames: dict[str, pl.DataFrame], diagnostics: Diagnostics) -> None:
-    """Separate an MTIA's work from its other device events, which have the same category.
+def _split_mtia_events(frames: dict[str, pl.DataFrame], diagnostics: Diagnostics) -> None:
+    """Keep only an MTIA's work in the kernels of `frames`.
 
-    Waits of streams become synchronizations; events that only enclose others are left out.
+    All device events of an MTIA have one category. Waits of its streams become synchronizations,
+    and events that only enclose others are left out.
     """
     kernels, calls = frames.get("kernels"), frames.get("api_calls")
     if kernels is None or calls is None or not (calls["category"] == "mtia_runtime").any():
@@ -116,7 +117,7 @@ def _without_empty(frame: pl.DataFrame) -> pl.DataFrame:
 def _fitting(name: str, frame: pl.DataFrame) -> pl.DataFrame:
     """Return the frame with None for values that a 32-bit column cannot hold.
 
-    Otherwise one wrong number would spoil the whole trace.
+    Otherwise one wrong number would make the whole trace unreadable.
     """
     declared = TABLES[name].schema
     narrow = [
@@ -129,7 +130,7 @@ def _fitting(name: str, frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _api_calls(calls: pl.DataFrame) -> pl.DataFrame:
-    """Return calls with the kind of their interface (runtime or driver)."""
+    """Return the calls with `source_api`, which is runtime or driver."""
     source = each_once(
         calls["category"],
         lambda category: (
@@ -143,7 +144,7 @@ def _api_calls(calls: pl.DataFrame) -> pl.DataFrame:
 
 
 def _kernels(kernels: pl.DataFrame) -> pl.DataFrame:
-    """Return kernels with None for a negative occupancy.
+    """Return the kernels with their occupancy as a fraction, None if it is negative.
 
     Kineto of 2021 wrote negative values for devices that it did not know.
     """
@@ -158,12 +159,9 @@ def _kernels(kernels: pl.DataFrame) -> pl.DataFrame:
 
 
 def _memcpys(copies: pl.DataFrame) -> pl.DataFrame:
-    """Return copies with direction and memory kinds, which are parsed from the name."""
+    """Return the copies with direction and memory kinds, parsed from their names."""
     described = each_once(copies["name"], _direction_and_memory).struct.unnest()
-    return _work(copies).with_columns(
-        *described,
-        size_bytes=pl.col("size_bytes").fill_null(0),
-    )
+    return _work(copies).with_columns(*described, size_bytes=pl.col("size_bytes").fill_null(0))
 
 
 def _direction_and_memory(name: pl.Expr) -> pl.Expr:
@@ -190,16 +188,8 @@ def _direction_and_memory(name: pl.Expr) -> pl.Expr:
     known = direction.is_in(["h2d", "d2h", "d2d", "p2p", "h2h"])
     return pl.struct(
         direction=pl.when(known).then(direction).otherwise(pl.lit("unknown")),
-        source_memory=pl.coalesce(
-            kinds[0],
-            ends[0],
-            pl.lit("unknown"),
-        ),
-        destination_memory=pl.coalesce(
-            kinds[1],
-            ends[1],
-            pl.lit("unknown"),
-        ),
+        source_memory=pl.coalesce(kinds[0], ends[0], pl.lit("unknown")),
+        destination_memory=pl.coalesce(kinds[1], ends[1], pl.lit("unknown")),
     )
 
 
@@ -267,11 +257,11 @@ _CONVERT = {
 def devices(
     properties: Any, kernels: pl.DataFrame | None, diagnostics: Diagnostics
 ) -> pl.DataFrame:
-    """Return devices from deviceProperties.
+    """Return one row per device, from deviceProperties.
 
     Devices that only kernels name are listed without properties. If only one GPU is visible,
     deviceProperties numbers it 0, but kernels may use its number in the machine (ROCm with
-    HIP_VISIBLE_DEVICES). Then the single description is used for the single device.
+    HIP_VISIBLE_DEVICES). Then the only description is used for the only device.
     """
     entries = (
         [entry for entry in properties if isinstance(entry, dict)]

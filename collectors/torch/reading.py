@@ -1,6 +1,6 @@
 """Read the traces of a file, one after another.
 
-The C parser reads each in threads if it is compiled; else msgspec does.
+The C parser reads a trace in several threads. If it is not compiled, msgspec reads the trace.
 """
 
 import mmap
@@ -42,18 +42,18 @@ _MOST_THREADS = 2
 _N_ROWS = (1 << 15) + 8
 # The parser may refuse this many events of a block; after that, Python reads the rest.
 _MOST_REFUSED = 1 << 14
-# A parser that has met more strings starts anew. Categories keep the old strings, and later blocks
-# have others.
+# A parser that has met more strings than this forgets them. Otherwise its categories would keep
+# strings that later blocks do not use.
 _MOST_STRINGS = 1 << 17
 _FULL = 2
 _NULL = 0x7FF8_5AFE_C0DE_0001
-"""The number that means None, as in native.h. As a float it is a NaN, which JSON cannot express."""
+"""The number that means None, as in native.h. Read as a float, it is a NaN, which JSON lacks."""
 
 
 def read_plainly(text: Text, diagnostics: Diagnostics) -> ReadEvents:
     """Read one trace with msgspec, which defines the meaning of a trace.
 
-    The text's position is then after the trace. Raises NoTraceError if this is not a Chrome trace.
+    The text's position moves behind the trace. Raises NoTraceError if it is not a Chrome trace.
     """
     document, collected = Document(text, diagnostics), RawEvents(diagnostics)
     for events in document.events():
@@ -78,10 +78,10 @@ def read_either(text: Text, diagnostics: Diagnostics) -> ReadEvents:
 def read_documents(
     source: ByteSource, diagnostics: Diagnostics, reader: Reader = read_either
 ) -> Iterator[tuple[ReadEvents, Diagnostics]]:
-    """Yield each trace of a file with its diagnostics; `diagnostics` is used for the first trace.
+    """Yield each trace of a file with its diagnostics.
 
-    Other text after a trace is counted in that trace's diagnostics, and ends the reading. Raises
-    SourceError if the file does not begin with a trace.
+    The first trace uses `diagnostics`. Reading ends at other text after a trace, which is counted
+    in this trace's diagnostics. Raises SourceError if the file does not begin with a trace.
     """
     text = Text(source.blocks(BLOCK_BYTES), str(source.path))
     notes = diagnostics
@@ -116,8 +116,8 @@ def read_native(
 ) -> ReadEvents | None:
     """Read one trace with the C parser.
 
-    The text's position is then after the trace. Without the library, return None and read nothing.
-    Raises NoTraceError if this is not a Chrome trace.
+    The text's position moves behind the trace. If the C library is absent, return None and read
+    nothing. Raises NoTraceError if the text is not a Chrome trace.
     """
     if LIBRARY is None:
         return None
@@ -161,9 +161,9 @@ def read_native(
 
 
 class _Parsed(Struct):
-    """The rows and refused events of one block of a file, in file order.
+    """Holds the C parser's result for a block: rows by table, and refused events, in file order.
 
-    The block ends with the list, at invalid JSON, or after too many refused events.
+    Parsing stops at the end of the event list, at invalid JSON, or after too many refused events.
     """
 
     n_events: int = 0
@@ -172,11 +172,14 @@ class _Parsed(Struct):
     """Events left for msgspec to decode, with the number of rows before them in each table."""
     has_fractions: bool = False
     stopped_at: int = 0
-    """The start of the first event that was not read; the block's size if all were."""
+    """The position of the first event that was not read, the block's size if all were read."""
 
 
 class _Block(Struct):
-    """A piece of the trace's text that ends between events, and the parser's result for it."""
+    """Holds a block of the trace's text, and the C parser's result for it.
+
+    `parsed` is None if the block was not given to the parser.
+    """
 
     text: memoryview
     start: int
@@ -189,7 +192,10 @@ class _Block(Struct):
 
 
 def _take(block: _Block, collected: RawEvents, document: Document) -> int:
-    """Take over the parser's result for the block; return the offset at which it stopped."""
+    """Add the parser's result for a block to `collected`, and return the offset where it stopped.
+
+    Refused events are repaired, or counted as lost.
+    """
     parsed = block.parsed.result() if block.parsed else _Parsed()
     refused = []
     for written, n_before in parsed.refused:
@@ -211,7 +217,7 @@ def _take(block: _Block, collected: RawEvents, document: Document) -> int:
 
 
 class _Blocks:
-    """The blocks of a text in order, parsed ahead of their use, by one parser per thread."""
+    """Yields the blocks of a text in order, parsed ahead of their use by one parser per thread."""
 
     def __init__(
         self,
@@ -239,7 +245,7 @@ class _Blocks:
             yield self._ahead.popleft()
 
     def text_from(self, offset: int) -> Iterator[memoryview]:
-        """Yield the text from the start of a block on, whether it was parsed or not."""
+        """Yield the text from `offset`, the start of a block, to its end."""
         while (
             block := next(
                 (block for block in self._ahead if block.start == offset),
@@ -251,7 +257,7 @@ class _Blocks:
             yield block.text
 
     def _read(self) -> _Block | None:
-        """Return the next block, which is appended to the others; None at the text's end."""
+        """Return the next block, None at the text's end. The block is also kept in `_ahead`."""
         text = next(self._texts, None)
         if text is None:
             return None
@@ -275,7 +281,7 @@ class _Blocks:
 def _cut(pieces: Iterable[bytes | memoryview], block_bytes: int) -> Iterator[memoryview]:
     """Yield the text in blocks that end where an event seems to start.
 
-    If there is no such place, a block ends anywhere.
+    Without any such position, a block ends anywhere.
     """
     held: list[bytes | memoryview] = []
     size = 0
@@ -300,16 +306,15 @@ def _last_start(text: bytes) -> int:
 
 
 class _Parser:
-    """The parser of one thread, with the strings seen so far.
+    """Parses blocks in one thread, and keeps the strings that it has met.
 
-    Their numbers are the codes of categories.
+    The number of a string is its code in a categorical column.
     """
 
     def __init__(self) -> None:
         n_columns = sum(map(len, fields.TABLES.values()))
-        self._cells = memoryview(
-            mmap.mmap(-1, 8 * n_columns * _N_ROWS)
-        )  # only pages that are written take memory
+        # Only pages that are written take memory.
+        self._cells = memoryview(mmap.mmap(-1, 8 * n_columns * _N_ROWS))
         self._forget()
 
     def _forget(self) -> None:
@@ -317,16 +322,11 @@ class _Parser:
         assert LIBRARY is not None
         special = fields.ALLOCATIONS, fields.COUNTERS, fields.UNPLACED
         self._library = LIBRARY
-        self._parser = LIBRARY.parser_new(
-            *fields.plan(),
-            self._cells,
-            *special,
-            *random_key(),
-        )
+        self._parser = LIBRARY.parser_new(*fields.plan(), self._cells, *special, *random_key())
         self._texts = self._shapes = pl.Series([], dtype=pl.Categorical)
 
     def parse(self, text: memoryview) -> _Parsed:
-        """Return the rows and events of a block of text."""
+        """Return the rows and refused events of a block of text."""
         if max(len(self._texts), len(self._shapes)) > _MOST_STRINGS:
             self._forget()
         parsed, why = _Parsed(), _FULL
@@ -351,7 +351,7 @@ class _Parser:
         return parsed
 
     def _take_rows(self, parsed: _Parsed, n_rows: "array[int]") -> None:
-        """Turn the parser's cells into frames."""
+        """Turn the parser's cells into frames, and add them to `parsed`."""
         strings, parser = self._library.strings, self._parser
         self._texts = extended(
             self._texts,
@@ -378,10 +378,10 @@ class _Parser:
             place += len(table)
 
     def _column(self, of: fields.Column, cells: bytes) -> pl.Series:
-        """Return a column from its cells: narrow numbers, or the strings with the cells' numbers.
+        """Return a column of numbers or strings from its cells. A string's cell has its number.
 
-        Operations on a Series run only in this thread; as expressions they would cost ten times as
-        much here.
+        Operations on a Series run only in this thread. As expressions, they would take ten times as
+        long here.
         """
         if of.name in fields.FLOATS:
             values = series(cells, pl.Float64())

@@ -1,4 +1,4 @@
-"""Read what a live capture recorded, and say what it recorded and what recording cost."""
+"""Read the files of a live capture, and describe its steps and how much it slowed the program."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -43,9 +43,9 @@ _OTHER_PROCESS = (
 def read_recording(
     folder: Path, settings: Settings, exit_code: int = 0
 ) -> tuple[list[Capture], list[str], str]:
-    """Return the captures of the processes' files in the folder, notes, and what recording cost.
+    """Return the captures in a folder, notes, and a sentence on how much recording slowed a step.
 
-    Raises ToolError if there are none; `exit_code` of the program helps to say why.
+    Raises ToolError if nothing was captured. The program's `exit_code` helps to explain why.
     """
     reports = [
         json.loads(path.read_text()) | {"stem": path.name.removesuffix(SUFFIX)}
@@ -57,7 +57,7 @@ def read_recording(
     if not recorded:
         why = "; ".join(notes) or _why_nothing(reports, failed=exit_code != 0)
         raise ToolError(f"nothing was captured: {why}")
-    chosen = _one_a_rank(recorded)
+    chosen = _one_per_rank(recorded)
     for report, capture in chosen:
         _describe(capture, report, settings)
     captures = [capture for _, capture in chosen]
@@ -79,9 +79,9 @@ def read_recording(
 def _read_traces(
     folder: Path, reports: Iterable[dict[str, Any]]
 ) -> tuple[list[tuple[dict[str, Any], Capture]], list[str]]:
-    """Read the traces that processes wrote; return each with its process's report, and errors.
+    """Return pairs of a process's report and its capture, and errors of unreadable traces.
 
-    If only some processes found steps, only these count.
+    If some processes found steps, all other processes are left out.
     """
     with_trace = [report for report in reports if _trace_of(report, folder).is_file()]
     with_steps = [report for report in with_trace if not report.get("is_opening")]
@@ -101,7 +101,7 @@ def _trace_of(report: Mapping[str, Any], folder: Path) -> Path:
 
 
 def _describe(capture: Capture, report: Mapping[str, Any], settings: Settings) -> None:
-    """Note in a process's capture how it was recorded, and what may be missing."""
+    """Add to a process's capture how it was recorded, and warnings of missing data."""
     capture.settings |= {
         "live": True,
         "wait": settings.wait,
@@ -127,9 +127,9 @@ def _describe(capture: Capture, report: Mapping[str, Any], settings: Settings) -
 
 
 def _sidecars(folder: Path, stems: Iterable[str]) -> list[Path]:
-    """List the files that recorders wrote beside these processes' traces.
+    """Return the files that recorders wrote beside these processes' traces.
 
-    Files of processes that were left out may describe graphs that the trace does not contain.
+    Files of other processes may describe graphs that the trace does not contain.
     """
     beginnings = tuple(f"{stem}." for stem in stems)
     endings = (SUFFIX, LIGHT_SUFFIX, ".part", ".part.json", ".pt.trace.json")
@@ -140,10 +140,14 @@ def _sidecars(folder: Path, stems: Iterable[str]) -> list[Path]:
     ]
 
 
-def _one_a_rank(
+def _one_per_rank(
     read: Iterable[tuple[dict[str, Any], Capture]],
 ) -> list[tuple[dict[str, Any], Capture]]:
-    """Return one process per rank: the one with most steps, or among equals with most bytes."""
+    """Return the report and capture of one process per rank, ordered by rank.
+
+    The process with most recorded steps is taken, and among equals the process with the largest
+    trace.
+    """
     chosen: dict[int, tuple[dict[str, Any], Capture]] = {}
     for report, capture in sorted(
         read,
@@ -160,7 +164,7 @@ def _one_a_rank(
 
 
 def _holds_events(capture: Capture) -> bool:
-    """Return whether anything ran under the profiler: an op or call of the host, or a kernel."""
+    """Return whether a host op, an API call or a kernel ran under the profiler."""
     return any(
         rows is not None and len(rows)
         for rows in map(capture.tables.get, ("spans", "api_calls", "kernels"))
@@ -172,7 +176,7 @@ def _why_nothing(
     *,
     failed: bool,
 ) -> str:
-    """Explain, by the stage that the program's processes reached, why nothing was captured."""
+    """Return why nothing was captured, by the stage that the program's processes reached."""
     stages = {report["stage"] for report in reports}
     if not stages:
         return (
@@ -240,21 +244,24 @@ def _numbered(steps: Sequence[int]) -> str:
 
 
 def _step_times(report: Mapping[str, Any], *, is_light: bool) -> tuple[Any, Any]:
-    """Return the times of steps without the profiler and with it; None for what is not known."""
+    """Return step times without and with the profiler, None where they are unknown."""
     return report.get("unprofiled_step_ns"), report.get(
         "light_step_ns" if is_light else "profiled_step_ns"
     )
 
 
 def _without(plain: Mapping[str, Any]) -> str:
-    """Write the time of a step without the profiler, and how many were timed."""
+    """Return the time of a step without the profiler as text, with the number of timed steps."""
     n_long = plain.get("n_long")
     others = f"; {n_long} took {duration(plain['long_ns'])}" if n_long else ""
     return f"{duration(plain['mean'])} without the profiler (mean of {plain['n']}{others})"
 
 
 def _of_other_steps(report: Mapping[str, Any], *, is_light: bool) -> str:
-    """Warn if no step ran without the profiler, or if such steps take longer; else return ""."""
+    """Return a warning if no step ran without the profiler, or if such steps take longer.
+
+    Return "" otherwise.
+    """
     plain, active = _step_times(report, is_light=is_light)
     if not plain or not active:
         return f"what the profiler cost is unknown, as no step ran without it; {_NO_TIMES}"
@@ -263,10 +270,9 @@ def _of_other_steps(report: Mapping[str, Any], *, is_light: bool) -> str:
 
 
 def _of_cost(report: Mapping[str, Any], *, is_light: bool) -> str:
-    """Return a sentence on how much longer steps took under the profiler; "" if it is unknown.
+    """Return a sentence on how much longer steps took under the profiler, "" if it is unknown.
 
-    The times are those that the program measured. A step in the trace also contains work of the
-    profiler.
+    The program itself measured these times. A step in the trace also contains work of the profiler.
     """
     plain, active = _step_times(report, is_light=is_light)
     if not plain or not active:

@@ -1,6 +1,6 @@
-"""Repair an event that is not JSON.
+"""Repair an event whose text is not JSON.
 
-It may contain bare words, stray backslashes and quotes, or bytes that are not UTF-8.
+The text may contain bare words, stray backslashes and quotes, or bytes that are not UTF-8.
 """
 
 import math
@@ -13,7 +13,7 @@ from tracelens.trace.capture import Diagnostics
 
 LONGEST_REPAIRED = 1 << 17
 TOO_DEEP = Event()
-"""Returned for an event that was counted as lost because its values are nested too deep."""
+"""Stands for an event that was counted as lost because its values are nested too deep."""
 
 _ESCAPE = re.compile(rb'\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})|\\')
 # Half of a surrogate pair: the name was cut between its two halves.
@@ -29,9 +29,9 @@ _CLOSING_ESCAPED = re.compile(rb'(?<!\\)\\"(?=\s*(?:[}\]]|,\s*"))')
 
 
 def mended(piece: bytes, diagnostics: Diagnostics) -> Event | None:
-    """Return the event in the piece after repair, or None.
+    """Return the event in a piece of text, repaired if necessary, None if repair fails.
 
-    Repairs, and args that were lost, are counted.
+    Repairs and lost args are counted.
     """
     event = decode_one(piece)
     if event is not None:
@@ -58,7 +58,10 @@ def mended(piece: bytes, diagnostics: Diagnostics) -> Event | None:
 
 
 def _shallow(piece: bytes, diagnostics: Diagnostics) -> Event | None:
-    """Return the event without values nested too deep for a decoder; no table needs such values."""
+    """Return the event without values nested too deep for a decoder, None if it is not JSON.
+
+    No table needs such values. TOO_DEEP is returned above the limit on nesting.
+    """
     flat, depth = flattened(piece)
     if flat is None:
         return None

@@ -15,9 +15,7 @@ from types import TracebackType
 from typing import Any, ParamSpec, Self, TypedDict, TypeVar, Unpack
 
 from tracelens.collectors.torch.live.settings import VARIABLE, Settings
-from tracelens.collectors.torch.live.status_file import (
-    StatusFile,
-)
+from tracelens.collectors.torch.live.status_file import StatusFile
 from tracelens.collectors.torch.recording import read_recording
 from tracelens.errors import SourceError, ToolError, UsageError, printable
 from tracelens.running.nvml import Sampler
@@ -32,7 +30,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 _SITE = Path(__file__).parent / "live" / "on-start"
 COMPILE_PROVENANCE, GRAPH = "compile_provenance", "graph"
-"""Modules of `live` that record in addition to the profiler, if requested."""
+"""Names of modules of `live` that record more than the profiler, if requested."""
 
 
 def run(
@@ -44,9 +42,8 @@ def run(
     """Run the command with torch.profiler in its Python processes.
 
     The processes write into a temporary folder, whatever `settings.folder` is. `keep` is a folder
-    to which the profiler's own files are copied.
-    Raises ToolError if the command cannot be run, or if nothing was captured; the error has the
-    reason and the program's exit code.
+    to which the profiler's own files are copied. Raises ToolError if the command cannot be run, or
+    if nothing was captured. The error has the reason and the program's exit code.
     """
     with OwnFolder("tracelens-live-") as folder:
         asked = replace(settings or Settings(""), folder=folder)
@@ -86,7 +83,7 @@ class CaptureOptions(TypedDict, total=False):
 
 
 def _settings_of_block(options: CaptureOptions) -> Settings:
-    """Return settings that record everything unless steps are chosen.
+    """Return settings that record the whole block unless steps are chosen.
 
     Raises UsageError for invalid options.
     """
@@ -147,7 +144,7 @@ class capture:  # noqa: N801 - `with tl.capture(...)` and `@tl.capture(...)` rea
         self._sampler: Sampler | None = None
 
     def __repr__(self) -> str:
-        """Say what was recorded, as a notebook shows it."""
+        """Return what was recorded, as a notebook shows it."""
         recorded = "; ".join(self.notes) if self.trace is not None else "nothing recorded yet"
         return f"<capture {printable(str(self.path))}: {recorded}>"
 
@@ -206,7 +203,7 @@ class capture:  # noqa: N801 - `with tl.capture(...)` and `@tl.capture(...)` rea
             self._folder.cleanup()
 
     def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
-        """Record the first call of the function; later ones run as they are."""
+        """Return the function with its first call recorded. Later calls are not recorded."""
 
         @functools.wraps(function)
         def recorded(*args: P.args, **kwargs: P.kwargs) -> R:

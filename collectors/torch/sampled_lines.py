@@ -1,4 +1,4 @@
-"""Add the lines that a live capture recorded to the call paths of the host's activities."""
+"""Add the source lines that a live capture recorded to call paths of the host's activities."""
 
 import re
 from bisect import bisect_left, bisect_right
@@ -18,14 +18,14 @@ from tracelens.derive.time.frame_lines import FRAME
 
 Stack: TypeAlias = list[tuple[str, str, int, bool]]
 Function: TypeAlias = tuple[str, str] | None
-"""A function's file and name. None stands for the innermost function of the program's own code."""
+"""A function's file and name. None means the innermost function of the program's own code."""
 Line: TypeAlias = tuple[str, str, int]
 Call: TypeAlias = tuple[int, int, tuple[str, str, int, bool]]
 """Start, end, and the frame that makes the call."""
 
 
 class CallLines(Struct, frozen=True):
-    """Intervals in which a call is running, each with the line that makes the call.
+    """Holds the intervals in which a call is running, each with the line that makes the call.
 
     The intervals do not overlap and are in order.
     """
@@ -36,40 +36,38 @@ class CallLines(Struct, frozen=True):
 
     @classmethod
     def of(cls, calls: Iterable[tuple[int, int, Line]]) -> "CallLines":
-        """Build the intervals from calls that may be nested.
+        """Return the intervals of calls that may be nested.
 
-        During a nested call, its own calling line counts.
+        During a nested call, the line that makes the inner call counts.
         """
-        stretches, around, reached = cls(), list[tuple[int, Line]](), 0
+        intervals, open_calls, reached_ns = cls(), list[tuple[int, Line]](), 0
         for start, end, line in sorted(
             calls,
             key=lambda call: (call[0], -call[1]),
         ):
-            reached = stretches._leave(around, reached, start)
-            around.append((end, line))
-        stretches._leave(around, reached, 2**63)
-        return stretches
+            intervals._add(open_calls, reached_ns, start)
+            open_calls.append((end, line))
+            reached_ns = start
+        intervals._add(open_calls, reached_ns, 2**63)
+        return intervals
 
-    def _leave(
-        self,
-        around: list[tuple[int, Line]],
-        reached: int,
-        until: int,
-    ) -> int:
-        """Add the time of open calls from `reached` on; drop those that end before `until`."""
-        while around and reached < until:
-            end, line = around[-1]
-            if min(end, until) > reached:
-                self.starts.append(reached)
-                self.ends.append(min(end, until))
+    def _add(self, open_calls: list[tuple[int, Line]], start_ns: int, end_ns: int) -> None:
+        """Add the intervals of open calls from `start_ns` to `end_ns`.
+
+        Calls that end in this time are removed from `open_calls`.
+        """
+        while open_calls and start_ns < end_ns:
+            call_end, line = open_calls[-1]
+            if min(call_end, end_ns) > start_ns:
+                self.starts.append(start_ns)
+                self.ends.append(min(call_end, end_ns))
                 self.lines.append(line)
-                reached = self.ends[-1]
-            if end <= until:
-                around.pop()
-        return max(reached, until)
+                start_ns = self.ends[-1]
+            if call_end <= end_ns:
+                open_calls.pop()
 
     def within(self, start_ns: int, end_ns: int) -> Counter[Line]:
-        """Return the time spent in calls during an interval, by their line."""
+        """Return the nanoseconds spent in calls during an interval, by the line of the call."""
         times: Counter[Line] = Counter()
         for at in range(
             bisect_right(self.ends, start_ns),
@@ -85,10 +83,10 @@ class CallLines(Struct, frozen=True):
 
 
 class RecordedLines(Struct, frozen=True):
-    """Lines that ran: samples of a thread with their frames, and lines of calls.
+    """Holds the source lines that ran: samples of a thread's stack, and lines of calls.
 
     A frame has its file, function and line, and whether it is in the program's own code. The
-    innermost frame of a sample comes first.
+    innermost frame of a sample comes first. `calls` holds the calls that each function makes.
     """
 
     times: list[int]
@@ -97,7 +95,7 @@ class RecordedLines(Struct, frozen=True):
 
     @classmethod
     def of(cls, facts: dict[str, Any]) -> "RecordedLines | None":
-        """Return the lines in a sidecar; None if it has none, or if they are damaged."""
+        """Return the lines in a sidecar's facts, None if they are absent or damaged."""
         recorded: Any = facts.get("lines")
         try:
             names = [
@@ -134,31 +132,20 @@ class RecordedLines(Struct, frozen=True):
         return cls(times, frames, _by_function(calls)) if times or calls else None
 
     def within(self, start_ns: int, end_ns: int) -> list[tuple[int, int, Stack]]:
-        """Return the samples of an interval: share of its time, moment, and stack.
+        """Return the samples in an interval: (nanoseconds represented, time of the sample, stack).
 
-        A sample represents the time that is nearer to it than to any other sample. So a call that
-        holds the interpreter's lock is sampled once, however long it takes.
+        A sample represents the time that is nearer to it than to any other sample. A call that
+        holds the interpreter's lock is sampled only once, and this sample represents all of it.
         """
         first, last = bisect_left(self.times, start_ns), bisect_left(self.times, end_ns)
         inside = self.times[first:last]
         halves = [(before + after) // 2 for before, after in pairwise(inside)]
         edges = [start_ns, *halves, end_ns]
         weights = [max(after - before, 1) for before, after in pairwise(edges)]
-        return (
-            [
-                *zip(
-                    weights,
-                    inside,
-                    self.frames[first:last],
-                    strict=True,
-                )
-            ]
-            if inside
-            else []
-        )
+        return [*zip(weights, inside, self.frames[first:last], strict=True)] if inside else []
 
     def lines_of(self, function: Function, start_ns: int, end_ns: int) -> Counter[Line]:
-        """Return the time that a function spent in each of its lines during an interval.
+        """Return the nanoseconds that a function spent in each of its lines during an interval.
 
         While a call that the function makes is running, the line is known exactly. Samples
         represent the rest. Without samples, the result is empty if calls take less than half of the
@@ -186,32 +173,32 @@ def _by_function(calls: list[Call]) -> dict[Function, CallLines]:
 
 
 def _out_of_own_code(calls: list[Call]) -> list[tuple[int, int, Line]]:
-    """Return the calls by which the program's own code leaves itself, with their lines.
+    """Return the calls from the program's own code into other code, with their lines.
 
-    During a call of one own function by another, the innermost own function is the one that is
-    called. Its calls, which lie inside, show that it is own code.
+    A call within the program's own code is left out. Another function of the program makes calls
+    inside it.
     """
-    own = sorted(
+    program_calls = sorted(
         (call for call in calls if call[2][3]),
         key=lambda call: (call[0], -call[1]),
     )
-    around: list[int] = []
-    leads_to_own: set[int] = set()
-    for number, (start, _, frame) in enumerate(own):
-        while around and own[around[-1]][1] <= start:
-            around.pop()
-        if around and own[around[-1]][2][:2] != frame[:2]:
-            leads_to_own.add(around[-1])
-        around.append(number)
+    open_calls: list[int] = []
+    within_program: set[int] = set()
+    for number, (start, _, frame) in enumerate(program_calls):
+        while open_calls and program_calls[open_calls[-1]][1] <= start:
+            open_calls.pop()
+        if open_calls and program_calls[open_calls[-1]][2][:2] != frame[:2]:
+            within_program.add(open_calls[-1])
+        open_calls.append(number)
     return [
         (start, end, frame[:3])
-        for number, (start, end, frame) in enumerate(own)
-        if number not in leads_to_own
+        for number, (start, end, frame) in enumerate(program_calls)
+        if number not in within_program
     ]
 
 
 def _line_in(stack: Stack, function: Function) -> Line | None:
-    """Return where a function is in a stack: its innermost frame."""
+    """Return the line of a function's innermost frame in a stack, None if it has no frame."""
     for file, name, line, is_own in stack:
         if is_own if function is None else function == (file, name):
             return file, name, line
@@ -226,12 +213,12 @@ def with_sampled_lines(
     """Add to each frame of a call path the line in which it spent most time.
 
     A path without a Python frame gets the innermost frame of the program's own code. An activity
-    in which nothing was recorded gets the lines that the same path had elsewhere. Activities of
-    launching keep their path if the process has a device. In a process without a device, they are
-    split where the sampled line changes; this needs `spans`.
+    without recorded lines gets the lines that the same path had elsewhere. Launch activities keep
+    their path if the process has a device. In a process without a device, they are split where the
+    sampled line changes, if `spans` are given.
     """
     if spans is not None and "op_ns" in activities.columns:
-        activities = _cut_where_lines_change(activities, recorded, spans)
+        activities = _split_where_lines_change(activities, recorded, spans)
     of_process = pl.lit(value=False)
     if "op_ns" in activities.columns:
         of_process = pl.col("op_ns").is_not_null()
@@ -263,12 +250,12 @@ def with_sampled_lines(
 
 
 def _most(times: Counter[Line]) -> Line:
-    """Return the line with most time."""
+    """Return the line with the most time."""
     return times.most_common(1)[0][0]
 
 
 def _functions(what: str | None) -> list[Function]:
-    """Return the functions in a call path that need a line."""
+    """Return the functions in a call path that need a line, [None] for a path without frames."""
     if what == PROFILER:
         return []
     frames = [*FRAME.finditer(what or "")]
@@ -279,10 +266,13 @@ def _function(frame: re.Match[str]) -> tuple[str, str]:
     return frame[1].rpartition("/")[2], frame[4]
 
 
-def _cut_where_lines_change(
+def _split_where_lines_change(
     activities: pl.DataFrame, recorded: RecordedLines, spans: pl.DataFrame
 ) -> pl.DataFrame:
-    """Cut activities of launching, without a device, halfway between samples of two lines."""
+    """Split the launch activities of processes without a device where the sampled line changes.
+
+    An activity is split halfway between two samples with different lines.
+    """
     is_cut = (pl.col("cause") == "launch") & pl.col("op_ns").is_not_null()
     whole = activities.filter(is_cut).sort("start_ns")
     if whole.is_empty():
@@ -310,7 +300,7 @@ def _cut_where_lines_change(
 
 
 def _with_lines(what: str | None, lines: dict[Function, Line | None]) -> str | None:
-    """Return the call path with the line of each frame for which one is known."""
+    """Return the call path with the line of each frame whose line is known."""
 
     def line_of(frame: re.Match[str]) -> str:
         line = lines.get(_function(frame))
@@ -320,6 +310,6 @@ def _with_lines(what: str | None, lines: dict[Function, Line | None]) -> str | N
     if program_line is None:
         return FRAME.sub(line_of, what) if what is not None and any(lines.values()) else what
     file, function, number = program_line
-    place = f"{file}({number}): {function}"
-    is_stretch = what is None or what.startswith(("between ", "before ", "after "))
-    return place if is_stretch else f"{place} > {what}"
+    program_frame = f"{file}({number}): {function}"
+    is_between_events = what is None or what.startswith(("between ", "before ", "after "))
+    return program_frame if is_between_events else f"{program_frame} > {what}"

@@ -1,6 +1,6 @@
-"""Read facts of a live capture that the Chrome trace lacks.
+"""Read facts of a live capture that its Chrome trace lacks.
 
-They are in the file `NAME.live.json` beside `NAME.pt.trace.json`.
+The facts are in the file `NAME.live.json` beside `NAME.pt.trace.json`.
 """
 
 import json
@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 
-from tracelens.collectors.torch.matched_steps import placed, steps_of
+from tracelens.collectors.torch.matched_steps import events_in_steps, steps_of
 from tracelens.collectors.torch.values import integer
 from tracelens.derive.columns.intervals import covered_by, union
 from tracelens.derive.columns.per_unique import each_once
@@ -50,9 +50,9 @@ def _beside(trace: Path, suffix: str) -> Path:
 
 
 def read_sidecar(trace: Path, diagnostics: Diagnostics) -> dict[str, Any]:
-    """Return the facts in the sidecar beside a trace.
+    """Return the facts in the sidecar beside a trace, empty if there is no sidecar.
 
-    The facts are empty without a sidecar, or if it is damaged, which gives a warning.
+    They are also empty if the sidecar is damaged, and `diagnostics` gets a warning.
     """
     path = sidecar_of(trace)
     if str(trace) == "-" or not path.is_file():
@@ -155,7 +155,8 @@ def _are_times(times: Any) -> bool:
 def light_step_times(facts: dict[str, Any]) -> dict[str, Any]:
     """Return the settings on step times for the trace of the light window.
 
-    `profiled_step_ns` are the light window's own steps, `deep_step_ns` those of the first window.
+    `profiled_step_ns` has times of the light window's steps. `deep_step_ns` has times of the first
+    window's steps.
     """
     settings: dict[str, Any] = {LIGHT: True}
     if step_times(facts) and _are_times(facts.get("light_step_ns")):
@@ -165,7 +166,7 @@ def light_step_times(facts: dict[str, Any]) -> dict[str, Any]:
 
 
 LIGHT = "light_window"
-"""Name of a setting of a source: its steps were recorded without stacks and shapes."""
+"""Name of the setting that marks a source whose steps were recorded without stacks and shapes."""
 
 
 def is_sidecar(path: Path) -> bool:
@@ -174,12 +175,12 @@ def is_sidecar(path: Path) -> bool:
 
 
 _LEFT_SHARE = 0.8
-"""The time that CUPTI leaves in an API call, as a share of the call's recorded time.
+"""The time that CUPTI adds to an API call after the recording, as a share of its recorded time.
 
-A call longer than the median launch waits or works, so it counts as one launch. If launches took
-longer than on the slowest usual host, the host was slow only while it recorded, and they count as
-on that one. The share was fitted to 20 captures on a host with an H200, and tested on eleven on a
-host with an H100: see docs/decisions.md.
+A call longer than the median launch waits or works, so it counts like the median launch. Launches
+slower than on the slowest usual host count as SLOWEST_LAUNCH_NS, because such a host was slow only
+during the recording. The share was fitted to 20 captures on a host with an H200, and tested on
+eleven captures on a host with an H100: see docs/decisions.md.
 """
 SLOWEST_LAUNCH_NS = 7_830
 """The median time of a recorded launch on the slowest usual host.
@@ -197,10 +198,10 @@ def without_cupti(
 
     Once CUPTI has recorded a GPU, it stays in the process and slows each API call, unless
     TEARDOWN_CUPTI=1 is set (torch 2.11, CUDA 13.0). Other host work takes as long as before. A slow
-    call makes a step longer only while the device waits for it, and a step is at least as long as
-    the work of its busiest device. The lower end of the range subtracts all
-    time that CUPTI adds to calls, the upper end is the measured time. Nothing changes if the steps
-    ran before the recording, or if calls of CUDA's API were not recorded.
+    call makes a step longer only while the device waits for the call. A step is at least as long as
+    the work of its busiest device. The lower end of the range subtracts all time that CUPTI adds to
+    calls. The upper end is the measured time. Nothing changes if the steps ran before the
+    recording, or if calls of CUDA's API were not recorded.
     """
     times = facts.get("unprofiled_step_ns")
     if not (isinstance(times, dict) and _are_times(times) and facts.get("is_run_slower") is True):
@@ -208,12 +209,7 @@ def without_cupti(
     stays_ns, least_ns = _of_a_step(raw)
     left_ns = {"mean": stays_ns, "median": stays_ns, "min": stays_ns / _LEFT_SHARE}
     shorter = {
-        name: round(
-            min(
-                times[name],
-                max(times[name] - left_ns[name], least_ns),
-            )
-        )
+        name: round(min(times[name], max(times[name] - left_ns[name], least_ns)))
         for name in left_ns
         if name in times
     }
@@ -221,7 +217,7 @@ def without_cupti(
 
 
 def _of_a_step(raw: Mapping[str, pl.DataFrame]) -> tuple[float, float]:
-    """Return the time that CUPTI adds to a step, and the work of its busiest device, both in ns."""
+    """Return the ns that CUPTI adds to a step, and the ns of work of the step's busiest device."""
     needed = {"device_id", "correlation_id"}
     tables = [raw[name] for name in ("kernels", "memcpys", "memsets") if name in raw]
     tables = [table for table in tables if needed <= {*table.columns}]
@@ -230,7 +226,7 @@ def _of_a_step(raw: Mapping[str, pl.DataFrame]) -> tuple[float, float]:
         return 0, 0
     marks = steps_of(raw["spans"])
     api = pl.col("raw_api").cast(pl.String)
-    calls = placed(raw["api_calls"], marks).filter(api.str.starts_with("cu"))
+    calls = events_in_steps(raw["api_calls"], marks).filter(api.str.starts_with("cu"))
     launches = calls.filter(api.str.contains("LaunchKernel"))
     median_ns = launches["duration_ns"].median()
     if not isinstance(median_ns, float):

@@ -1,4 +1,4 @@
-"""Read a trace file's bytes in blocks: plain or gzip, from disk or standard input.
+"""Read a trace file's bytes in blocks, plain or gzip, from disk or standard input.
 
 Bytes are hashed as they are read.
 """
@@ -23,13 +23,13 @@ _LOG = logging.getLogger(__name__)
 GZIP_MAGIC = b"\x1f\x8b"
 READ_BYTES = 1 << 20
 _LARGE_BYTES = 1 << 25
-"""A file of at least this size shows progress while it is read; a smaller one is read at once."""
+"""The smallest size of a file that shows progress while it is read."""
 _GZIP_WINDOW = 31
 _CAREFUL_BYTES = 512
 
 
 class ByteSource:
-    """A trace file's decompressed bytes. After the last block, `describe` returns size and hash."""
+    """Yields a trace file's decompressed bytes. Afterwards, `describe` returns size and hash."""
 
     def __init__(self, path: Path, diagnostics: Diagnostics) -> None:
         """Keep the path, without opening it. The path `-` is standard input."""
@@ -42,9 +42,9 @@ class ByteSource:
         self._size = 0
 
     def blocks(self, block_bytes: int) -> Iterator[bytes]:
-        """Yield the decompressed content in pieces of about `block_bytes`.
+        """Yield the decompressed content in blocks of about `block_bytes`.
 
-        Raises SourceError when it cannot be read.
+        Raises SourceError if the file cannot be read.
         """
         try:
             if str(self.path) == "-":
@@ -66,15 +66,10 @@ class ByteSource:
 
     def describe(self, kind: str) -> SourceFile:
         """Return the file's name, size and hash for the manifest."""
-        return SourceFile(
-            self.name,
-            kind,
-            self._size,
-            self._digest.hexdigest(),
-        )
+        return SourceFile(self.name, kind, self._size, self._digest.hexdigest())
 
     def _raw(self, stream: BinaryIO, size: int) -> Iterator[bytes]:
-        """Yield the stream's bytes; log the share read of a large file."""
+        """Yield the stream's bytes, and log the progress of a large file."""
         n_bytes = self.path.stat().st_size if self.path.is_file() else 0
         is_large = n_bytes >= _LARGE_BYTES
         while piece := stream.read(size):
@@ -86,10 +81,10 @@ class ByteSource:
             yield piece
 
     def _decompressed(self, stream: BinaryIO, block_bytes: int) -> Iterator[bytes]:
-        """Yield the stream's content; of damaged or cut gzip, all content before the damage.
+        """Yield the stream's decompressed content, up to the damage if gzip is damaged or cut.
 
-        isal inflates if it is installed, in a third of zlib's time. Only zlib reports how much of a
-        damaged stream is good, so after damage zlib reads the file again.
+        isal is used if it is installed, because it takes a third of zlib's time. Only zlib reports
+        how much of a damaged stream is good, so after damage zlib reads the file again.
         """
         raw = self._raw(stream, READ_BYTES)
         first = next(raw, b"")
@@ -115,7 +110,7 @@ class ByteSource:
             self._note_damage(damage)
 
     def _inflated_again(self, given: int, block_bytes: int) -> Iterator[bytes]:
-        """Yield the file's content, inflated by zlib, from its byte number `given` on."""
+        """Yield the file's content from byte `given` on, inflated by zlib."""
         with self.path.open("rb") as again:
             left = given
             for out in _inflated(
@@ -128,14 +123,14 @@ class ByteSource:
                 left = max(0, left - len(out))
 
     def _note_damage(self, damage: "_DamageError") -> None:
-        """Note that the content ends before the file does."""
+        """Record that the content ends before the file's end."""
         self.cut = True
         self.diagnostics.add("loss", damage.code, str(damage))
 
     def _check_expansion(self, given: int) -> None:
-        """Raise SourceError for a file that expands so much that it must be made to fill memory.
+        """Raise SourceError for a gzip bomb, a small file that was made to fill memory.
 
-        Traces compress to about a tenth, files made to fill memory to 1/1000.
+        Traces compress to about a tenth of their size, gzip bombs to a thousandth.
         """
         if given > may_become(self._size):
             self.failed = True
@@ -147,7 +142,7 @@ class ByteSource:
 
 
 class _DamageError(Exception):
-    """A gzip stream is damaged. Its content up to the damage was returned."""
+    """Raised for a damaged gzip stream, after its content up to the damage was yielded."""
 
     def __init__(self, code: str, text: str) -> None:
         super().__init__(text)

@@ -1,6 +1,6 @@
-"""Hold a trace's text while it is read: a moving window, and searches in it.
+"""Read a trace's text through a moving window, and search in the window.
 
-The searches do not depend on where the window is cut.
+Results of a search do not depend on where the window ends.
 """
 
 import re
@@ -10,10 +10,10 @@ _DONE_WITH = 1 << 20
 
 
 class Text:
-    """A window of text that is extended on demand; `at` is the reader's position in it."""
+    """Holds a window of text that is extended on demand. `at` is the reader's position in it."""
 
     def __init__(self, pieces: Iterable[bytes], name: str = "the text") -> None:
-        """Start with pieces of text; `name` is used in errors."""
+        """Keep the pieces of text without reading them. `name` is used in errors."""
         self.name = name
         self.data = bytearray()
         self.at = 0
@@ -33,9 +33,9 @@ class Text:
         return len(self.data) - self.at
 
     def more(self) -> bool:
-        """Extend the window; if no text is left, return False and set `over`.
+        """Extend the window, and return True.
 
-        Text before `at` may be dropped.
+        If no text is left, set `over` and return False. Text before `at` may be dropped.
         """
         if self.at > _DONE_WITH:
             del self.data[: self.at]
@@ -49,17 +49,17 @@ class Text:
         return False
 
     def reach(self, size: int) -> None:
-        """Extend the window to this length, unless the text ends before."""
+        """Extend the window until it has `size` bytes from `at` on, or the text ends."""
         while self.left < size and self.more():
             pass
 
     def skip(self, characters: bytes) -> None:
-        """Move past all of these characters in the window."""
+        """Move `at` past any of these characters."""
         match = re.compile(b"[" + re.escape(characters) + b"]*").match(self.data, self.at)
         self.at = match.end() if match else self.at
 
     def rest(self) -> Iterator[bytes | memoryview]:
-        """Yield all text from `at` on; the window is empty afterwards."""
+        """Yield all text from `at` on. The window is empty afterwards."""
         begun, pieces = bytes(self.data[self.at :]), self._pieces
         self.start += len(self.data)
         self.data, self.at = bytearray(), 0
@@ -72,13 +72,16 @@ class Text:
         pieces: Iterator[bytes | memoryview],
         start: int,
     ) -> None:
-        """Continue with text that `rest` returned and that was not needed."""
+        """Continue at the offset `start` with unused text that `rest` yielded.
+
+        `begun` becomes the window, and `pieces` follow it.
+        """
         self.data, self.at, self.start, self.over = bytearray(begun), 0, start, False
         self._pieces = pieces
 
 
 class Finder:
-    """Find the next match of a pattern whose first byte occurs only at its start.
+    """Finds the next match of a pattern whose first byte occurs only at its start.
 
     No text is searched twice.
     """
@@ -92,14 +95,14 @@ class Finder:
     def next(self, text: Text, begin: int) -> int | None:
         """Return the position of the first match in `text.data` from `begin` on.
 
-        Return None if there is none yet.
+        Return None if the window has no match yet.
         """
         offset = text.start + begin
         if self._match_begin is None or self._match_begin < offset:
             begin = max(offset, self._searched) - text.start
             match = self._pattern.search(text.data, begin)
             if match is None:
-                # A match that is not complete yet can only start at the last such byte.
+                # A match that is not complete yet can only start at the last `first_byte`.
                 last = text.data.rfind(self._first_byte, begin)
                 self._searched = text.start + (len(text.data) if last < 0 else last)
                 return None

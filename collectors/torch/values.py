@@ -1,6 +1,6 @@
 """Turn loosely typed values of a Chrome trace into columns.
 
-They become exact nanoseconds, integers and JSON text.
+The columns hold exact nanoseconds, numbers, strings and JSON text.
 """
 
 import math
@@ -15,7 +15,7 @@ import polars as pl
 
 _INT64_MAX = 2**63 - 1
 TIME_LIMIT_NS = 2**61
-"""Times, bases and durations stay below this (the year 2043).
+"""The limit of a time, a base and a duration. As a time, it is in the year 2043.
 
 The sum of the three then fits 64 bits.
 """
@@ -28,7 +28,7 @@ _LONGEST_NUMBER = 400
 
 
 def decoded(values: Sequence[bytes]) -> pl.Series:
-    """Return bytes as text; None if they are not UTF-8."""
+    """Return a column of texts from bytes, None for bytes that are not UTF-8."""
     try:
         return pl.Series("text", values, pl.Binary).cast(pl.String)
     except pl.exceptions.PolarsError:  # Polars 2.1 raises even with strict=False
@@ -47,15 +47,15 @@ def _utf8(value: bytes) -> str | None:
 
 
 def spaced_alike(json: pl.Expr) -> pl.Expr:
-    """Return JSON lists as text with uniform spacing; None if the event has no list."""
+    """Return JSON lists as text with uniform spacing, None where the text is empty."""
     alike = json.str.replace_all(r"\s*([\[\],])\s*", "$1").str.replace_all(",", ", ", literal=True)
     return pl.when(alike != "").then(alike)
 
 
 def nanoseconds(texts: Sequence[bytes]) -> pl.Series:
-    """Return microseconds in decimal digits as Int64 nanoseconds, exactly.
+    """Return microseconds in decimal digits as exact Int64 nanoseconds.
 
-    Return None if the text is not a number. A float64 holds epoch microseconds to 250 ns only, so
+    A text that is not a number becomes None. A float64 holds epoch microseconds to 250 ns only, so
     the digits themselves are read.
     """
     raw = decoded(texts)
@@ -76,7 +76,7 @@ def nanoseconds(texts: Sequence[bytes]) -> pl.Series:
 
 
 def _exact(text: str) -> int | None:
-    """Return nanoseconds from microseconds in any decimal notation.
+    """Return nanoseconds from microseconds in any decimal notation, None for other text.
 
     Fractions of a nanosecond are rounded, half to even.
     """
@@ -93,7 +93,7 @@ def _exact(text: str) -> int | None:
 def integer(value: Any) -> int | None:
     """Return an int from an int, a whole float or the first digits in a string.
 
-    Return None for anything else or beyond 64 bits.
+    Return None for any other value, and for a number beyond 64 bits.
     """
     if isinstance(value, str):
         match = _DIGITS.search(value) if len(value) < 64 else None
@@ -140,7 +140,7 @@ def texts(values: Sequence[Any]) -> pl.Series:
 
 
 def number(value: Any) -> float | None:
-    """Return a float from a finite number or numeric string; None otherwise."""
+    """Return a float from a finite number or a numeric string, None for any other value."""
     try:
         converted = (
             float(value)
@@ -153,7 +153,7 @@ def number(value: Any) -> float | None:
 
 
 def text(value: Any) -> str | None:
-    """Return a string as it is, a number as its digits, None for anything else."""
+    """Return a string as it is, a number as its digits, and None for any other value."""
     if isinstance(value, str):
         return value
     return str(value) if isinstance(value, (int, float)) else None
@@ -165,10 +165,10 @@ def extended(
     *,
     is_json: bool,
 ) -> pl.Series:
-    """Append the new strings to the known ones.
+    """Return a column of the known strings and the new ones.
 
-    `written` has them as in the file: whole JSON values with `is_json`, else the content of JSON
-    strings.
+    `written` has the new strings as bytes of the file. With `is_json`, they are whole JSON values.
+    Otherwise they are the content of JSON strings.
     """
     if not written:
         return known
@@ -176,10 +176,7 @@ def extended(
         new = decoded(written).to_frame("json").select(spaced_alike(pl.col("json"))).to_series()
     else:
         new = pl.Series(map(_unescaped, written), dtype=pl.String)
-    return pl.concat(
-        [known, new.cast(pl.Categorical)],
-        rechunk=True,
-    )
+    return pl.concat([known, new.cast(pl.Categorical)], rechunk=True)
 
 
 def _unescaped(text: bytes) -> str:
