@@ -401,12 +401,7 @@ def run_section(  # noqa: PLR0913 - one parameter an input
                 is_process=not trace.has("kernels"),
             )
     except MissingTableError as error:
-        return Section(
-            analysis,
-            analysis.result.empty(),
-            [],
-            str(error),
-        )
+        return Section(analysis, analysis.result.empty(), [], str(error))
 
 
 def _charts(analysis: Analysis, frame: pl.DataFrame) -> Sequence[Chart]:

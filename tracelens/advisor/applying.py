@@ -65,10 +65,7 @@ def apply_calls(
 
 def _given(torch: Any, model: Any, plan: CallPlan) -> tuple[Any, ...]:
     """Return inputs generated in the shapes of the plan, the same ones each time."""
-    device = next(
-        (p.device for p in model.parameters()),
-        torch.device("cpu"),
-    )
+    device = next((p.device for p in model.parameters()), torch.device("cpu"))
     source = torch.Generator().manual_seed(0)
     return tuple(
         torch.randn(tuple(tensor_facts["shape"]), generator=source).to(
@@ -211,10 +208,7 @@ class _Rewriting:
     def _attention(self, nodes: Sequence[Any]) -> Any:
         """Return the fused attention call. The scores' factor and mask become its arguments."""
         query, turned = (self._tensor(_name(argument)) for argument in nodes[0].args[:2])
-        key = self.graph.call_function(
-            self.torch.transpose,
-            (turned, -2, -1),
-        )
+        key = self.graph.call_function(self.torch.transpose, (turned, -2, -1))
         value = self._tensor(_name(nodes[-1].args[1]))
         scale, mask = 1.0, None
         for before, node in itertools.pairwise(nodes[:-1]):
@@ -271,12 +265,7 @@ class _Rewriting:
         if norm is None:
             return weight, bias
         scale, shift, mean, variance = (self.kept[argument.name] for argument in norm.args[1:5])
-        weight, bias = folded(
-            weight,
-            bias,
-            (scale, shift, mean, variance),
-            norm.args[6],
-        )
+        weight, bias = folded(weight, bias, (scale, shift, mean, variance), norm.args[6])
         return weight, bias
 
 

@@ -93,12 +93,7 @@ class Plan(Struct, frozen=True):
         write_text(self.to_json(), Path(path))
 
 
-def read_plan(
-    path: str | os.PathLike[str],
-    kind: type[_P],
-    name: str,
-    how: str,
-) -> _P:
+def read_plan(path: str | os.PathLike[str], kind: type[_P], name: str, how: str) -> _P:
     """Return the plan in a file, as an object of the class `kind`.
 
     `name` is the file's format. Error messages end with `how`, which says how to get such a plan.
@@ -199,11 +194,7 @@ def make_plan(
     )
 
 
-def apply_plan(
-    model: Any,
-    plan: Plan | str | os.PathLike[str],
-    **options: Any,
-) -> Any:
+def apply_plan(model: Any, plan: Plan | str | os.PathLike[str], **options: Any) -> Any:
     """Compile exactly the plan's submodules of the model, except the ones to disable.
 
     Returns the same model. It changes in place: the submodules get a compiled `forward`, and keep

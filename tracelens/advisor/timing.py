@@ -58,10 +58,7 @@ def time_calls(
             except (RuntimeError, KeyError, NotImplementedError) as error:
                 row["problem"] = f"{type(error).__name__}: {first_line(error)[:200]}"
             rows.append(row)
-    frame = pl.DataFrame(
-        rows,
-        schema=TABLES["call_costs"].without("rank").schema,
-    )
+    frame = pl.DataFrame(rows, schema=TABLES["call_costs"].without("rank").schema)
     capture = Capture(
         kind=KIND,
         source=SourceFile("calls", KIND, 0, ""),
@@ -142,15 +139,7 @@ def _prepared(torch: Any, candidate: Mapping[str, str], device: Any) -> Callable
     elif op == ATTENTION:
         inputs += [tensor(shape) if shape else None for shape in shapes[1:]]
     elif op == "batch_norm":
-        norm = [
-            torch.rand(
-                shapes[0][1],
-                device=device,
-                dtype=dtype,
-            )
-            + 0.5
-            for _ in range(4)
-        ]
+        norm = [torch.rand(shapes[0][1], device=device, dtype=dtype) + 0.5 for _ in range(4)]
         inputs += [*norm, 0.1, 1e-5]
     elif op in ("add", "mul"):
         inputs.append(tensor(shapes[1]))

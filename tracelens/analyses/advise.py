@@ -72,10 +72,7 @@ def greedy_ranks(
     return {rank: advise_greedily(trace, rank, costs) for rank in searched}
 
 
-def greedy_notes(
-    greedy: Mapping[int, Advice],
-    searched: Mapping[int, Advice],
-) -> list[str]:
+def greedy_notes(greedy: Mapping[int, Advice], searched: Mapping[int, Advice]) -> list[str]:
     """Return one sentence per rank that compares the greedy sequence's kernel time.
 
     It stands beside the time of the recorded sequence and of the best one.
@@ -211,11 +208,7 @@ def _change(parts: Iterable[Advised]) -> str:
     return "; ".join(changes)
 
 
-def notes(
-    trace: Trace,
-    frame: pl.DataFrame,
-    costs: Sequence[Trace] = (),
-) -> list[str]:
+def notes(trace: Trace, frame: pl.DataFrame, costs: Sequence[Trace] = ()) -> list[str]:
     """Describe the advice, its evidence, and the data that better advice would need."""
     sentences: list[str] = []
     for row in frame.filter(pl.col("sub_graph").is_null()).iter_rows(named=True):

@@ -69,12 +69,7 @@ def call_tree(trace: Trace, *, smallest_frac: float = SMALLEST_FRAC) -> pl.DataF
     tables = []
     for rank in sorted({*trees, *calls}):
         tree = trees.get(rank, spans.clear())
-        rows = _of_rank(
-            tree,
-            calls.get(rank),
-            steps.get(rank, 0),
-            smallest_frac,
-        )
+        rows = _of_rank(tree, calls.get(rank), steps.get(rank, 0), smallest_frac)
         tables.append(rows.with_columns(rank=pl.lit(rank, pl.Int32)))
     order = ["rank", "host_self_ns", "node_id"]
     return CALL_TREE.conform(pl.concat(tables).sort(order, descending=[False, True, False]))

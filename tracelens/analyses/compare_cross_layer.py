@@ -105,12 +105,7 @@ def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:
     return sentences
 
 
-def _percent(
-    part: pl.DataFrame,
-    whole: pl.DataFrame,
-    side: str,
-    column: str,
-) -> str:
+def _percent(part: pl.DataFrame, whole: pl.DataFrame, side: str, column: str) -> str:
     return percent(
         int(part[f"{side}_{column}"].sum()),
         int(whole[f"{side}_duration_total_ns"].sum()),

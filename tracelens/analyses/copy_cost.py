@@ -100,11 +100,7 @@ def _pinned_rates(trace: Trace) -> pl.DataFrame:
     return sums.select("direction", pinned_rate=rate).drop_nulls()
 
 
-def notes(
-    trace: Trace,
-    frame: pl.DataFrame,
-    _base: Trace | None = None,
-) -> list[str]:
+def notes(trace: Trace, frame: pl.DataFrame, _base: Trace | None = None) -> list[str]:
     """Describe casts that discard copied bytes, and pageable memory that delays the device."""
     sentences = []
     kinds = ["rank", "direction", "source_memory", "destination_memory"]

@@ -119,11 +119,7 @@ def _op_parts(trace: Trace) -> pl.DataFrame:
     if parts is None or not parts.height:
         return kernels
     key = ["rank", "kernel_id"]
-    rest = kernels.join(
-        parts.select(key).unique(),
-        on=key,
-        how="anti",
-    )
+    rest = kernels.join(parts.select(key).unique(), on=key, how="anti")
     return pl.concat(
         [
             rest.cast({pl.Categorical: pl.String}),
@@ -146,13 +142,7 @@ def _with_ops(trace: Trace) -> pl.DataFrame:
     parts = []
     for tree, part in with_trees(spans, kernels):
         top = _top_op(tree, part["span_id"])
-        parts.append(
-            part.select(
-                *_COLUMNS,
-                op=tree["name"].gather(top),
-                op_id=top.cast(pl.Int64),
-            )
-        )
+        parts.append(part.select(*_COLUMNS, op=tree["name"].gather(top), op_id=top.cast(pl.Int64)))
     return pl.concat(parts)
 
 
@@ -160,11 +150,7 @@ def _of_sites(trace: Trace, sites: pl.DataFrame) -> pl.DataFrame:
     """Return every kernel with the op of its launch site, and that op's span id."""
     kernels = trace.select("kernels", *_COLUMNS, "site_id", "api_call_id")
     calls = trace.select("api_calls", "rank", "api_call_id", "op_span_id")
-    site = rows_of(
-        sites["rank"],
-        sites["site_id"],
-        kernels.select("rank", "site_id"),
-    )
+    site = rows_of(sites["rank"], sites["site_id"], kernels.select("rank", "site_id"))
     call = rows_of(
         calls["rank"],
         calls["api_call_id"],
@@ -185,11 +171,7 @@ def _top_op(tree: pl.DataFrame, rows: pl.Series) -> pl.Series:
     is_op = (tree["kind"] == "op").fill_null(value=False)
     (is_named,) = matching(tree["name"], _OPERATOR)
     operator, op = (
-        above(
-            tree["parent_id"],
-            flags.cast(pl.UInt8),
-            rows,
-        )["top"]
+        above(tree["parent_id"], flags.cast(pl.UInt8), rows)["top"]
         for flags in (is_op & is_named, is_op)
     )
     return operator.zip_with(operator.is_not_null(), op)
@@ -209,10 +191,7 @@ def _split_fused(trace: Trace) -> pl.DataFrame:
     )
     shares = shares_of(_computing_nodes(trace.provenance), ["op", "primitive"])
     parts = split_duration(fused.join(shares, on=call, maintain_order="left_right"))
-    return parts.with_columns(
-        duration_ns="estimate_ns",
-        op_id=pl.lit(None, pl.Int64),
-    )
+    return parts.with_columns(duration_ns="estimate_ns", op_id=pl.lit(None, pl.Int64))
 
 
 def _computing_nodes(provenance: pl.DataFrame) -> pl.DataFrame:
@@ -274,10 +253,7 @@ def _of_host(trace: Trace) -> pl.DataFrame:
 def _blas(trace: Trace) -> str | None:
     """Return the BLAS that torch was built with; None if the capture did not record it."""
     libraries = [source.get("settings", {}).get("blas") for source in trace.manifest.sources]
-    return next(
-        (_BLAS_NAMES.get(name, name) for name in libraries if name),
-        None,
-    )
+    return next((_BLAS_NAMES.get(name, name) for name in libraries if name), None)
 
 
 def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:

@@ -61,11 +61,7 @@ class _Known(Struct, frozen=True):
 
 def _known(trace: Trace) -> _Known:
     """Read the data that the checks of all ranks need, each table once."""
-    with_shapes = trace.select(
-        "spans",
-        "rank",
-        where=pl.col("input_shapes").is_not_null(),
-    )
+    with_shapes = trace.select("spans", "rank", where=pl.col("input_shapes").is_not_null())
     with_limits = trace.devices.filter(pl.col("compute_capability").is_not_null())
     kernels = trace.select("kernels", "rank", "link", "primitive", "step", "duration_ns")
     return _Known(
@@ -83,10 +79,7 @@ def _sums_by_kind(kernels: pl.DataFrame) -> pl.DataFrame:
     """Return kernel time and the number of kernels of 0 ns, by rank, link and primitive."""
     ns = pl.col("duration_ns")
     by_kind = kernels.lazy().group_by("rank", "link", "primitive")
-    return by_kind.agg(
-        ns.sum(),
-        n_zero=(ns == 0).sum().cast(pl.Int64),
-    ).collect()
+    return by_kind.agg(ns.sum(), n_zero=(ns == 0).sum().cast(pl.Int64)).collect()
 
 
 def _sums_by_step(kernels: pl.DataFrame) -> pl.DataFrame:

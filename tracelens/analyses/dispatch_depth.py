@@ -97,11 +97,7 @@ def _stored_sites(trace: Trace, launches: pl.DataFrame) -> pl.DataFrame:
     sites = trace.select(
         "sites", "rank", "site_id", "op", "module_path", "phase", "op_depth", "python_depth"
     )
-    site_rows = rows_of(
-        sites["rank"],
-        sites["site_id"],
-        launches.select("rank", "site_id"),
-    )
+    site_rows = rows_of(sites["rank"], sites["site_id"], launches.select("rank", "site_id"))
     depths_at = (
         sites[column].gather(site_rows).fill_null(0) for column in ("op_depth", "python_depth")
     )

@@ -287,12 +287,7 @@ def _evenly(model: TimeModel, judged: list[RankTime]) -> dict[str, object]:
     if bubble is not None and bound == "waiting":
         evidence, cause = bubble, "bubble"
     else:
-        parts = _parts_sentence(
-            (bound, value),
-            (second, second_frac),
-            ranks,
-            judged,
-        )
+        parts = _parts_sentence((bound, value), (second, second_frac), ranks, judged)
         for_others = (
             _mostly_for(model) if bound == "waiting" else waiting_sentence(judged, bound, "; ")
         )

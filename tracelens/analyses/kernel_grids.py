@@ -72,11 +72,7 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
     total_ns = int(kernels["duration_ns"].sum())
     shared = _partitions(trace, frame)
     with_waves = frame.filter(pl.col("waves").is_not_null())
-    known = with_waves.join(
-        shared,
-        on=["rank", "device_id", "n_blocks"],
-        how="anti",
-    )
+    known = with_waves.join(shared, on=["rank", "device_id", "n_blocks"], how="anti")
     lacks_clusters = known.height and kernels["is_cluster_launch"].null_count()
     return [
         f"{frame['n_calls'].sum():,} kernels ran with {frame.height:,} distinct grids.",
@@ -235,12 +231,7 @@ def occupancy(launches: pl.DataFrame, devices: pl.DataFrame) -> pl.DataFrame:
         how="left",
         maintain_order="left",
     )
-    frame = frame.with_columns(
-        _warps=_ceil_div(
-            pl.col("threads_per_block").cast(pl.Int64),
-            _WARP,
-        )
-    )
+    frame = frame.with_columns(_warps=_ceil_div(pl.col("threads_per_block").cast(pl.Int64), _WARP))
     # If several resources limit equally, the first of these is named.
     limits = {
         "warps": _by_warps(),

@@ -64,11 +64,7 @@ def _launched_work(trace: Trace) -> pl.DataFrame:
         for name in _WORK.categories
     )
     calls = trace.select("api_calls", "rank", "api_call_id", "api", "start_ns", "duration_ns")
-    call = rows_of(
-        calls["rank"],
-        calls["api_call_id"],
-        work.select("rank", "api_call_id"),
-    )
+    call = rows_of(calls["rank"], calls["api_call_id"], work.select("rank", "api_call_id"))
     api_ns = calls["duration_ns"].gather(call)
     returned = calls["start_ns"].gather(call) + api_ns
     with_calls = work.with_columns(

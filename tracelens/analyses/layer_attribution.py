@@ -68,19 +68,11 @@ def _with_rests(frame: pl.DataFrame) -> pl.DataFrame:
     both = pl.concat([frame, absent.with_columns(zeros)], how="diagonal")
     order = ["rank", "duration_total_ns", "layer", "phase"]
     return LAYER_ATTRIBUTION.conform(
-        both.sort(
-            order,
-            descending=[False, True, False, False],
-            maintain_order=True,
-        )
+        both.sort(order, descending=[False, True, False, False], maintain_order=True)
     )
 
 
-def notes(
-    trace: Trace,
-    frame: pl.DataFrame,
-    base: Trace | None = None,
-) -> list[str]:
+def notes(trace: Trace, frame: pl.DataFrame, base: Trace | None = None) -> list[str]:
     """Give the attributed share of kernel time, its evidence, and what would attribute the rest."""
     sentences = []
     for (rank,), part in frame.group_by("rank", maintain_order=True):

@@ -18,10 +18,7 @@ def taking_paths(analysis: Callable[..., pl.DataFrame]) -> Callable[..., pl.Data
     most time have rows: see `Trace.with_listed_names`.
     """
 
-    def opened(
-        value: Any,
-        open_path: Callable[[Any], Any] | None = None,
-    ) -> Any:
+    def opened(value: Any, open_path: Callable[[Any], Any] | None = None) -> Any:
         open_path = open_path or HOOKS.open_trace
         trace = open_path(value) if isinstance(value, (str, os.PathLike)) else value
         return trace.with_listed_names() if isinstance(trace, Trace) else trace

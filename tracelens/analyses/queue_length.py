@@ -61,11 +61,7 @@ def queue_length(trace: Trace) -> pl.DataFrame:
     launched = launched.join(busiest, on=_KEY, how="semi", nulls_equal=True)
     changes = pl.concat(
         [
-            launched.select(
-                *_KEY,
-                time_ns=moment,
-                change=pl.lit(change, pl.Int64),
-            )
+            launched.select(*_KEY, time_ns=moment, change=pl.lit(change, pl.Int64))
             for moment, change in (("launched_ns", 1), ("start_ns", -1))
         ]
     )
@@ -87,11 +83,7 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
         mean=weighted.sum() / pl.col("duration_ns").sum(),
         most=pl.col("length_max").max(),
     )
-    by_mean = streams.sort(
-        "mean",
-        *_KEY,
-        descending=[True, *[False] * 3],
-    )
+    by_mean = streams.sort("mean", *_KEY, descending=[True, *[False] * 3])
     longest = by_mean.unique("rank", keep="first", maintain_order=True).sort("mean", "rank").head(1)
     for rank, _, stream, mean, most in longest.iter_rows():
         held = (

@@ -106,11 +106,7 @@ def _beside(
     of_pairs, alone = [], []
     for side, kernels in zip(_SIDES, (base_kernels, other_kernels), strict=True):
         kernel_id = f"{side}_id"
-        rows = rows_of(
-            kernels["rank"],
-            kernels[kernel_id],
-            pairs.select("rank", kernel_id),
-        )
+        rows = rows_of(kernels["rank"], kernels[kernel_id], pairs.select("rank", kernel_id))
         of_pairs.append(kernels[rows].drop(kernel_id))
         is_alone = pl.repeat(value=True, n=kernels.height, eager=True).scatter(rows, values=False)
         alone.append(kernels.filter(is_alone).drop(kernel_id))
@@ -142,11 +138,7 @@ def _recorded(trace: Trace) -> pl.DataFrame:
             )
         )
     listed = pl.concat(parts)
-    rows = rows_of(
-        layers["rank"],
-        layers["kernel_id"],
-        listed.select("rank", "kernel_id"),
-    )
+    rows = rows_of(layers["rank"], layers["kernel_id"], listed.select("rank", "kernel_id"))
     layer = layers["layer"].gather(rows)
     with_layer = listed.with_columns(layer.set(layer == UNATTRIBUTED, None))
     return with_layer.select("rank", *_KIND, "kernel_id", "duration_ns")

@@ -160,10 +160,7 @@ def _roof() -> pl.Expr:
     # If the device's peak for its type is not known, an op that is not a product counts as bound by
     # memory, because it computes few operations for each number that it moves.
     moves = pl.col("peak_bytes_per_s").is_not_null() & (pl.col("flops") == 0)
-    computes = pl.coalesce(
-        is_right_of_ridge,
-        pl.when(moves).then(statement=False),
-    )
+    computes = pl.coalesce(is_right_of_ridge, pl.when(moves).then(statement=False))
     return pl.when(computes).then(pl.lit("compute")).when(computes.not_()).then(pl.lit("memory"))
 
 
@@ -360,10 +357,7 @@ def _in_float32(trace: Trace, rows: pl.DataFrame, total: int) -> list[str]:
     names = {(rank, device): name for rank, device, name in devices}
     saved = taken = 0.0
     for row in products.iter_rows(named=True):
-        peaks = peaks_of(
-            names.get((row["rank"], row["device_id"]), ""),
-            None,
-        )
+        peaks = peaks_of(names.get((row["rank"], row["device_id"]), ""), None)
         fast = None if peaks is None else peaks.flops_per_s.get("tf32")
         if peaks is None or fast is None or row["least_bytes"] is None:
             continue

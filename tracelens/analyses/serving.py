@@ -126,12 +126,7 @@ def serving(
         ),
     )
     return SERVING.conform(
-        rated.sort(
-            "rank",
-            "duration_total_ns",
-            "phase",
-            descending=[False, True, False],
-        )
+        rated.sort("rank", "duration_total_ns", "phase", descending=[False, True, False])
     )
 
 
@@ -286,11 +281,7 @@ def _kind_of(name: pl.Expr) -> pl.Expr:
     If the purpose is unknown, return the file's name, or `other` without a file.
     """
     kinds = (pl.when(name.str.contains(words)).then(pl.lit(kind)) for words, kind in _KINDS)
-    return pl.coalesce(
-        *kinds,
-        name.str.extract(r"([^/()\s]+\.py)\("),
-        pl.lit("other"),
-    )
+    return pl.coalesce(*kinds, name.str.extract(r"([^/()\s]+\.py)\("), pl.lit("other"))
 
 
 def _charts(frame: pl.DataFrame) -> list[Chart]:

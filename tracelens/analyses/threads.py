@@ -154,11 +154,7 @@ def _read_spans(trace: Trace, threads: _Threads) -> None:
             .then(_PARTS.index("wait"))
             .otherwise(_PARTS.index("python"))
         )
-        _take(
-            threads,
-            rank,
-            spans.select(*_COLUMNS, part=part),
-        )
+        _take(threads, rank, spans.select(*_COLUMNS, part=part))
 
 
 def _read_calls(trace: Trace, threads: _Threads) -> None:
@@ -168,11 +164,7 @@ def _read_calls(trace: Trace, threads: _Threads) -> None:
             lambda apis: apis.str.contains(WAITS_FOR_DEVICE),
         )
         part = pl.when(waits).then(_PARTS.index("wait")).otherwise(_PARTS.index("api"))
-        _take(
-            threads,
-            rank,
-            calls.select(*_COLUMNS, part=part),
-        )
+        _take(threads, rank, calls.select(*_COLUMNS, part=part))
 
 
 def _chunks(trace: Trace, table: str, *columns: str) -> Iterator[tuple[int, pl.DataFrame]]:
@@ -223,10 +215,7 @@ def _windows(trace: Trace, rank: int, threads: _Threads) -> pl.DataFrame:
         for part in thread.intervals
         for frame in part
     )
-    return every.select(
-        pl.col("start_ns").min(),
-        pl.col("end_ns").max(),
-    )
+    return every.select(pl.col("start_ns").min(), pl.col("end_ns").max())
 
 
 ANALYSIS = Analysis(

@@ -62,11 +62,7 @@ def _origins_of(kernels: pl.DataFrame, trace: Trace, base: Trace | None) -> pl.D
     Layers that differ only in the numbers of their paths have one name.
     """
     times = kernels.select(*_KEY, "kernel_id", "duration_ns")
-    origins = times.join(
-        kernel_origins(trace, base),
-        on=["rank", "kernel_id"],
-        how="left",
-    )
+    origins = times.join(kernel_origins(trace, base), on=["rank", "kernel_id"], how="left")
     layer = pl.col("layer").cast(pl.String).str.replace_all(_NUMBER, "$1")
     is_named = ~layer.str.starts_with("(")
     return origins.with_columns(layer=pl.when(is_named).then(layer))

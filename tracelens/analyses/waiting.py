@@ -49,10 +49,7 @@ def waiting(trace: Trace) -> pl.DataFrame:
 def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
     """Name the rank that costs the others most time, and the rank that begins last most often."""
     by_rank = time_model(trace).waits.group_by("awaited_rank")
-    pairs = by_rank.agg(
-        pl.col("exposed_ns").sum(),
-        n=pl.len(),
-    )
+    pairs = by_rank.agg(pl.col("exposed_ns").sum(), n=pl.len())
     pairs = pairs.sort("exposed_ns", "awaited_rank", descending=[True, False])
     if pairs.is_empty() or not pairs["exposed_ns"][0]:
         return ["No rank loses time by waiting for another."]

@@ -150,10 +150,7 @@ def _roofs(trace: Trace, peaks: Peaks | None, base: Trace | None) -> pl.DataFram
     )
     share = over(roof_ns(), pl.col("duration_ns")).clip(upper_bound=1)
     is_known = ~pl.col("assumed").is_in(UNKNOWN_WORK).fill_null(value=False)
-    calls = calls.select(
-        *CALL,
-        roof_share=pl.when(is_known).then(share),
-    )
+    calls = calls.select(*CALL, roof_share=pl.when(is_known).then(share))
     joined = work.kernels.join(calls, on=CALL, how="left", nulls_equal=True)
     return joined.select("rank", "kernel_id", "roof_share")
 

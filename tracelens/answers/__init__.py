@@ -16,11 +16,7 @@ from tracelens.trace import Trace
 _NO_EVENTS = ("diagnostics", "devices", "layers", "ranks")
 
 
-def make_answer(
-    trace: Trace,
-    base: Trace | None = None,
-    rules: Rules = DEFAULT,
-) -> Answer:
+def make_answer(trace: Trace, base: Trace | None = None, rules: Rules = DEFAULT) -> Answer:
     """Return the answer to a trace, or to a trace compared with a base.
 
     If the base is only the capture of the trace's CUDA graphs, nothing is compared. The answer is

@@ -118,8 +118,4 @@ def _change(saving: Saving, step_ns: int | None, place: str | None) -> Change:
             change,
             after_ns=round(step_ns * (1 - saving.share)),
         )
-    return replace(
-        change,
-        low_ns=after(saving.high_ns),
-        high_ns=after(saving.low_ns),
-    )
+    return replace(change, low_ns=after(saving.high_ns), high_ns=after(saving.low_ns))

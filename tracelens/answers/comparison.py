@@ -152,16 +152,10 @@ def _marks_steps(trace: Trace) -> bool:
 def _rank_time(trace: Trace, rank: int) -> RankTime:
     """Return the time of the rank, or of the first rank if the trace does not have it."""
     ranks = rank_times(model_for_times(trace))
-    return next(
-        (judged for judged in ranks if judged.rank == rank),
-        ranks[0],
-    )
+    return next((judged for judged in ranks if judged.rank == rank), ranks[0])
 
 
-def _step_words(
-    ranks: tuple[RankTime, RankTime],
-    whole: dict[str, Any],
-) -> str:
+def _step_words(ranks: tuple[RankTime, RankTime], whole: dict[str, Any]) -> str:
     """Return a phrase for the given time: of the median step, if a run's mean reads differently."""
     medians = whole["base_ns"], whole["other_ns"]
     means = (rank.judged_step_ns for rank in ranks)
@@ -189,10 +183,7 @@ def _sentence(whole: dict[str, Any], step: str, work: str) -> str:
     return f"Takes {three_digits(1 / ratio)} times as long{work}: {times}{noise}"
 
 
-def _bars(
-    ranks: tuple[RankTime, RankTime],
-    whole: dict[str, Any],
-) -> tuple[Bar, ...]:
+def _bars(ranks: tuple[RankTime, RankTime], whole: dict[str, Any]) -> tuple[Bar, ...]:
     """Draw the two steps on one scale, with the same parts.
 
     The shares are those of each run.

@@ -142,11 +142,7 @@ def _calling_function(model: TimeModel, rank: RankTime) -> str | None:
     columns = ("span_id", "parent_id", "kind", "name", "duration_ns")
     spans = model.trace.select("spans", *columns, rank=rank.rank)
     ops = spans.filter(kind="op")
-    outermost = ops.join(
-        ops.select(parent_id="span_id"),
-        on="parent_id",
-        how="anti",
-    )
+    outermost = ops.join(ops.select(parent_id="span_id"), on="parent_id", how="anti")
     callers = spans.filter(kind="python").select(parent_id="span_id", caller="name")
     called = outermost.join(callers, on="parent_id").group_by("caller")
     times = called.agg(pl.col("duration_ns").sum()).sort("duration_ns", descending=True)

@@ -118,11 +118,7 @@ def _culprit_bars(each: Sequence[Culprit], judged: Sequence[RankTime]) -> tuple[
     )
 
 
-def _inconclusive(
-    trace: Trace,
-    judged: Sequence[RankTime],
-    row: dict[str, Any],
-) -> Answer:
+def _inconclusive(trace: Trace, judged: Sequence[RankTime], row: dict[str, Any]) -> Answer:
     together = mean_rank(judged)
     return Answer(
         "Which rank the others wait for cannot be told",
@@ -135,11 +131,7 @@ def _inconclusive(
     )
 
 
-def _of_all(
-    trace: Trace,
-    judged: Sequence[RankTime],
-    row: dict[str, Any],
-) -> Answer:
+def _of_all(trace: Trace, judged: Sequence[RankTime], row: dict[str, Any]) -> Answer:
     """Return the answer for a job without culprit: the most common bound, and the mean step.
 
     Ranks of a balanced pipeline wait because of its schedule, not for a slow rank.

@@ -129,11 +129,7 @@ def limits_of(model: TimeModel, rank: RankTime, row: Mapping[str, Any]) -> Limit
     )
 
 
-def _where(
-    model: TimeModel,
-    row: Mapping[str, Any],
-    part: str = "bound",
-) -> str | None:
+def _where(model: TimeModel, row: Mapping[str, Any], part: str = "bound") -> str | None:
     """Return the place of the bound, or of the second part.
 
     If most of that part is the profiler's own work, return the first place in the program instead.

@@ -78,12 +78,7 @@ def uneven_steps(model: TimeModel, rank: int, *, is_busy: bool) -> tuple[str, ..
     return (f"{sentence}: only {run} {function_text(name)}",)
 
 
-def _only_in(
-    trace: Trace,
-    rank: int,
-    long: list[int],
-    least_ns: float,
-) -> str | None:
+def _only_in(trace: Trace, rank: int, long: list[int], least_ns: float) -> str | None:
     """Return the longest Python function or annotation in all long steps and in no other.
 
     It takes at least `least_ns` of a long step on average. Return None without such a function.

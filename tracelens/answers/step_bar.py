@@ -38,10 +38,7 @@ def kind_of(part: str) -> str:
     return _KINDS.get(part, WAIT)
 
 
-def parts_of(
-    shares: Mapping[str, float],
-    kinds: Mapping[str, str],
-) -> tuple[Part, ...]:
+def parts_of(shares: Mapping[str, float], kinds: Mapping[str, str]) -> tuple[Part, ...]:
     """Return a bar's parts: work first, then waiting, the largest first.
 
     `shares` maps labels to shares that sum to 1, `kinds` maps labels to kinds. Small parts are

@@ -92,10 +92,7 @@ def shared_path(places: Sequence[tuple[str, int]]) -> str | None:
     return _SEPARATOR.join(path) if len(path) > 1 else None
 
 
-def _common_frame(
-    paths: Sequence[tuple[list[str], int]],
-    half_ns: float,
-) -> str | None:
+def _common_frame(paths: Sequence[tuple[list[str], int]], half_ns: float) -> str | None:
     """Return the outermost frame that has half of the time; None if no frame has.
 
     The frame has its line if one line has half of the time.

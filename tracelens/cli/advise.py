@@ -83,11 +83,7 @@ def advise(
     if advised and out is not None:
         about = {"trace": opened.name, "costs": [other.name for other in others]}
         emit(
-            json.dumps(
-                plan_of(advised[min(advised)], about),
-                indent=1,
-            )
-            + "\n",
+            json.dumps(plan_of(advised[min(advised)], about), indent=1) + "\n",
             out,
         )
         tell(f"wrote {out}")

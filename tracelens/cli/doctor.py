@@ -93,12 +93,7 @@ _GENERAL = (
         "pip install z3-solver",
         package,
     ),
-    Tool(
-        "obstore",
-        "traces and sources in object stores",
-        "pip install obstore",
-        package,
-    ),
+    Tool("obstore", "traces and sources in object stores", "pip install obstore", package),
     Tool("ray", "tracelens collect --engine ray", "pip install ray obstore", package),
     Tool(
         "traceinsight",

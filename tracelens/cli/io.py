@@ -221,11 +221,7 @@ def screen(rows: int | None = None, *, to_file: bool = False) -> Screen:
         return Screen(rows=rows)
     if sys.stdout.isatty():
         color = not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-        return Screen(
-            shutil.get_terminal_size((WIDTH, 24)).columns,
-            rows,
-            color,
-        )
+        return Screen(shutil.get_terminal_size((WIDTH, 24)).columns, rows, color)
     named = os.environ.get("COLUMNS", "")
     if named.isdecimal() and int(named):
         return Screen(int(named), rows)
@@ -279,16 +275,10 @@ def keep_sources(sources: Sequence[Path], targets: Sequence[Path | None]) -> Non
                 f"{target}: is a source of this report and would be replaced by it; name another"
                 " file"
             )
-        within = next(
-            (folder for folder in place.parents if is_stored_trace(folder)),
-            None,
-        )
+        within = next((folder for folder in place.parents if is_stored_trace(folder)), None)
         if within is not None:
             raise UsageError(f"{target}: lies in the trace {within.name}; name another place")
-        source = next(
-            (folder for folder in place.parents if folder in read),
-            None,
-        )
+        source = next((folder for folder in place.parents if folder in read), None)
         if source is not None and place.exists():
             raise UsageError(f"{target}: lies in {source.name}, which is read; name another place")
         if place in written:

@@ -128,12 +128,7 @@ class _Tools:
             "all_sections": schema_document()["analyses"],
         }
 
-    def section(
-        self,
-        name: str,
-        trace: str = "",
-        rows: int = _ROWS,
-    ) -> dict[str, Any]:
+    def section(self, name: str, trace: str = "", rows: int = _ROWS) -> dict[str, Any]:
         """Return one section of the report by its name: its first rows, and their full number."""
         if name in ANALYSES and ANALYSES[name].is_pair:
             raise UsageError(f"{name} compares two traces: ask the tool compare, with its name")
@@ -143,12 +138,7 @@ class _Tools:
             rows,
         )
 
-    def query(
-        self,
-        sql: str,
-        trace: str = "",
-        rows: int = _ROWS,
-    ) -> dict[str, Any]:
+    def query(self, sql: str, trace: str = "", rows: int = _ROWS) -> dict[str, Any]:
         """Return rows of one SELECT over the trace's tables, in Polars' SQL.
 
         Join on rank and the id: see schema.

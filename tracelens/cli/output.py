@@ -61,7 +61,4 @@ def emit(result: str | bytes, out: Path | None = None) -> None:
 def drop_output() -> None:
     """Discard the buffer of standard output, because writing it at exit would fail again."""
     with suppress(OSError, AttributeError, ValueError):
-        os.dup2(
-            os.open(os.devnull, os.O_WRONLY),
-            sys.stdout.fileno(),
-        )
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -20,11 +20,7 @@ class LoadedCommands(Mapping[str, Any]):
     Each command is loaded when it is looked up.
     """
 
-    def __init__(
-        self,
-        names: Sequence[str],
-        load: Callable[[str], Any],
-    ) -> None:
+    def __init__(self, names: Sequence[str], load: Callable[[str], Any]) -> None:
         """Take the names of all commands, and the function that loads a command."""
         self._names = names
         self._load = load

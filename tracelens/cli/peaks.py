@@ -9,10 +9,7 @@ from tracelens.cli.next_step import suggest
 from tracelens.cli.output import emit, tell
 
 
-def peaks(
-    *,
-    out: OutFile = None,
-) -> None:
+def peaks(*, out: OutFile = None) -> None:
     """Measure a GPU's peaks for report --peaks FILE: products by element type, copy bandwidth.
 
     Needs PyTorch.

@@ -61,10 +61,7 @@ def query(
     write_report(built, chosen, out, rows)
     if len(opened.manifest.ranks) > 1 and joins_without_rank(sql):
         warn(f"a join of this query does not mention rank. {RULE}")
-    table = next(
-        (word for word in re.findall(r"\w+", sql) if word in TABLES),
-        "kernels",
-    )
+    table = next((word for word in re.findall(r"\w+", sql) if word in TABLES), "kernels")
     suggest(
         f"tracelens schema {table}",
         *(["or", "--out rows.csv"] if out is None else []),

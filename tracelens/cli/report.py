@@ -364,12 +364,7 @@ def _evaluated(
         return None, None
     with progress("judging"):
         try:
-            return evaluate(
-                bases[0],
-                runs[0],
-                gates,
-                rules=rules,
-            ), None
+            return evaluate(bases[0], runs[0], gates, rules=rules), None
         except SourceError as error:
             return None, error
 

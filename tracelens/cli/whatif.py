@@ -47,10 +47,7 @@ def whatif(
         raise UsageError(
             f"say what is changed: tracelens whatif {trace} CHANGE, as one of {', '.join(usages())}"
         )
-    if file := next(
-        (change for change in changes if Path(change).is_file()),
-        None,
-    ):
+    if file := next((change for change in changes if Path(change).is_file()), None):
         raise UsageError(
             f"{file}: is a file, not a change; for the ranks of a job, name the folder with their files"
         )

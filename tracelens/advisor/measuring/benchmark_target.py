@@ -54,10 +54,7 @@ class Subject(Struct, frozen=True):
         Modules to be compiled are compiled in their first run.
         """
         if configuration == "custom":
-            device = next(
-                (p.device for p in model.parameters()),
-                torch.device("cpu"),
-            )
+            device = next((p.device for p in model.parameters()), torch.device("cpu"))
         else:
             device = torch.device("cuda" if DEVICES[configuration] == "gpu" else "cpu")
 
@@ -136,10 +133,7 @@ class Subject(Struct, frozen=True):
             }
             for number, (path, module) in enumerate(self.modules.items())
         ]
-        return pl.DataFrame(
-            rows,
-            schema=TABLES["layers"].without("rank").schema,
-        )
+        return pl.DataFrame(rows, schema=TABLES["layers"].without("rank").schema)
 
 
 def is_timed(module: Any) -> bool:
@@ -150,10 +144,7 @@ def is_timed(module: Any) -> bool:
     return next(module.children(), None) is None or type(module).__name__ == "MultiheadAttention"
 
 
-def clocked(
-    run: Callable[[], Any],
-    wait: Callable[[], None],
-) -> int:
+def clocked(run: Callable[[], Any], wait: Callable[[], None]) -> int:
     """Return the nanoseconds that `run` takes, from an idle device until it is idle again.
 
     `wait` waits for the device.

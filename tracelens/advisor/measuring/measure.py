@@ -82,10 +82,7 @@ def measure(
         kind=KIND,
         source=SourceFile(name, KIND, 0, ""),
         tables={
-            "timings": pl.DataFrame(
-                rows,
-                schema=TABLES["timings"].without("rank").schema,
-            ),
+            "timings": pl.DataFrame(rows, schema=TABLES["timings"].without("rank").schema),
             "layers": layers,
         },
         producer="tracelens.measure",
@@ -117,11 +114,7 @@ def _chosen(torch: Any, wanted: Sequence[str] | None) -> tuple[str, ...]:
     return tuple(dict.fromkeys(wanted))
 
 
-def _check(
-    wanted: Sequence[str],
-    known: Sequence[str],
-    what: str,
-) -> None:
+def _check(wanted: Sequence[str], known: Sequence[str], what: str) -> None:
     strange = [name for name in wanted if name not in known]
     if strange or not wanted or isinstance(wanted, str):
         named = wanted if isinstance(wanted, str) else ", ".join(strange) or "none"

@@ -218,15 +218,7 @@ class EventTimers:
         self._torch.cuda.synchronize()
         times = {
             path: round(
-                sum(
-                    a.elapsed_time(b)
-                    for a, b in zip(
-                        events[::2],
-                        events[1::2],
-                        strict=True,
-                    )
-                )
-                * 1e6
+                sum(a.elapsed_time(b) for a, b in zip(events[::2], events[1::2], strict=True)) * 1e6
             )
             for path, events in self._events.items()
         }

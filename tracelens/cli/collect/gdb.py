@@ -109,10 +109,7 @@ def collect_gdb(  # noqa: PLR0913 - one parameter an option
     )
 
 
-def _symbols(
-    breaks: list[str] | None,
-    presets: list[str] | None,
-) -> list[str]:
+def _symbols(breaks: list[str] | None, presets: list[str] | None) -> list[str]:
     """Return the functions to stop at. Raises UsageError for an unknown preset."""
     unknown = [name for name in presets or [] if name not in collector.PRESETS]
     if unknown:
