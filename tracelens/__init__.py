@@ -1,7 +1,7 @@
 """Trace analysis for PyTorch performance work: what abstraction costs, from traces and stacks.
 
-The first use of a name imports all modules, which takes a second. This module itself imports
-little, so that the command line answers Ctrl-C from its start.
+The first use of a name imports all modules, which takes a second. This module imports little, so
+that Ctrl-C works as soon as the command line starts.
 """
 
 import sys

@@ -16,7 +16,10 @@ class TracelensError(Exception):
     marks: tuple[str, ...] = ()
     """Lines to show before the message, such as an expression and a caret below its error."""
     program_exit_code: int | None = None
-    """The exit code of the program that was run; the command line exits with it, too."""
+    """The exit code of the program that was run.
+
+    The command line exits with the same code.
+    """
 
 
 class SourceError(TracelensError):
@@ -50,7 +53,10 @@ class ToolError(TracelensError):
 
 
 class UsageError(TracelensError):
-    """The request itself is contradictory; the command line exits with 2."""
+    """The request itself is contradictory.
+
+    The command line exits with 2.
+    """
 
 
 def first_line(error: BaseException) -> str:

@@ -52,7 +52,8 @@ class Section(Struct, frozen=True):
     If there is none, `missing` says why, and the frame is typed and empty. With `is_query`, the
     frame is the result of a query, and all its columns are drawn. `from_start` is the frame with
     times that count from the trace's first event. Texts and `charts` show these rows. With
-    `is_process`, the trace has no kernels, and the parts of its time have a process's words.
+    `is_process`, the trace has no kernels, and the parts of its time are named in the words for a
+    process.
     """
 
     analysis: Analysis
@@ -238,10 +239,10 @@ def build_report(  # noqa: PLR0913 - one parameter an input
     *,
     frames: Mapping[str, pl.DataFrame] = MappingProxyType({}),
 ) -> Report:
-    """Run the named analyses over the trace; without names, all that apply.
+    """Run the named analyses over the trace, or all that apply if no names are given.
 
     `peaks` are the device's measured peaks, if given. Analyses whose `frames` are given are not run
-    again. If a table has very many names, only those with the most time are reported, see
+    again. If a table has very many names, only the names with the most time are reported, see
     `Trace.with_listed_names`. Raises UsageError as `check_sections` does.
     """
     check_sections(names, has_base=base is not None)
@@ -375,9 +376,9 @@ def run_section(  # noqa: PLR0913 - one parameter an input
     *,
     frame: pl.DataFrame | None = None,
 ) -> Section:
-    """Run one analysis; if a table is missing, the section's `missing` says so.
+    """Run one analysis and return its section.
 
-    An analysis whose `frame` is given is not run.
+    If a table is missing, `missing` says so. An analysis whose `frame` is given is not run.
     """
     _LOG.debug("%s", analysis.name)
     traces = (base, trace) if analysis.is_pair else (trace,)
@@ -412,12 +413,12 @@ def _charts(analysis: Analysis, frame: pl.DataFrame) -> Sequence[Chart]:
 
 
 def _given(*traces: Trace | None) -> list[Trace]:
-    """Return those of the traces that are not None."""
+    """Return the traces that are not None."""
     return [trace for trace in traces if trace is not None]
 
 
 def _shared_names(frame: pl.DataFrame, *traces: Trace | None) -> list[str]:
-    """Return one sentence per name in the frame that replaces many names with little time."""
+    """Return one sentence per placeholder in the frame for names with little time."""
     shared = {others for trace in _given(*traces) for others in trace.shared_names.values()}
     texts = frame.select(pl.col(pl.String))
     return [

@@ -29,8 +29,8 @@ def apply_calls(
 ) -> Any:
     """Return a module that computes the same as the model, with the calls of the plan.
 
-    The new module has weights of its own; the model stays as it is. `inputs` is an example of the
-    model's inputs; by default it is generated in the shapes that the plan names. Raises UsageError
+    The new module has weights of its own. The model stays as it is. `inputs` is an example of the
+    model's inputs. By default it is generated in the shapes that the plan names. Raises UsageError
     for a model in training mode, for a plan that was made without an exported graph, and for a plan
     of another model. Raises ToolError if a call fails, or if the outputs on the example differ by
     more than `tolerance` times the largest output. By default the tolerance is 1e-3, or 1e-5

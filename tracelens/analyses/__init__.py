@@ -66,7 +66,7 @@ sys.modules[__name__].__class__ = _Package
 
 
 def __getattr__(name: str) -> object:
-    """Import an analysis by name; for an unknown name, suggest similar ones."""
+    """Return an analysis by name. Raises AttributeError, with similar names, for an unknown one."""
     if name not in ANALYSES:
         raise AttributeError(f"no analysis is called {name!r}; {_near(name, ANALYSES)}")
     import_module(f"{__name__}.{name}")

@@ -26,9 +26,9 @@ from tracelens.schemas.results.calls import ADVISE
 from tracelens.trace import Trace
 
 _NO_PROBLEM = 0.02
-"""Smallest share of kernel time for which another layout is advised.
+"""Share of kernel time from which another layout is advised.
 
-It must be the time of layout transforms now, or the saving.
+Layout transforms must take this share now, or the other layout must save it.
 """
 
 
@@ -38,7 +38,7 @@ def advise(
     *,
     z3: bool | None = False,
 ) -> pl.DataFrame:
-    """List other calls that may save time: per rank, a row for the whole model, then one per part.
+    """List other calls that may save time: per rank, a row for the model, then one per sub-graph.
 
     A rank that trains has no rows. `costs` are further traces with times of the same calls:
     captures of the model in another layout, or from `tracelens collect calls`. `z3` says how
@@ -73,10 +73,7 @@ def greedy_ranks(
 
 
 def greedy_notes(greedy: Mapping[int, Advice], searched: Mapping[int, Advice]) -> list[str]:
-    """Return one sentence per rank that compares the greedy sequence's kernel time.
-
-    It stands beside the time of the recorded sequence and of the best one.
-    """
+    """Return one sentence per rank: kernel time of the greedy, recorded and best sequences."""
     sentences = []
     for rank, order in greedy.items():
         took, as_it_ran, best = map(

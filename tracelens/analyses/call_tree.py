@@ -41,7 +41,7 @@ _OTHERS, _BELOW, _SHOWN = "(other calls)", " > ", 32
 
 
 def call_tree(trace: Trace, *, smallest_frac: float = SMALLEST_FRAC) -> pl.DataFrame:
-    """Sum the time of spans and API calls by the chain of calls around them.
+    """Sum the time of spans and API calls by chain of calls: one row per rank and chain.
 
     The chain with the most self time comes first. Self time is the time that no inner call covers.
     The self times of all rows sum to the total of the outermost chains. Chains that take less than

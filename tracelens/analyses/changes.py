@@ -85,7 +85,10 @@ _SQL = {
     "launch": _CALLS.format("kind IN ('kernel_launch', 'graph_launch')"),
     "loading": _CALLS.format("kind = 'other'"),
 }
-"""SQL queries that show examples, by cause; other causes show the spans with most self time."""
+"""SQL queries that show examples, by cause.
+
+For other causes, a query shows the spans with most self time.
+"""
 
 
 def changes(trace: Trace) -> pl.DataFrame:

@@ -17,7 +17,7 @@ from tracelens.trace import Trace
 def compare_copies(base: Trace, other: Trace) -> pl.DataFrame:
     """Compare the copies: one row per rank and direction found in either trace.
 
-    Raises MissingTableError when neither has a copy.
+    Raises MissingTableError if neither trace has a copy.
     """
     if not base.has("memcpys") and not other.has("memcpys"):
         raise MissingTableError(
@@ -71,7 +71,7 @@ def _side(trace: Trace, which: str) -> pl.DataFrame:
 
 @says_ranks
 def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:  # noqa: ARG001 - all pair notes take these
-    """Describe the comparison of each rank's directions."""
+    """Compare bytes, bandwidth and time of the copies of each rank and direction."""
     measured_columns = ("size_ratio", "bandwidth_base_bytes_per_s", "bandwidth_other_bytes_per_s")
     unsized = [
         f"Rank {row['rank']}, {row['direction']}: {row['n_unsized_base']:,} copies in base and"

@@ -80,7 +80,7 @@ def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:
 
 
 def _grids(trace: Trace) -> pl.DataFrame:
-    """Sum each (name, grid, block) of all ranks, the longest total time first."""
+    """Sum the launches of each kernel name, grid and block over all ranks, longest time first."""
     grids = by_grid(trace, ("name", "primitive")).with_columns(
         total_blocks=pl.col("n_blocks") * pl.col("n_calls")
     )
@@ -148,7 +148,7 @@ def _match_kernels(
 
 
 def _match_primitives(base: pl.DataFrame, other: pl.DataFrame) -> pl.DataFrame:
-    """Sum the unmatched kernels of each primitive, side by side."""
+    """Sum the unmatched kernels by primitive, with base and other side by side."""
     sums = [
         side.group_by("primitive").agg(pl.col(_SUMS).sum().name.prefix(f"{prefix}_"))
         for prefix, side in (("base", base), ("other", other))

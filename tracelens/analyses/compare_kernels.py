@@ -16,8 +16,8 @@ from tracelens.trace import Trace
 def compare_kernels(base: Trace, other: Trace, *, rules: Rules = DEFAULT) -> pl.DataFrame:
     """Compare kernels: one row per rank and kernel name, most time first.
 
-    Two profilers may spell a kernel's name differently; such rows are merged, see `one_spelling`.
-    Raises MissingTableError if a run has no kernels.
+    Names that two profilers spell differently are unified, see `one_spelling`. Raises
+    MissingTableError if a run has no kernels.
     """
     for trace in (base, other):
         trace.require("compare_kernels", "kernels")

@@ -80,9 +80,10 @@ def copy_cost(trace: Trace, base: Trace | None = None) -> pl.DataFrame:
 
 
 def _with_casts(trace: Trace) -> pl.DataFrame:
-    """Add the dtype cast that follows a copy, if any.
+    """Return the copies, each with the dtype cast that follows it.
 
-    Columns: read_bytes, written_bytes, wasted, dtype and is_recorded.
+    Added columns: read_bytes, written_bytes, wasted, dtype and is_recorded. Without a cast, wasted
+    is 0 and the others are None.
     """
     wasted = pl.col("elements") * (pl.col("read_bytes") - pl.col("written_bytes"))
     casts = casts_after_copies(trace)

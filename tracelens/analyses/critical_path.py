@@ -39,7 +39,7 @@ def critical_path(trace: Trace) -> pl.DataFrame:
 
 
 def notes(_trace: Trace, frame: pl.DataFrame) -> list[str]:
-    """Name, for each rank, the kinds of time that take most of its step."""
+    """Name the kinds of time that take most of each rank's step."""
     if not frame.height:
         return [
             (

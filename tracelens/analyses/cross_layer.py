@@ -64,10 +64,10 @@ def cross_layer(trace: Trace) -> pl.DataFrame:
     (aten::conv2d), else the outermost op. If provenance was recorded, a fused kernel of a compiled
     graph is split among the operators from which it was made, in proportion to the bytes that they
     write. low_ns and high_ns are a row's time by other splits. Without provenance, the primitive of
-    such a kernel stays `fused`. what_if_twice and what_if_limit say what the whole would gain if
-    the row's primitive were faster everywhere. Without kernels, the ops' self time on the host is
-    summed instead, and the library is read from the op's name. Raises MissingTableError if there
-    are neither kernels nor ops.
+    such a kernel stays `fused`. what_if_twice and what_if_limit are the speedups of all kernel time
+    if the row's primitive took half the time everywhere, or none. Without kernels, the ops' self
+    time on the host is summed instead, and the library is inferred from the op's name. Raises
+    MissingTableError if there are neither kernels nor ops.
     """
     parts = _of_kernels(trace) if trace.has("kernels") else _of_host(trace)
     total, of_primitive = (
@@ -109,7 +109,7 @@ def _op_parts(trace: Trace) -> pl.DataFrame:
 
     Columns: rank, op, op_id, library, primitive, duration_ns, low_ns and high_ns. `op` is the
     outermost operator around the launch (aten::conv2d, a node of autograd), else the outermost op
-    (a compiled region). `op_id` is its span. They are None if no op surrounds the launch. A fused
+    (a compiled region). `op_id` is its span. Without an op, op and op_id are None. A fused
     kernel of a compiled graph with recorded provenance has one row per op from which it was made,
     without op_id. Its time is split by the bytes that the ops write, as `layer_attribution` splits
     it among modules.
@@ -166,7 +166,7 @@ def _of_sites(trace: Trace, sites: pl.DataFrame) -> pl.DataFrame:
 def _top_op(tree: pl.DataFrame, rows: pl.Series) -> pl.Series:
     """Return the outermost operator around each span at `rows`, else the outermost op.
 
-    The span itself counts as around it.
+    The span itself may be this op.
     """
     is_op = (tree["kind"] == "op").fill_null(value=False)
     (is_named,) = matching(tree["name"], _OPERATOR)
@@ -213,7 +213,7 @@ def _computing_nodes(provenance: pl.DataFrame) -> pl.DataFrame:
 def _of_host(trace: Trace) -> pl.DataFrame:
     """Return the rows of a trace without kernels: one per op, with its self time.
 
-    The op's name shows the library.
+    The library is inferred from the op's name.
     """
     times = op_times(trace) if trace.has("spans") else []
     if not times:

@@ -64,7 +64,7 @@ _ALL_OTHERS = "another rank each step"
 
 
 def job(trace: Trace) -> pl.DataFrame:
-    """Return one row per culprit, the most costly first; one row if nobody is to blame.
+    """Return one row per culprit, the most costly first, or one row without a culprit.
 
     A culprit is a rank, or a set of ranks such as a node, that meets two conditions. First, its own
     time in a step (the step without waiting for others) exceeds the median rank's by 5 % of a step.
@@ -340,7 +340,7 @@ def waiting_sentence(judged: Sequence[RankTime], bound: str, before: str = "") -
 
 
 def _mostly_for(model: TimeModel) -> str:
-    """Name the rank for which ranks mostly wait, although its own time is not longer."""
+    """Name the rank for which ranks mostly wait, although it is not late; empty without one."""
     pairs = model.waits.group_by("awaited_rank").agg(pl.col("exposed_ns").sum())
     pairs = pairs.sort("exposed_ns", "awaited_rank", descending=[True, False])
     if pairs.is_empty() or 2 * int(pairs["exposed_ns"][0]) < int(pairs["exposed_ns"].sum()):

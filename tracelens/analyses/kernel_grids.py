@@ -95,7 +95,7 @@ def _on_partitions(shared: pl.DataFrame) -> list[str]:
 
 
 def _on_missing_occupancy(frame: pl.DataFrame, total_ns: int) -> list[str]:
-    """Say for how much of kernel time no occupancy is known, by reason."""
+    """Give the share of kernel time without a known occupancy, by reason."""
     missing = frame.filter(pl.col("occupancy_reason").is_not_null())
     by_reason = missing.group_by("occupancy_reason", maintain_order=True)
     return [
@@ -214,12 +214,12 @@ def _charts(frame: pl.DataFrame) -> list[Chart]:
 
 
 def occupancy(launches: pl.DataFrame, devices: pl.DataFrame) -> pl.DataFrame:
-    """Return the launches, in order, with their theoretical occupancy and what limits it.
+    """Return the launches, in order, with their theoretical occupancy and its limiter.
 
     `launches` has rank, device_id, threads_per_block, registers_per_thread, shared_bytes (static
     plus dynamic, per block) and is_cluster_launch. Added columns are sm_count, blocks_per_sm,
     occupancy_limiter, theoretical_occupancy_frac (resident warps over the most that an SM holds)
-    and occupancy_reason. A launch without occupancy has the reason instead; its sm_count may be
+    and occupancy_reason. A launch without occupancy has the reason instead. Its sm_count may be
     known. The rules are those of cudaOccupancyMaxActiveBlocksPerMultiprocessor (cuda_occupancy.h,
     CUDA 13.0), with all shared memory that an SM can give to blocks. A trace does not record how
     many barriers a kernel uses: a kernel with many named barriers may fit fewer blocks than stated
@@ -335,7 +335,7 @@ def _by_shared_memory() -> pl.Expr:
 
 
 def _reason(fitting: pl.Expr) -> pl.Expr:
-    """Return why there is no occupancy; None if there is one."""
+    """Return the reason for a missing occupancy; None if the occupancy is known."""
     sizes = ("threads_per_block", "registers_per_thread", "shared_bytes")
     return (
         pl.when(pl.col("is_cluster_launch").fill_null(value=False))

@@ -19,7 +19,8 @@ _WORK = pl.Enum(["kernel", "memcpy", "memset"])
 def launch_delay(trace: Trace) -> pl.DataFrame:
     """Measure launch delays: one row per rank, API function and kind of work.
 
-    Raises MissingTableError without kernels or API calls.
+    A delay is the time from the end of the launching call to the start of the work on the device.
+    It is below 0 if the work starts earlier. Raises MissingTableError without kernels or API calls.
     """
     trace.require("launch_delay", "kernels", "api_calls")
     work = _launched_work(trace)

@@ -73,7 +73,7 @@ def _with_rests(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def notes(trace: Trace, frame: pl.DataFrame, base: Trace | None = None) -> list[str]:
-    """Give the attributed share of kernel time, its evidence, and what would attribute the rest."""
+    """Give the attributed share of kernel time, its evidence, and a way to attribute the rest."""
     sentences = []
     for (rank,), part in frame.group_by("rank", maintain_order=True):
         lost = part.filter(pl.col("layer").is_in(_RESTS))["share_frac"].sum()

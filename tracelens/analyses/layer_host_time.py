@@ -37,7 +37,7 @@ def layer_host_time(trace: Trace) -> pl.DataFrame:
 
 
 def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
-    """Give the share of host time that has a layer, and what would attribute the rest."""
+    """Give the share of host time that has a layer, and a way to attribute the rest."""
     sentences = []
     for (rank,), part in frame.group_by("rank", maintain_order=True):
         placed = part.filter(~pl.col("layer").str.starts_with("("))["share_frac"].sum()

@@ -98,10 +98,10 @@ _MOST_PEAKS = 4
 
 
 def memory_timeline(trace: Trace) -> pl.DataFrame:
-    """Find each device's peak, the blocks alive then by phase, and memory over time.
+    """Return each device's peak, the blocks alive at the peak by phase, and memory over time.
 
-    Device None is the host. Raises MissingTableError if no allocations were recorded, or none
-    with the allocator's totals.
+    Device None is the host. Raises MissingTableError if no allocations were recorded, or none with
+    the allocator's totals.
     """
     trace.require("memory_timeline", "allocations")
     events = _events(trace)

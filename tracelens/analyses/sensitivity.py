@@ -23,7 +23,7 @@ _MOST = 12
 
 
 def sensitivity(trace: Trace) -> pl.DataFrame:
-    """List the ops, layers and causes with most time in a step, and the saving by a tenth less.
+    """List the ops, layers and causes with most time in a step, and the saving from 10 % less.
 
     There is one row per rank and op, layer or cause. Steps around the median one are replayed
     without the profiler. Shortening something for which the step does not wait saves nothing.

@@ -12,8 +12,8 @@ from tracelens.trace import Trace
 def top_ops(trace: Trace) -> pl.DataFrame:
     """Return one row per op name and rank, most device time first, then most host time.
 
-    CPU self, CUDA self and CUDA total are torch.profiler's measures, with one exception: an op
-    inside an op of the same name adds to CUDA total once here, and twice there. Raises
+    CPU self, CUDA self and CUDA total are torch.profiler's measures, with one exception. An op
+    inside an op of the same name adds to CUDA total once here, and twice in torch.profiler. Raises
     MissingTableError if the trace has no op.
     """
     trace.require("top_ops", "spans")

@@ -1,4 +1,4 @@
-"""Find the bound of the program: what limits it, and the number that shows it."""
+"""Find the bound of the program, and the numbers that show it."""
 
 import polars as pl
 
@@ -63,7 +63,7 @@ _PARTS_OF_PROCESS = {
 
 
 def verdict(trace: Trace) -> pl.DataFrame:
-    """Say what limits each rank: one row per rank.
+    """Return the bound of each rank: one row per rank.
 
     A rank is judged over its steps. A rank without steps is judged over the time in which its
     device works steadily, without start-up and tear-down: see time_breakdown. `bound` is the
@@ -150,7 +150,7 @@ def _is_too_little(rank: RankTime) -> bool:
     """Return whether a rank has too few kernels, or too little device time, to judge.
 
     A rank with several steps is judged if its device works long enough, or if it ran twice as many
-    kernels as other ranks need.
+    kernels as a rank without several steps needs.
     """
     scarce = 1 - sum(rank.shares[name] for name in IDLE_PARTS) < _SCARCE
     few = rank.n_work < _HANDFUL
@@ -178,7 +178,10 @@ def longest_kernel(trace: Trace, rank: int) -> str | None:
 
 
 def _counted(n: int, noun: str) -> str:
-    """Write a number and its noun in the plural if needed; a noun in -ch gets -es."""
+    """Write a number and its noun, in the plural if needed.
+
+    A noun in -ch gets -es.
+    """
     ending = "es" if noun.endswith("ch") else "s"
     return f"one {noun}" if n == 1 else f"{n:,} {noun}{ending}"
 

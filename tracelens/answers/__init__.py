@@ -72,7 +72,7 @@ def has_time(trace: Trace) -> bool:
 
 
 def _holds(trace: Trace) -> str:
-    """Return a sentence that names the data of a trace that cannot show a program's limit."""
+    """Return the sentence for a trace without time to judge, which names the recorded data."""
     copies = [trace.select(table, "duration_ns") for table in ("memcpys", "memsets")]
     moved_ns = sum(int(part["duration_ns"].sum()) for part in copies)
     if moved_ns:

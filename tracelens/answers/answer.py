@@ -8,7 +8,7 @@ from msgspec import Struct
 from tracelens.derive.columns.time_text import duration, span_text
 
 WORK, WAIT, REST = "work", "wait", "rest"
-"""Kinds of a bar's parts: the device or process works, it waits, or all small parts together."""
+"""Kinds of a bar's parts: the device or process works, it waits, or the sum of small parts."""
 LEAST_SHARE = 0.02
 """A change is named if it saves at least this share of a step."""
 _ALL = 0.995
@@ -24,10 +24,10 @@ class Part(Struct, frozen=True):
 
 
 class Bar(Struct, frozen=True):
-    """A step drawn as a bar; a comparison has two bars.
+    """A step drawn as a bar.
 
-    `length` is relative to the longest bar. `text` is the time of the whole bar in words, such as
-    "14.1 ms".
+    A comparison has two bars. `length` is relative to the longest bar. `text` is the time of the
+    whole bar in words, such as "14.1 ms".
     """
 
     label: str

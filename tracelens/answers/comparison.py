@@ -93,7 +93,10 @@ def answer_comparison(base: Trace, other: Trace, rules: Rules = DEFAULT) -> Answ
 
 
 def _across_processors(base: Trace, other: Trace, times: pl.DataFrame) -> Answer:
-    """Return the answer if only one run used a GPU, which compares the times of a step only."""
+    """Return the answer if only one run used a GPU.
+
+    It compares only the times of a step.
+    """
     windows = times.filter(part="window").select(pl.median("base_ns", "other_ns"))
     before, after = map(duration, windows.row(0))
     step = "a step" if _marks_steps(base) and _marks_steps(other) else "the program"
@@ -156,7 +159,7 @@ def _rank_time(trace: Trace, rank: int) -> RankTime:
 
 
 def _step_words(ranks: tuple[RankTime, RankTime], whole: dict[str, Any]) -> str:
-    """Return a phrase for the given time: of the median step, if a run's mean reads differently."""
+    """Return " in the median step" if a run's mean step reads differently, else " a step"."""
     medians = whole["base_ns"], whole["other_ns"]
     means = (rank.judged_step_ns for rank in ranks)
     is_uneven = any(
@@ -186,7 +189,7 @@ def _sentence(whole: dict[str, Any], step: str, work: str) -> str:
 def _bars(ranks: tuple[RankTime, RankTime], whole: dict[str, Any]) -> tuple[Bar, ...]:
     """Draw the two steps on one scale, with the same parts.
 
-    The shares are those of each run.
+    Each bar has the shares of its own run.
     """
     totals = whole["base_ns"] or 1, whole["other_ns"] or 1
     longest = max(totals)

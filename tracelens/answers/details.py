@@ -173,7 +173,7 @@ def _of_another_thread(
 def without_profiler(model: TimeModel, rank: RankTime) -> str | None:
     """Return a sentence on the step without the profiler, or on the length of its mark.
 
-    Return None if neither differs from the recorded step, or nothing is known of them.
+    Return None if nothing is known that differs from the recorded step.
     """
     return (
         _profiler_cost(model.trace, rank)
@@ -229,7 +229,7 @@ def _replayed_step(trace: Trace, rank: RankTime) -> str | None:
 
 
 def _profiler_work(rank: RankTime) -> str | None:
-    """Give the recorded step if much of it is the profiler's own work, which is left out."""
+    """Give the length of a recorded step if much of it is the profiler's own work."""
     recorded_ns, judged_ns = rank.recorded_step_ns, rank.judged_step_ns
     if recorded_ns is None or judged_ns is None or not is_another_time(recorded_ns, judged_ns):
         return None

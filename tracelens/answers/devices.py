@@ -161,6 +161,9 @@ def _is_in_turns(model: TimeModel, rank: int, shares: float) -> bool:
 
 
 def _length(work: pl.DataFrame) -> int:
-    """Return the time that work covers; `work` is sorted by start."""
+    """Return the nanoseconds that work covers.
+
+    `work` is sorted by start.
+    """
     covered = union(work.select("start_ns", "end_ns"))
     return int((covered["end_ns"] - covered["start_ns"]).sum())

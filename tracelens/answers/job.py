@@ -246,7 +246,7 @@ def mean_rank(ranks: Sequence[RankTime]) -> RankTime:
 
 
 def _about(trace: Trace) -> str:
-    """Describe what was recorded, and on how many hosts."""
+    """Describe the recorded program, and the number of hosts."""
     nodes = {
         source.get("node") for source in trace.manifest.sources if source.get("node") is not None
     }

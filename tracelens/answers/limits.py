@@ -33,7 +33,10 @@ _MOST_TIME = 0.5
 """A few long steps come first in the sentence if they take more than this share of the time."""
 _SUBJECT = "The GPU "
 _COMPUTES_NOTHING = ", and computes nothing"
-"""The end of a sentence on a device that receives; it is dropped if the device also computes."""
+"""The end of a sentence on a device that receives.
+
+It is dropped if the device also computes.
+"""
 _PHRASES = {
     "communication": "only communicates",
     "copy": "only copies",
@@ -142,14 +145,17 @@ def _where(model: TimeModel, row: Mapping[str, Any], part: str = "bound") -> str
 
 
 def places_of(model: TimeModel, rank: int, cause: str | None) -> list[tuple[str, int]]:
-    """List the program's places with idle time by a cause, and its nanoseconds, most first."""
+    """List the program's places that are idle for a cause, with nanoseconds, most first."""
     is_of_cause = (pl.col("rank") == rank) & (pl.col("cause") == pl.lit(cause, pl.String))
     is_of_program = pl.col("what").is_not_null() & (pl.col("what") != PROFILER)
     return model.idle.filter(is_of_cause & is_of_program).select("what", "idle_ns").rows()
 
 
 def _read_place(model: TimeModel, rank: RankTime) -> str | None:
-    """Return the place of a process's reads of single values; None unless they take most time."""
+    """Return the place where a process reads single values back.
+
+    Return None if reading takes little of the time of the process's calls of ops.
+    """
     times = called_places(model, rank)
     reads = reads_of(times)
     read_ns, all_ns = (sum(ns for _, ns in part) for part in (reads, times))

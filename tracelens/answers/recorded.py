@@ -168,7 +168,7 @@ def _per_rank(steps: pl.DataFrame) -> int:
 def _kind(trace: Trace) -> str | None:
     """Return "training" if a backward pass or an optimizer was recorded, else "inference".
 
-    Return None if there is no layer that would show inference.
+    Return None if no forward pass was recorded either.
     """
     phases = trace.select("spans", "phase")["phase"].unique().cast(pl.String)
     if phases.is_in(_TRAINING).any():

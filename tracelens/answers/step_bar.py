@@ -9,7 +9,7 @@ from tracelens.derive.time.time_parts import RankTime
 _MOST_PARTS = 4
 _SMALL = 0.01
 _KINDS = {"compute": WORK, "communication": WORK, "copy": WORK}
-"""Parts that are work; all others are waiting."""
+"""Parts that are work. All other parts are waiting."""
 
 
 def program_bar(

@@ -56,7 +56,7 @@ def answer_timings(trace: Trace) -> Answer:
 
 
 def _medians(trace: Trace) -> dict[str, float]:
-    """Return the median time of the model by configuration, eager ones first."""
+    """Return the median time of the model by configuration, the eager one first."""
     rows = trace.timings.filter(_WHOLE).group_by("configuration", "compile_mode")
     times = rows.agg(pl.col("duration_ns").median()).sort("configuration", "compile_mode")
     medians = {}

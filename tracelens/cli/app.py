@@ -251,7 +251,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 def _are_traces(words: Sequence[str]) -> bool:
     """Return whether each word may name a trace.
 
-    An option, and a file that cannot be read, may not. Without words, the result is False.
+    An option and an unreadable file may not. Without words, the result is False.
     """
     are_files = all(word == "-" or word[:1] != "-" for word in words)
     are_readable = all(os.access(word, os.R_OK) for word in words if os.path.lexists(word))
@@ -278,9 +278,9 @@ def _terminate(number: int, _frame: FrameType | None) -> NoReturn:
 
 
 def split_command(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Split the arguments of a collect command at the first `--`, which the program follows.
+    """Return the arguments before the first `--` of a collect command, and the program after it.
 
-    Typer is not called before, because it would take the program for FILES. For other commands,
+    This is done before Typer parses, which would take the program for FILES. For other commands,
     `--` still ends the options, and the program is empty.
     """
     words = list(arguments)

@@ -49,7 +49,7 @@ def export(
     """Write a trace's timeline, or its kernels by call stack, for another program's viewer.
 
     The trace is read, and the file written, piece by piece. `--ranks` and `--steps` make the file
-    smaller; layers and idle time are still found in the whole trace.
+    smaller. Layers and idle time are still found in the whole trace.
     """
     if to is None:
         raise UsageError(f"say what to write: --to {'|'.join(EXPORTS)}")

@@ -73,7 +73,7 @@ OutFile = Annotated[
         help="Write to this file, not to standard output.",
     ),
 ]
-"""File for results that are text; None is standard output."""
+"""File for results that are text. None is standard output."""
 Address = Annotated[
     str | None,
     typer.Option(

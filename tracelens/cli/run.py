@@ -68,7 +68,7 @@ def run(  # noqa: PLR0913 - one parameter an option
 
     The program is not changed, and its exit code is passed on. Its steps are recorded twice: once
     for places, and once for times, because recording places slows a step. Options stand before the
-    COMMAND; tracelens collect torch has more of them.
+    COMMAND. tracelens collect torch has more options.
     """
     words = as_command(command, is_module=module)
     trace_path = out or free_name(

@@ -23,10 +23,10 @@ COMPILED = ("cpp", "triton")
 class Subject(Struct, frozen=True):
     """A model in one configuration.
 
-    `whole` is compiled as a whole, `by_layer` layer by layer. Eager, they are the same model.
-    `modules` are the modules of `by_layer` by path, in the order of first calls, without the model
-    itself. `calls` lists the paths of the timed layers, once per call. `plain` makes an eager copy
-    on the device.
+    `whole` is compiled as a whole, `by_layer` layer by layer. In an eager configuration, they are
+    the same model. `modules` are the modules of `by_layer` by path, in the order of first calls,
+    without the model itself. `calls` lists the paths of the timed layers, once per call. `plain`
+    makes an eager copy on the device.
     """
 
     torch: Any

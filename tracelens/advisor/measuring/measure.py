@@ -35,13 +35,13 @@ def measure(
     configurations: Sequence[str] | None = None,
     protocol: Protocol | None = None,
 ) -> Trace:
-    """Time a model's forward pass and its layers by every method; return a trace.
+    """Time a model's forward pass and its layers by every method, and return a trace.
 
     The trace has the tables `timings` and `layers` only. `inputs` is a tensor, a tuple of
     arguments, or a dict of keyword arguments. Configurations are interpreted and cpp (eager and
     compiled on the CPU), cuda and triton (eager and compiled on a GPU), and custom: the model as it
     is passed, for example after apply_plan, timed end to end only. By default all that the machine
-    can run are timed, except custom. All but custom run on copies. Gradients are off; the model
+    can run are timed, except custom. All but custom run on copies. Gradients are off. The model
     stays in its mode (eval or train).
 
     Under torch.compile, e2e times the model compiled as a whole. Methods layer, profiler and
@@ -168,7 +168,7 @@ def _rounds(
 def _round(subject: Subject, variant: Variant, n: int) -> list[ExecutionTimes]:
     """Return the times of a round, one dict per execution.
 
-    Raises ToolError if a compiled configuration fails. An error of an eager one is passed on.
+    Raises ToolError if a compiled configuration fails. Other errors are passed on.
     """
     try:
         return variant.round(n)

@@ -124,7 +124,8 @@ def _cut(torch: Any, nodes: Sequence[Any], cut: int) -> Any:
 def differences(paths: Sequence[str], cumulative: Sequence[int]) -> dict[str, int]:
     """Return each layer's nanoseconds, summed over its calls. They may be below 0.
 
-    A call's time is that of the runs that end after it, minus that of the runs that end before it.
+    A call's time is the time of the runs that end after the call, minus the time of the runs that
+    end before it.
     """
     totals: Counter[str] = Counter()
     for path, (before, after) in zip(paths, pairwise(cumulative), strict=True):

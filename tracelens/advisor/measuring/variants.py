@@ -77,7 +77,7 @@ def variants(
 ) -> list[Variant]:
     """Return the variants of the methods that the configuration allows.
 
-    Methods that it does not allow are named in `diagnostics`.
+    Other methods are named in `diagnostics`.
     """
     chosen_variants: list[Variant] = []
 
@@ -208,13 +208,16 @@ class EventTimers:
         self._events: dict[str, list[Any]] = defaultdict(list)
 
     def record(self, path: str) -> None:
-        """Record an event; this is called before and after each forward pass of a layer."""
+        """Record an event.
+
+        This is called before and after each forward pass of a layer.
+        """
         event = self._torch.cuda.Event(enable_timing=True)
         event.record()
         self._events[path].append(event)
 
     def read(self) -> dict[str, int]:
-        """Return the durations since the last reading; waits for the device."""
+        """Wait for the device, and return each layer's nanoseconds since the last reading."""
         self._torch.cuda.synchronize()
         times = {
             path: round(

@@ -216,7 +216,7 @@ def capture_program(
 def free_name(target: Path, *, force: bool, beside: str = ".tracelens") -> Path:
     """Return the target if it does not exist, else the first free name like `train-2.tracelens`.
 
-    Another name than the target's is printed. `beside` is the ending of another file that is
+    If the name is not the target's, it is printed. `beside` is the ending of another file that is
     written under the same name.
     """
 
@@ -274,7 +274,7 @@ def write_files(paths: list[Path], kind: str | None, request: Request) -> None:
 def _engine(target: Path, request: Request, limit_bytes: int | None) -> Engine | None:
     """Return the engine that collects rank by rank; None if all is collected at once.
 
-    Raises UsageError, and ToolError if the engine is not available.
+    Raises UsageError for an unknown engine, ToolError if the engine is not available.
     """
     if request.engine is None and request.address is None:
         is_by_rank = url_of(target) is not None or request.min_ranks

@@ -123,7 +123,10 @@ def _function(subject: str) -> Callable[[], Any]:
 
 
 def _loaded(file: Path) -> Any:
-    """Load the module in the file. It can import modules beside it, as when it is run."""
+    """Load the module in the file.
+
+    The module can import its neighbours, as in a run of the file.
+    """
     if not file.is_file():
         raise SourceError(
             f"{file}: no such file; name the file of the function that makes the model"

@@ -140,7 +140,7 @@ def collect_torch(  # noqa: PLR0913 - one parameter an option
 
     The program is not changed: python train.py, python -m pkg, torchrun. Its steps are found from
     the optimizer, the data loader or the outermost module's calls. After the steps to keep, as many
-    steps are recorded without stacks, modules and shapes; the trace's times come from these steps.
+    steps are recorded without stacks, modules and shapes. The trace's times come from these steps.
     Exits with the program's own code, or with 1 if nothing was captured.
     """
 
