@@ -284,7 +284,7 @@ def build_report(  # noqa: PLR0913 - one parameter an input
     )
     if names:
         return report
-    with blame_rows(*_given(trace, base)):
+    with blame_rows(*_not_none(trace, base)):
         return replace(report, whole=report.answer)
 
 
@@ -387,7 +387,7 @@ def run_section(  # noqa: PLR0913 - one parameter an input
     )
     more |= {"peaks": peaks} if analysis.takes_peaks else {}
     try:
-        with blame_rows(*_given(base, trace)):
+        with blame_rows(*_not_none(base, trace)):
             frame = analysis.run(*traces, **more) if frame is None else frame
             others = (base,) if analysis.takes_base else ()
             sentences = analysis.notes(*traces, frame, *others) if analysis.notes else []
@@ -412,14 +412,14 @@ def _charts(analysis: Analysis, frame: pl.DataFrame) -> Sequence[Chart]:
     return analysis.charts(frame)
 
 
-def _given(*traces: Trace | None) -> list[Trace]:
+def _not_none(*traces: Trace | None) -> list[Trace]:
     """Return the traces that are not None."""
     return [trace for trace in traces if trace is not None]
 
 
 def _shared_names(frame: pl.DataFrame, *traces: Trace | None) -> list[str]:
     """Return one sentence per placeholder in the frame for names with little time."""
-    shared = {others for trace in _given(*traces) for others in trace.shared_names.values()}
+    shared = {others for trace in _not_none(*traces) for others in trace.shared_names.values()}
     texts = frame.select(pl.col(pl.String))
     return [
         f"{others}: all whose names are not among the {NAMES.value:,} names with the most time;"

@@ -49,7 +49,7 @@ def apply_calls(
             " --graph, and make the plan again"
         )
     given = tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)
-    given = _given(torch, model, chosen) if inputs is None else given
+    given = _example_inputs(torch, model, chosen) if inputs is None else given
     with torch.no_grad():
         program = torch.export.export(model, given).run_decompositions({})
         try:
@@ -63,7 +63,7 @@ def apply_calls(
     return rewritten
 
 
-def _given(torch: Any, model: Any, plan: CallPlan) -> tuple[Any, ...]:
+def _example_inputs(torch: Any, model: Any, plan: CallPlan) -> tuple[Any, ...]:
     """Return inputs generated in the shapes of the plan, the same ones each time."""
     device = next((p.device for p in model.parameters()), torch.device("cpu"))
     source = torch.Generator().manual_seed(0)
@@ -280,7 +280,7 @@ def _name(node: Any) -> str:
 
 def _with_defaults(node: Any) -> list[Any]:
     """Return the arguments of a call, defaults included."""
-    left = node.target._schema.arguments[len(node.args) :]  # noqa: SLF001 - how torch tells an operator's arguments
+    left = node.target._schema.arguments[len(node.args) :]  # noqa: SLF001 - torch has no public name
     defaults = {
         parameter.name: parameter.default_value if parameter.has_default_value() else None
         for parameter in left

@@ -100,7 +100,7 @@ def _convolutions_as_products(torch: Any) -> dict[str, Lowering]:
 
     def conv_as_gemm_relu(x: Any, weight: Any, bias: Any, *_: Any) -> Any:
         transposed = weight.reshape(weight.shape[0], -1).t()
-        rows = torch._addmm_activation(bias, pixels_as_rows(x), transposed)  # noqa: SLF001 - the only door
+        rows = torch._addmm_activation(bias, pixels_as_rows(x), transposed)  # noqa: SLF001 - torch has no public name
         return rows_as_image(rows, x)
 
     return {"conv_as_gemm": conv_as_gemm, "conv_as_gemm_relu": conv_as_gemm_relu}
@@ -123,7 +123,7 @@ def _linears(torch: Any) -> dict[str, Lowering]:
         rows = x.reshape(-1, x.shape[-1])
         if bias is None:
             bias = weight.new_zeros(weight.shape[0])
-        product = torch._addmm_activation(bias, rows, weight.t(), use_gelu=use_gelu)  # noqa: SLF001 - the only door
+        product = torch._addmm_activation(bias, rows, weight.t(), use_gelu=use_gelu)  # noqa: SLF001 - torch has no public name
         return product.view(*x.shape[:-1], -1)
 
     def linear_relu(x: Any, weight: Any, bias: Any, *_: Any) -> Any:

@@ -248,7 +248,7 @@ def compile_module(module: Any, **options: Any) -> None:
     """
     torch = load_torch("compile_module")
     config = torch._dynamo.config  # noqa: SLF001 - the documented place of these settings
-    # If a region breaks at a disabled module, the pieces are frames of a class's forward, which its
+    # If a region breaks at a disabled module, its parts are frames of a class's forward, which all
     # instances share.
     config.recompile_limit = max(config.recompile_limit, _MANY)
     config.accumulated_recompile_limit = max(config.accumulated_recompile_limit, _MANY)

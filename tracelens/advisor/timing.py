@@ -50,7 +50,7 @@ def time_calls(
             }
             row |= {"n_calls": 0, "device": name}
             try:
-                call = _prepared(torch, candidate, device)
+                call = _prepare_call(torch, candidate, device)
                 for _ in range(warmup):
                     call()
                 low, median, high = _quartiles(timer(call, n_calls))
@@ -105,7 +105,7 @@ def _events(torch: Any, *, flush: bool) -> Callable[[Callable[[], Any], int], li
     return lambda call, n: [max(ns - of_events_ns, 0.0) for ns in timed_ns(call, n)]
 
 
-def _prepared(torch: Any, candidate: Mapping[str, str], device: Any) -> Callable[[], Any]:
+def _prepare_call(torch: Any, candidate: Mapping[str, str], device: Any) -> Callable[[], Any]:
     """Return a function that makes the candidate's call, on random tensors.
 
     Raises KeyError for a function that cannot be called alone.

@@ -138,7 +138,7 @@ def _row(parts: Sequence[Advised], number: int | None) -> dict[str, Any]:
     row = {
         "sub_graph": number,
         "layers": " … ".join(dict.fromkeys(first_and_last)),
-        "calls_now": _listed(Counter(node.op for node in nodes)),
+        "calls_now": _counts_text(Counter(node.op for node in nodes)),
         "calls_advised": "",
         "device_ns": round(device_ns),
         "transform_now_ns": round(sum(node.transform_ns for node in nodes)),
@@ -165,7 +165,7 @@ def _changed(advised_calls: Sequence[Call], device_ns: float) -> dict[str, Any]:
     )
     computing = [call for call in advised_calls if not call.function.startswith("to_")]
     return {
-        "calls_advised": _listed(
+        "calls_advised": _counts_text(
             Counter(f"{call.function} {call.layout}" for call in advised_calls)
         ),
         "saving_low_ns": round(device_ns - high),
@@ -189,7 +189,7 @@ def _is_changed(part: Advised) -> bool:
     )
 
 
-def _listed(counts: Counter[str]) -> str:
+def _counts_text(counts: Counter[str]) -> str:
     return ", ".join(f"{n} {name}" for name, n in counts.items())
 
 

@@ -55,7 +55,7 @@ def compare_layers(base: Trace, other: Trace, *, rules: Rules = DEFAULT) -> pl.D
             " collect timings the second"
         )
     declared = COMPARE_LAYERS.without(*_SPEEDUPS, "saved_ns", "outcome", "reason").conform(pairs)
-    judged = pl.concat(_judged(base, other, rules), how="diagonal")
+    judged = pl.concat(_judge_layers(base, other, rules), how="diagonal")
     with_outcomes = declared.join(
         judged,
         on=[*_WAY, *_KEY],
@@ -116,7 +116,7 @@ def _with_speedups(layers: pl.DataFrame, *, are_marked: bool) -> pl.DataFrame:
     )
 
 
-def _judged(base: Trace, other: Trace, rules: Rules) -> list[pl.DataFrame]:
+def _judge_layers(base: Trace, other: Trace, rules: Rules) -> list[pl.DataFrame]:
     """Return each layer's outcome, see `judge`, in one frame per way of timing."""
     runs = (base, *rules.base_runs), (other, *rules.other_runs)
     refusal = not_judged(base, other, rules)

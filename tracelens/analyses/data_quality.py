@@ -22,7 +22,7 @@ def data_quality(trace: Trace) -> pl.DataFrame:
 
     Diagnostics from collecting are included.
     """
-    known = _known(trace)
+    known = _read_facts(trace)
     rows = [(rank, *row) for rank in trace.manifest.ranks for row in _checks(trace, rank, known)]
     recorded = trace.diagnostics.select(
         "rank",
@@ -42,7 +42,7 @@ def data_quality(trace: Trace) -> pl.DataFrame:
     return frame.sort("rank", order, "check")
 
 
-class _Known(Struct, frozen=True):
+class _Facts(Struct, frozen=True):
     """Holds the data that the checks read, by rank.
 
     `kernels` has sums by link and primitive, `steps` sums by step, `spans` sums over all spans.
@@ -59,12 +59,12 @@ class _Known(Struct, frozen=True):
     with_light_window: set[int]
 
 
-def _known(trace: Trace) -> _Known:
+def _read_facts(trace: Trace) -> _Facts:
     """Read the data that the checks of all ranks need, each table once."""
     with_shapes = trace.select("spans", "rank", where=pl.col("input_shapes").is_not_null())
     with_limits = trace.devices.filter(pl.col("compute_capability").is_not_null())
     kernels = trace.select("kernels", "rank", "link", "primitive", "step", "duration_ns")
-    return _Known(
+    return _Facts(
         kernels=dict(by_value(_sums_by_kind(kernels), "rank")),
         steps=dict(by_value(_sums_by_step(kernels), "rank")),
         spans=_sums_of_spans(trace),
@@ -131,7 +131,7 @@ _Check: TypeAlias = tuple[str, str, float | None, str | None, str]
 """A check's row without the rank: check, status, value, unit, text."""
 
 
-def _checks(trace: Trace, rank: int, known: _Known) -> Iterator[_Check]:
+def _checks(trace: Trace, rank: int, known: _Facts) -> Iterator[_Check]:
     if known.is_complete.get(rank, trace.manifest.complete):
         yield "complete", "ok", None, None, "every source of the rank was read to its end"
     else:

@@ -86,7 +86,7 @@ def _span_rows(trace: Trace, launches: pl.DataFrame) -> pl.DataFrame:
         pl.col("host_ns").median().alias("host_median_ns"),
     ]
     frame = sites.lazy().group_by(_KEY).agg(measures)
-    # If an op makes several launches, its host time counts once: that of its last launch.
+    # If an op makes several launches, only the host time of its last launch counts.
     calls = sites.lazy().drop_nulls("op_id").group_by(*_KEY, "op_id").agg(pl.col("host_ns").max())
     host = calls.group_by(_KEY).agg(host_total_ns=pl.col("host_ns").sum())
     return frame.join(host, on=_KEY, how="left", nulls_equal=True).collect()

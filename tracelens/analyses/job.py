@@ -269,7 +269,7 @@ def _evenly(model: TimeModel, judged: list[RankTime]) -> dict[str, object]:
     bubble = bubble_sentence(model.trace, judged)
     bounds = Counter(time.bound for time in judged)
     if bubble is None and len(bounds) > 1:
-        # Some ranks wait for ranks that are not late. Both are limited by what limits the latter.
+        # Some ranks wait for ranks that are not late, so the awaited ranks' bound limits all.
         del bounds["waiting"]
     bound = max(
         bounds,

@@ -82,7 +82,7 @@ def _per_call(matched: pl.DataFrame) -> pl.DataFrame:
 
     `is_short` means that the work took less time than the call.
     """
-    # A graph launch starts many pieces of work. The call's time is compared with their sum.
+    # A graph launch starts many kernels. The call's time is compared with the sum of their times.
     is_short = pl.col("duration_ns").sum() < pl.col("api_ns").first()
     single = (
         pl.lit(1, pl.UInt32).alias("n"),

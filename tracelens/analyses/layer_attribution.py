@@ -108,7 +108,7 @@ def notes(trace: Trace, frame: pl.DataFrame, base: Trace | None = None) -> list[
                 " bytes that each module's operators write; low and high are the results of"
                 " other splits."
             )
-    sentences += _replays(trace, frame, base)
+    sentences += _describe_replays(trace, frame, base)
     by_base = frame["evidence"].is_in((BASE_EVIDENCE, CAPTURE_EVIDENCE)).any()
     is_known = (~frame["layer"].str.starts_with("(")).any() or by_base
     if not is_known and not trace.has("layers") and not trace.has("provenance"):
@@ -119,7 +119,7 @@ def notes(trace: Trace, frame: pl.DataFrame, base: Trace | None = None) -> list[
     return sentences
 
 
-def _replays(trace: Trace, frame: pl.DataFrame, base: Trace | None) -> list[str]:
+def _describe_replays(trace: Trace, frame: pl.DataFrame, base: Trace | None) -> list[str]:
     """Name the evidence for the layers of replayed CUDA graphs, or a capture that would give it."""
     if not has_replays(trace):
         return []
@@ -153,7 +153,7 @@ def _replays(trace: Trace, frame: pl.DataFrame, base: Trace | None) -> list[str]
         )
     sentences += [
         f"A CUDA graph that was captured is not the one replayed: {why}."
-        for why in _refused(trace, base)
+        for why in _refusals(trace, base)
     ]
     unknown = (
         "Kernels were replayed from CUDA graphs, and nothing shows to which layers they belong:"
@@ -175,7 +175,7 @@ def _is_captured(trace: Trace, base: Trace) -> bool:
     return captured is not None and bool(captured.pairs(trace).height)
 
 
-def _refused(trace: Trace, base: Trace | None) -> list[str]:
+def _refusals(trace: Trace, base: Trace | None) -> list[str]:
     reasons = set()
     for side in (trace, base):
         captured = captured_graphs(side) if side is not None else None

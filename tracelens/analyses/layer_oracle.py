@@ -86,7 +86,7 @@ def layer_oracle(
                 clear = {layer["layer"] for layer in layers if layer["is_clear"]}
                 times = {layer: of_layer for layer, of_layer in times.items() if layer in clear}
             paths["profile_timed"] = by_operation(layers, times)
-        elif _of(pairs, by_profiler).height:
+        elif _timed_by(pairs, by_profiler).height:
             profiled = _ordered(pairs, by_profiler, base, other).filter(is_of_rank)
             paths["profile_timed"] = best_of_two(profiled.to_dicts())
         paths["dynamic"] = dynamic(layers, change_ns, region_ns)
@@ -127,7 +127,7 @@ def _chosen_way(pairs: pl.DataFrame, method: str | None) -> dict[str, Any]:
     )
 
 
-def _of(pairs: pl.DataFrame, way: dict[str, Any]) -> pl.DataFrame:
+def _timed_by(pairs: pl.DataFrame, way: dict[str, Any]) -> pl.DataFrame:
     return pairs.filter(pl.col(name).eq_missing(pl.lit(value)) for name, value in way.items())
 
 
@@ -145,12 +145,12 @@ def _ordered(
         trace.layers.select("rank", "call_order", layer="module_path") for trace in (base, other)
     )
     calls = calls.unique(["rank", "layer"], keep="first", maintain_order=True)
-    layers = _of(pairs, way).filter(~pl.col("layer").str.starts_with("("))
+    layers = _timed_by(pairs, way).filter(~pl.col("layer").str.starts_with("("))
     return (
         layers.group_by("rank", "layer", "class_name", maintain_order=True)
         .agg(
-            _summed("base"),
-            _summed("other"),
+            _layer_ns("base"),
+            _layer_ns("other"),
             is_clear=_is_clearly_faster("base", "other") | _is_clearly_faster("other", "base"),
         )
         .join(
@@ -165,7 +165,7 @@ def _ordered(
     )
 
 
-def _summed(which: str) -> pl.Expr:
+def _layer_ns(which: str) -> pl.Expr:
     """Return the layer's time in all phases, at least 0; None if the run did not time it."""
     time = pl.col(f"{which}_estimate_ns")
     return pl.when(time.count() > 0).then(time.sum().clip(0)).alias(f"{which}_ns")

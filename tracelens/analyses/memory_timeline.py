@@ -303,8 +303,8 @@ def _describe_peak(row: dict[str, object], frame: pl.DataFrame) -> Iterator[str]
     alive = frame.filter(is_device, rank=row["rank"], what="alive")
     largest = alive.drop_nulls("share_frac").head(3)
     parts = [
-        f"{share:.1%} {allocated_by if allocated_by == BEFORE else _in(allocated_by)}"
-        f" ({freed_by if freed_by == KEPT else f'freed {_in(freed_by)}'})"
+        f"{share:.1%} {allocated_by if allocated_by == BEFORE else _in_phase(allocated_by)}"
+        f" ({freed_by if freed_by == KEPT else f'freed {_in_phase(freed_by)}'})"
         for allocated_by, freed_by, share in largest.select(
             "allocated_by", "freed_by", "share_frac"
         ).iter_rows()
@@ -313,7 +313,7 @@ def _describe_peak(row: dict[str, object], frame: pl.DataFrame) -> Iterator[str]
         yield f"Where that was allocated: {', '.join(parts)}."
 
 
-def _in(phase: str) -> str:
+def _in_phase(phase: str) -> str:
     return "in an unknown phase" if phase == "unknown" else f"in {phase}"
 
 

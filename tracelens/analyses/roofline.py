@@ -64,9 +64,9 @@ def roofline(
         pl.col("precision").sort_by(pl.col("precision") == "tf32").last(),
         pl.col(*_SUMS, "duration_ns", "n_kernels").sum(),
         pl.len().cast(pl.Int64).alias("n_calls"),
-        _all("least_bytes"),
-        _most("flops"),
-        _most("bytes"),
+        _sum_if_known("least_bytes"),
+        _largest_work("flops"),
+        _largest_work("bytes"),
         pl.col("assumed").drop_nulls().first(),
     )
     rest = _not_modelled(work)
@@ -82,7 +82,7 @@ def roofline(
     )
     no_peaks = "no peaks: the trace does not describe the device"
     of_op = pl.when(pl.col("op") != NOT_MODELLED).then(pl.col("evidence").fill_null(no_peaks))
-    rated = _rated(limited.with_columns(evidence=of_op.otherwise("why")))
+    rated = _with_roofs(limited.with_columns(evidence=of_op.otherwise("why")))
     rows = rated.sort(
         *_DEVICE,
         "duration_ns",
@@ -127,7 +127,7 @@ def _reasons(rest: pl.DataFrame) -> pl.DataFrame:
     return shares.group_by(_DEVICE).agg(why=words.head(_N_REASONS).str.join(", "))
 
 
-def _rated(rows: pl.DataFrame) -> pl.DataFrame:
+def _with_roofs(rows: pl.DataFrame) -> pl.DataFrame:
     """Add each row's rates, the roof that limits it, and the share of this roof that it reaches."""
     duration_ns = pl.col("duration_ns")
     with_rates = rows.with_columns(
@@ -177,7 +177,7 @@ def _steps(trace: Trace, calls: pl.DataFrame, rest: pl.DataFrame) -> pl.DataFram
         .agg(
             pl.col(*_SUMS).sum(),
             pl.len().cast(pl.Int64).alias("n_calls"),
-            _all("least_bytes"),
+            _sum_if_known("least_bytes"),
             at_peak=pl.when(at_peak.filter(is_product).null_count() == 0).then(
                 at_peak.filter(is_product).sum()
             ),
@@ -225,12 +225,12 @@ def _steps(trace: Trace, calls: pl.DataFrame, rest: pl.DataFrame) -> pl.DataFram
     )
 
 
-def _all(column: str) -> pl.Expr:
+def _sum_if_known(column: str) -> pl.Expr:
     """Return the sum; None if any value is None."""
     return pl.when(pl.col(column).null_count() == 0).then(pl.col(column).sum()).alias(column)
 
 
-def _most(unit: str) -> pl.Expr:
+def _largest_work(unit: str) -> pl.Expr:
     """Return the largest possible work of calls of which some have contexts of unknown length.
 
     It is None if all contexts are known, or if one is not bounded.

@@ -110,7 +110,7 @@ def serving(
         pl.col("duration_ns").sum().alias("duration_total_ns"),
         pl.col("duration_ns").median().alias("duration_median_ns"),
         pl.col("n_requests").mean().alias("requests_mean"),
-        *(_all(name) for name in ("n_tokens", "least_bytes", "cache_bytes")),
+        *(_sum_if_known(name) for name in ("n_tokens", "least_bytes", "cache_bytes")),
         between_ns=pl.when(pl.col("between_ns").count() > 0).then(pl.col("between_ns").sum()),
     )
     total = pl.col("duration_total_ns").sum().over("rank")
@@ -163,7 +163,7 @@ def _bandwidths(trace: Trace, given: Peaks | None) -> pl.DataFrame:
     return devices.select("rank").with_columns(bandwidth=pl.Series(rates, dtype=F64))
 
 
-def _all(column: str) -> pl.Expr:
+def _sum_if_known(column: str) -> pl.Expr:
     """Return the sum; None if any value is None."""
     return pl.when(pl.col(column).null_count() == 0).then(pl.col(column).sum()).alias(column)
 
@@ -210,10 +210,10 @@ class _ReplayGaps(Struct, frozen=True):
 
 def _replay_gaps(trace: Trace) -> _ReplayGaps:
     """Return the times between replays on each rank; empty without replays."""
-    replays = _replays(trace)
+    replays = _graph_launches(trace)
     previous_end = pl.col("end_ns").shift(1).over("rank")
     between = replays.with_columns(begin_ns=previous_end, until_ns=pl.col("start_ns"))
-    # A step without graphs in between runs its own kernels, so that time is not the host's.
+    # A step without graphs in between runs its own kernels, so this gap is no host time.
     previous_step = pl.col("step").shift(1).over("rank")
     skips_step = pl.col("step") > previous_step + 1
     has_time = pl.col("begin_ns") < pl.col("until_ns")
@@ -224,7 +224,7 @@ def _replay_gaps(trace: Trace) -> _ReplayGaps:
     return _ReplayGaps(sums.drop_nulls("step"), sentences)
 
 
-def _replays(trace: Trace) -> pl.DataFrame:
+def _graph_launches(trace: Trace) -> pl.DataFrame:
     """Return each rank's launches of graphs, in order, with the end of their last kernel."""
     is_launch = pl.col("kind") == "graph_launch"
     columns = ("rank", "api_call_id", "step", "thread_id", "start_ns")

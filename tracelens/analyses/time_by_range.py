@@ -132,7 +132,7 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
         ns.sum(),
         unlinked=ns.filter(pl.col("api_call_id").is_null()).sum(),
     )
-    sentences, by_rank = _cut(trace), dict(by_value(frame, "rank"))
+    sentences, by_rank = _describe_open_ranges(trace), dict(by_value(frame, "rank"))
     for rank, total, unlinked in sums.filter(ns > 0).sort("rank").iter_rows():
         rank_rows = by_rank.get(rank, frame.clear())
         rows = rank_rows.filter(pl.col("path") != OUTSIDE)
@@ -165,7 +165,7 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
     return sentences
 
 
-def _cut(trace: Trace) -> list[str]:
+def _describe_open_ranges(trace: Trace) -> list[str]:
     """Name the ranges that were open when the recording ended."""
     columns = (*THREAD, "kind", "name", "start_ns", "duration_ns")
     annotations = trace.select(

@@ -25,42 +25,44 @@ def make_answer(trace: Trace, base: Trace | None = None, rules: Rules = DEFAULT)
     """
     trace, base = trace.with_listed_names(), base and base.with_listed_names()
     try:
-        return _one(trace) if base is None else _two(base, trace, rules)
+        return _answer_one(trace) if base is None else _answer_two(base, trace, rules)
     except MissingTableError as error:
         return Answer(
-            _holds(trace),
+            _describe_data(trace),
             doubts=(str(error),),
             sections=("data_quality",),
         )
 
 
-def _one(trace: Trace) -> Answer:
+def _answer_one(trace: Trace) -> Answer:
     if has_time(trace):
         is_job = len(trace.manifest.ranks) > 1
         return (
-            _by("job", "answer_job", trace) if is_job else _by("program", "answer_program", trace)
+            _import_and_call("job", "answer_job", trace)
+            if is_job
+            else _import_and_call("program", "answer_program", trace)
         )
     if is_capture(trace):
-        return _by("unjudged", "answer_capture", trace)
+        return _import_and_call("unjudged", "answer_capture", trace)
     if trace.has("timings"):
-        return _by("timings", "answer_timings", trace)
+        return _import_and_call("timings", "answer_timings", trace)
     if trace.has("stacks"):
-        return _by("stacks", "answer_stacks", trace)
-    return Answer(_holds(trace))
+        return _import_and_call("stacks", "answer_stacks", trace)
+    return Answer(_describe_data(trace))
 
 
-def _two(base: Trace, other: Trace, rules: Rules) -> Answer:
+def _answer_two(base: Trace, other: Trace, rules: Rules) -> Answer:
     if is_capture_of(base, other):
-        return _by("captured", "with_capture", _one(other), other, base)
+        return _import_and_call("captured", "with_capture", _answer_one(other), other, base)
     if has_time(base) and has_time(other):
-        return _by("comparison", "answer_comparison", base, other, rules)
+        return _import_and_call("comparison", "answer_comparison", base, other, rules)
     if base.has("stacks") and other.has("stacks"):
-        return _by("stacks", "answer_two_stacks", base, other)
+        return _import_and_call("stacks", "answer_two_stacks", base, other)
     refused = None if rules.any_program else unrelated(base, other)
-    return _one(other) if refused is None else Answer("Nothing is compared", refused=refused)
+    return _answer_one(other) if refused is None else Answer("Nothing is compared", refused=refused)
 
 
-def _by(module: str, function: str, *inputs: Trace | Rules | Answer) -> Answer:
+def _import_and_call(module: str, function: str, *inputs: Trace | Rules | Answer) -> Answer:
     """Import a module of this package only now, and return the answer that its function makes."""
     answer: Answer = getattr(import_module(f"{__name__}.{module}"), function)(*inputs)
     return answer
@@ -71,7 +73,7 @@ def has_time(trace: Trace) -> bool:
     return trace.has("kernels") or bool(process_ranks(trace))
 
 
-def _holds(trace: Trace) -> str:
+def _describe_data(trace: Trace) -> str:
     """Return the sentence for a trace without time to judge, which names the recorded data."""
     copies = [trace.select(table, "duration_ns") for table in ("memcpys", "memsets")]
     moved_ns = sum(int(part["duration_ns"].sum()) for part in copies)

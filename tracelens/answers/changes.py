@@ -53,7 +53,7 @@ def changes_of_job(
     """
     if culprit.part == "communication" or step_ns is None:
         return changes_of(trace, step_ns, place)
-    # A rank that is late because it computes more needs less to do, not faster kernels.
+    # A rank that is late because it computes more needs less work, not faster kernels.
     is_same = (culprit.cause, "waiting") if culprit.cause in IDLE_PARTS else ("waiting",)
     changes = list_changes(trace)
     of_cause = next(

@@ -110,7 +110,7 @@ class _Commands(LoadedGroup):
     names = (*COMMANDS,)
     load = staticmethod(_load)
 
-    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 - see above
+    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 - as the base class has it
         """List the commands without importing them."""
         with formatter.section("Commands"):
             formatter.write_dl([*COMMANDS.items()])

@@ -80,7 +80,7 @@ def calibrate(
     if costs is not None and not traces:
         raise UsageError("--costs are for traces; name the TRACEs to keep them in")
     opened = [Trace.open(path) for path in traces or []]
-    by_kind = _measured(python) if costs is None else _read(costs)
+    by_kind = _measure_costs(python) if costs is None else _read_costs(costs)
     if costs is None:
         emit(
             json.dumps({SETTING: by_kind}, indent=1) + "\n",
@@ -108,11 +108,13 @@ def with_costs(trace: Trace, by_kind: dict[str, list[float]]) -> Trace:
     return trace
 
 
-def _read(path: Path) -> dict[str, list[float]]:
+def _read_costs(path: Path) -> dict[str, list[float]]:
     """Read costs from a file, or from a trace's settings. Raises SourceError if it has no costs."""
     try:
         stored: Any = (
-            _kept(Trace.open(path)) if path.is_dir() else json.loads(path.read_text("utf-8"))
+            _settings_with_costs(Trace.open(path))
+            if path.is_dir()
+            else json.loads(path.read_text("utf-8"))
         )
     except (OSError, ValueError, RecursionError) as error:
         raise SourceError(f"{path}: not read as costs ({error})") from error
@@ -122,7 +124,7 @@ def _read(path: Path) -> dict[str, list[float]]:
     return {kind: [*astuple(costs)] for kind, costs in by_kind.items()}
 
 
-def _kept(trace: Trace) -> dict[str, Any]:
+def _settings_with_costs(trace: Trace) -> dict[str, Any]:
     """Return the settings of the first source that holds costs; empty if none does."""
     every = (source.get("settings") or {} for source in trace.manifest.sources)
     return next(
@@ -131,7 +133,7 @@ def _kept(trace: Trace) -> dict[str, Any]:
     )
 
 
-def _measured(python: str) -> dict[str, list[float]]:
+def _measure_costs(python: str) -> dict[str, list[float]]:
     """Measure the costs of each kind of profile. Raises ToolError if none can be found."""
     by_kind = {}
     for kind, settings in _PROFILES.items():

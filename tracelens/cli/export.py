@@ -56,7 +56,7 @@ def export(
     if to not in EXPORTS:
         raise UsageError(f"no export is called {to}; {near(to, EXPORTS)}")
     chosen = EXPORTS[to]
-    wanted = _numbers("--ranks", ranks), _numbers("--steps", steps)
+    wanted = _parse_numbers("--ranks", ranks), _parse_numbers("--steps", steps)
     keep_sources(sources, [out])
     trace = open_any(sources)
     target = out or Path(re.sub(r"(\.tracelens)+$", chosen.ending, default_target(sources).name))
@@ -67,7 +67,7 @@ def export(
     suggest(f"open {shlex.quote(str(target))} with {chosen.opened_by}")
 
 
-def _numbers(option: str, text: str | None) -> list[int]:
+def _parse_numbers(option: str, text: str | None) -> list[int]:
     """Read the numbers in a list such as 0,2-4. Raises UsageError for other text."""
     numbers: list[int] = []
     for part in (text or "").split(",") if text is not None else ():

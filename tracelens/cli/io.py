@@ -106,7 +106,7 @@ def open_any(
     `step` is a pattern: the spans that it matches become the steps. `ranks` are the ranks of the
     sources, in order. Raises SourceError or UsageError.
     """
-    trace = _opened(paths, ranks)
+    trace = _open_sources(paths, ranks)
     OPENED.append(trace)
     if step is None:
         return trace
@@ -131,7 +131,7 @@ def open_base(path: Path, trace: Trace, step: str | None = None) -> Trace:
     )
 
 
-def _opened(paths: Sequence[Path], ranks: Sequence[int]) -> Trace:
+def _open_sources(paths: Sequence[Path], ranks: Sequence[int]) -> Trace:
     traces = [path for path in paths if is_trace(path)]
     if traces and len(paths) > 1:
         raise UsageError(
@@ -175,7 +175,7 @@ def stem(path: Path) -> str:
     endings = "|".join(
         re.escape(ending) for collector in COLLECTORS.values() for ending in collector.endings
     )
-    return re.sub(rf"(?<=.)({endings})+$", "", path.name or _real(path).name)
+    return re.sub(rf"(?<=.)({endings})+$", "", path.name or _resolve(path).name)
 
 
 def summary_line(trace: Trace) -> str:
@@ -264,12 +264,12 @@ def format_of(name: str | None, out: Path | None) -> Format:
 
 def keep_sources(sources: Sequence[Path], targets: Sequence[Path | None]) -> None:
     """Raise UsageError if a result would replace a source or another result, or lie in a trace."""
-    read = {_real(path) for path in sources}
+    read = {_resolve(path) for path in sources}
     written: set[Path] = set()
     for target in targets:
         if target is None or (target.exists() and not (target.is_file() or target.is_dir())):
             continue
-        place = _real(target)
+        place = _resolve(target)
         if place in read:
             raise UsageError(
                 f"{target}: is a source of this report and would be replaced by it; name another"
@@ -286,7 +286,7 @@ def keep_sources(sources: Sequence[Path], targets: Sequence[Path | None]) -> Non
         written.add(place)
 
 
-def _real(path: Path) -> Path:
+def _resolve(path: Path) -> Path:
     """Resolve the path's symbolic links.
 
     A circle of links raises no error here, only when it is opened.

@@ -57,7 +57,7 @@ def query(
         raise UsageError(f"{sql} stands where SQL is expected: give TRACE first, then SQL")
     opened = open_any([trace])
     with progress("asking"):
-        built = _asked(opened, sql)
+        built = _run_query(opened, sql)
     write_report(built, chosen, out, rows)
     if len(opened.manifest.ranks) > 1 and joins_without_rank(sql):
         warn(f"a join of this query does not mention rank. {RULE}")
@@ -68,7 +68,7 @@ def query(
     )
 
 
-def _asked(trace: Trace, sql: str) -> Report:
+def _run_query(trace: Trace, sql: str) -> Report:
     """Run the query, and return its rows as a report.
 
     Raises UsageError. If the query names a section instead of a table, the error names the command

@@ -206,7 +206,7 @@ def report(  # noqa: PLR0913 - one parameter an option
     is_page_alone = html is not None and not everything and form is None and out is None
     if is_full and not is_page_alone:
         wanted.append((format_of(form, out), out))
-    gates = _gates(
+    gates = _parse_gates(
         fail_on or [],
         has_base=bool(against),
         needs_base=strict or any(file is not None for file in (summary, junit)),
@@ -229,16 +229,16 @@ def report(  # noqa: PLR0913 - one parameter an option
         any_work,
         any_program=force,
     )
-    verdicts, blocked = _evaluated(runs, bases, gates, rules)
+    verdicts, blocked = _judge_gates(runs, bases, gates, rules)
     base = bases[0] if bases else None
-    refused = _refused(runs[0], base, names, rules)
+    refused = _refusal(runs[0], base, names, rules)
     if refused is not None:
         wanted = []
     shows_answer = refused is None and not wanted
-    answer = _answered(runs[0], base, rules) if shows_answer else None
+    answer = _write_answer(runs[0], base, rules) if shows_answer else None
     if wanted or summary is not None:
         with progress("answering"):
-            frames = _asked_apart(runs[0], base, names, (engine, address))
+            frames = _frames_by_engine(runs[0], base, names, (engine, address))
             of_sections = build_report(
                 runs[0],
                 base,
@@ -267,7 +267,7 @@ def report(  # noqa: PLR0913 - one parameter an option
     )
 
 
-def _refused(
+def _refusal(
     trace: Trace,
     base: Trace | None,
     names: Sequence[str],
@@ -285,7 +285,7 @@ def _refused(
     return None if not names and is_capture_of(base, trace) else unrelated(base, trace)
 
 
-def _answered(trace: Trace, base: Trace | None, rules: Rules) -> Answer:
+def _write_answer(trace: Trace, base: Trace | None, rules: Rules) -> Answer:
     """Write the answer to standard output, and return it."""
     with progress("answering"):
         answer = make_answer(trace, base, rules)
@@ -326,7 +326,7 @@ def _write_summary(built: Report, rules: Rules, target: Path) -> None:
     tell(f"wrote {target}")
 
 
-def _asked_apart(
+def _frames_by_engine(
     trace: Trace,
     base: Trace | None,
     names: Sequence[str],
@@ -350,7 +350,7 @@ def _asked_apart(
     return ask_ranks(trace, chosen, engine_of(*engine))
 
 
-def _evaluated(
+def _judge_gates(
     runs: Sequence[Trace],
     bases: Sequence[Trace],
     gates: Sequence[Expression],
@@ -369,7 +369,7 @@ def _evaluated(
             return None, error
 
 
-def _gates(texts: Sequence[str], *, has_base: bool, needs_base: bool) -> list[Expression]:
+def _parse_gates(texts: Sequence[str], *, has_base: bool, needs_base: bool) -> list[Expression]:
     """Return the expressions of --fail-on. Raises UsageError for wrong text, or without a base."""
     if not has_base and (texts or needs_base):
         raise UsageError(

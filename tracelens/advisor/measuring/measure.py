@@ -60,7 +60,7 @@ def measure(
     devices: dict[str, str] = {}
     measured: list[tuple[Subject, list[Variant]]] = []
     with torch.no_grad():
-        for configuration in _chosen(torch, configurations):
+        for configuration in _choose_configurations(torch, configurations):
             for mode in protocol.compile_modes if configuration in COMPILED else (None,):
                 _LOG.info("preparing %s%s", configuration, f", mode {mode}" if mode else "")
                 subject = Subject.of(torch, model, inputs, configuration, mode)
@@ -96,7 +96,7 @@ def measure(
     return combine([capture])
 
 
-def _chosen(torch: Any, wanted: Sequence[str] | None) -> tuple[str, ...]:
+def _choose_configurations(torch: Any, wanted: Sequence[str] | None) -> tuple[str, ...]:
     """Return the wanted configurations, or all that this machine can run.
 
     Raises UsageError for an unknown configuration, and for one whose GPU is missing.

@@ -14,7 +14,7 @@ from tracelens.advisor.measuring.benchmark_target import clocked, is_timed
 from tracelens.errors import ToolError
 
 
-class _Stop(Exception):  # noqa: N818 - it is not an error: it ends a run after the layer it was asked to end after
+class _Stop(Exception):  # noqa: N818 - it ends a run early and is no error
     """Ends a forward pass early."""
 
 
@@ -34,10 +34,13 @@ def eager_prefixes(
     for path in calls:
         seen[path] += 1
         stops.append((path, seen[path], False))
-    return [partial(_stopped, modules[path], nth, before, run, wait) for path, nth, before in stops]
+    return [
+        partial(_time_until_stop, modules[path], nth, before, run, wait)
+        for path, nth, before in stops
+    ]
 
 
-def _stopped(
+def _time_until_stop(
     module: Any,
     nth: int,
     before: bool,
@@ -94,13 +97,13 @@ def compiled_prefixes(
     cuts = [index for index, node in enumerate(nodes) if node.op == "call_module"]
     prefixes = []
     for cut in [cuts[0] - 1, *cuts] if cuts else []:
-        prefix = torch.fx.GraphModule(model, _cut(torch, nodes, cut))
+        prefix = torch.fx.GraphModule(model, _prefix_graph(torch, nodes, cut))
         compile_region(prefix)
         prefixes.append(prefix)
     return prefixes, [str(nodes[cut].target) for cut in cuts]
 
 
-def _cut(torch: Any, nodes: Sequence[Any], cut: int) -> Any:
+def _prefix_graph(torch: Any, nodes: Sequence[Any], cut: int) -> Any:
     """Return the graph up to and including the node at position `cut`.
 
     It returns all values that later nodes need.

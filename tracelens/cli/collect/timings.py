@@ -79,17 +79,17 @@ def collect_timings(  # noqa: PLR0913 - one parameter an option
     AT_END.append(lambda ended: _leave(ended, subject, *before))
     chosen_plan = None if plan is None else Plan.read(plan)
     with progress(f"importing {subject}"):
-        make = _function(subject)
+        make = _import_function(subject)
     protocol = Protocol(rounds, executions, warmup, compile_modes=compile_mode or ("default",))
     planned = None
-    # Refused before anything is measured if it is the plan of another model
+    # A plan of another model is refused before anything is measured.
     if chosen_plan is not None:
         mode = {"mode": compile_mode[0]} if compile_mode and compile_mode[0] != "default" else {}
-        model, inputs = _made(make, subject)
+        model, inputs = _make_model(make, subject)
         planned = apply_plan(model, chosen_plan, **mode), inputs
     with progress(f"measuring {subject}"), _users_code(f"{subject}: fails while it is measured"):
         trace = measure(
-            *_made(make, subject),
+            *_make_model(make, subject),
             method or METHODS,
             configuration,
             protocol,
@@ -103,7 +103,7 @@ def collect_timings(  # noqa: PLR0913 - one parameter an option
         tell(sentence)
 
 
-def _function(subject: str) -> Callable[[], Any]:
+def _import_function(subject: str) -> Callable[[], Any]:
     """Import the named function.
 
     Raises UsageError for a malformed name, SourceError if there is no such function.
@@ -112,7 +112,9 @@ def _function(subject: str) -> Callable[[], Any]:
     if not place or not name.isidentifier():
         raise UsageError(f"expected FILE.py:FUNCTION or MODULE:FUNCTION, found {subject}")
     with _users_code(f"{place}: cannot be imported"):
-        module = _loaded(Path(place)) if place.endswith(".py") else importlib.import_module(place)
+        module = (
+            _load_module(Path(place)) if place.endswith(".py") else importlib.import_module(place)
+        )
     function = getattr(module, name, None)
     if not callable(function):
         raise SourceError(
@@ -122,7 +124,7 @@ def _function(subject: str) -> Callable[[], Any]:
     return function  # type: ignore[no-any-return]
 
 
-def _loaded(file: Path) -> Any:
+def _load_module(file: Path) -> Any:
     """Load the module in the file.
 
     The module can import its neighbours, as in a run of the file.
@@ -143,7 +145,7 @@ def _loaded(file: Path) -> Any:
     return module
 
 
-def _made(make: Callable[[], Any], subject: str) -> tuple[Any, Any]:
+def _make_model(make: Callable[[], Any], subject: str) -> tuple[Any, Any]:
     """Call the function for the model and its inputs.
 
     Raises SourceError if the function fails or returns something else.
