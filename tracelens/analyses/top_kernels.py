@@ -4,6 +4,7 @@ import polars as pl
 
 from tracelens.analyses.analysis import Analysis, Bars, Chart, Parallel, named
 from tracelens.derive.columns.intervals import durations
+from tracelens.derive.columns.lookup import rows_of
 from tracelens.derive.columns.time_text import duration
 from tracelens.derive.layers.kernel_origins import kernel_origins
 from tracelens.schemas.results.calls import TOP_KERNELS
@@ -38,7 +39,7 @@ def top_kernels(trace: Trace, *, base: Trace | None = None) -> pl.DataFrame:
         "name",
         descending=[False, True, False],
     )
-    origins = _origins_of(kernels, trace, base)
+    origins = _times_by_origin(kernels, trace, base)
     frame = longest_first
     for column, origin in _ORIGINS.items():
         shares = _shares(origins, origin).rename({"text": column})
@@ -56,16 +57,25 @@ def _main_primitives(kernels: pl.DataFrame) -> pl.DataFrame:
     return main.select(*_KEY, "library", "primitive")
 
 
-def _origins_of(kernels: pl.DataFrame, trace: Trace, base: Trace | None) -> pl.DataFrame:
-    """Return each kernel's name, time and origins.
+def _times_by_origin(kernels: pl.DataFrame, trace: Trace, base: Trace | None) -> pl.DataFrame:
+    """Sum kernel time: one row per rank, name and origins.
 
     Layers that differ only in the numbers of their paths have one name.
     """
-    times = kernels.select(*_KEY, "kernel_id", "duration_ns")
-    origins = times.join(kernel_origins(trace, base), on=["rank", "kernel_id"], how="left")
+    origins = kernel_origins(trace, base)
+    rows = rows_of(
+        origins["rank"],
+        origins["kernel_id"],
+        kernels.select("rank", "kernel_id"),
+    )
+    columns = [*_ORIGINS.values()]
+    of_kernels = pl.col(columns).gather(rows)
+    times = kernels.select(*_KEY, "duration_ns").hstack(origins.select(of_kernels))
+    total_ns = pl.col("duration_ns").sum()
+    sums = times.lazy().group_by(*_KEY, *columns).agg(total_ns).collect()
     layer = pl.col("layer").cast(pl.String).str.replace_all(_NUMBER, "$1")
     is_named = ~layer.str.starts_with("(")
-    return origins.with_columns(layer=pl.when(is_named).then(layer))
+    return sums.with_columns(layer=pl.when(is_named).then(layer))
 
 
 def _shares(origins: pl.DataFrame, origin: str) -> pl.DataFrame:

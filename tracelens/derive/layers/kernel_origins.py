@@ -2,6 +2,7 @@
 
 import polars as pl
 
+from tracelens.derive.columns.lookup import rows_of
 from tracelens.derive.columns.per_unique import each_once, matching
 from tracelens.derive.events.call_tree import nearest_row
 from tracelens.derive.events.span_trees import with_trees
@@ -14,22 +15,16 @@ from tracelens.trace import Trace
 
 _MACHINERY = r"torch/(?:nn/modules/module|_ops|utils/_contextlib|fx/graph_module)\.py|^triton/"
 """Python files that every call of a module, an op or a Triton kernel passes through."""
-_ORIGIN = pl.Schema(
-    {
-        "op": pl.String(),
-        "place": pl.String(),
-        "phase": pl.String(),
-    }
-)
+_ORIGIN = ("op", "place", "phase")
 
 
 def kernel_origins(trace: Trace, base: Trace | None = None) -> pl.DataFrame:
     """Return rank, kernel_id, op, place, layer and phase of each kernel; None if unknown.
 
-    `op` is the innermost one. `place` is the innermost Python frame that is not the framework's
-    machinery. `phase` is the kind of a server's step, else the part of a training step. Kernels of
-    replays have the origins recorded when their graph was captured, in the trace itself or in
-    `base`.
+    The last four are Categorical. `op` is the innermost one. `place` is the innermost Python frame
+    that is not the framework's machinery. `phase` is the kind of a server's step, else the part of
+    a training step. Kernels of replays have the origins recorded when their graph was captured, in
+    the trace itself or in `base`.
     """
     kernels = trace.select("kernels", "rank", "kernel_id", "span_id", "step")
     origins = _origins(trace, kernels).drop("span_id")
@@ -37,17 +32,32 @@ def kernel_origins(trace: Trace, base: Trace | None = None) -> pl.DataFrame:
     for side, launches, pairs in sides:
         nodes = pairs.join(launches, on=["base_rank", "base_id"])
         origins = _with_captured(origins, side, nodes)
-    key = ["rank", "step"]
-    server_steps = steps_of(trace).select(*key, server="phase").unique(key)
-    with_servers = origins.join(server_steps, on=key, how="left")
-    phase = pl.coalesce("server", "phase")
-    with_phases = with_servers.with_columns(phase=phase)
+    with_phases = _with_servers(origins, trace).drop("step")
     layers = kernel_layers(trace, base)
-    return with_phases.drop("server", "step").join(
-        layers,
-        on=["rank", "kernel_id"],
-        how="left",
+    rows = rows_of(
+        layers["rank"],
+        layers["kernel_id"],
+        with_phases.select("rank", "kernel_id"),
     )
+    layer = layers["layer"].cast(pl.Categorical)
+    return with_phases.with_columns(layer=layer.gather(rows))
+
+
+def _with_servers(origins: pl.DataFrame, trace: Trace) -> pl.DataFrame:
+    """Return the origins with the kind of the server's step, where there is one, as phase."""
+    key = ["rank", "step"]
+    kind = pl.col("phase").cast(pl.Categorical)
+    server_steps = steps_of(trace).select(*key, server=kind).drop_nulls("server")
+    if server_steps.is_empty():
+        return origins
+    with_servers = origins.join(
+        server_steps.unique(key),
+        on=key,
+        how="left",
+        maintain_order="left",
+    )
+    phase = pl.coalesce("server", "phase")
+    return with_servers.with_columns(phase=phase).drop("server")
 
 
 def _with_captured(origins: pl.DataFrame, side: Trace, nodes: pl.DataFrame) -> pl.DataFrame:
@@ -97,9 +107,9 @@ def _origins(trace: Trace, kernels: pl.DataFrame) -> pl.DataFrame:
         place = each_once(frame, lambda name: name.str.extract(r"([^/]+)$"))
         parts.append(
             of_tree.with_columns(
-                op=op.cast(pl.String),
-                place=mark_lines(place, earlier).cast(pl.String),
-                phase=tree["phase"].cast(pl.String).gather(rows),
+                op=op,
+                place=mark_lines(place, earlier),
+                phase=tree["phase"].gather(rows),
             )
         )
     return pl.concat(parts)
