@@ -42,11 +42,11 @@ def collect(
 ) -> Trace:
     """Read sources of one program into a Trace in memory.
 
-    `kind` is the kind of all sources, one of NAMES; by default it is detected from their content.
+    `kind` is the kind of all sources, one of NAMES. By default it is detected from their content.
     `ranks` gives the rank of each source. `events` names the profiler whose events are kept if two
-    profilers captured the same rank; by default it is the first in NAMES. With `force_mix`, ranks
-    that contradict each other are combined all the same, with a warning. Raises SourceError for a
-    source that cannot be read, UsageError for an invalid request.
+    profilers captured the same rank. The default is the first profiler in NAMES. With `force_mix`,
+    ranks that contradict each other are combined all the same, with a warning. Raises SourceError
+    for a source that cannot be read, UsageError for an invalid request.
     """
     trace = combine(
         read_captures(paths, kind),

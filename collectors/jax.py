@@ -1,9 +1,9 @@
 """Read what jax.profiler writes: the Chrome trace `plugins/profile/TIME/HOST.trace.json.gz`.
 
-XLA's profiler, which TensorFlow shares, writes it beside `HOST.xplane.pb`. Host events are in the
-process `/host:CPU`. Device work is in `/device:GPU:N`, in threads named `Stream #7(Compute)`. Other
-threads of a device repeat its work, grouped by module, by step or by name, and are left out. The
-arguments of a kernel are those that xla/backends/profiler/gpu/cupti_collector.cc adds: `hlo_op`,
+XLA's profiler, which TensorFlow shares, writes this file beside `HOST.xplane.pb`. Host events are
+in the process `/host:CPU`. Device work is in `/device:GPU:N`, in threads named `Stream
+#7(Compute)`. Other threads of a device repeat its work, grouped by module, by step or by name, and
+are left out. xla/backends/profiler/gpu/cupti_collector.cc adds a kernel's arguments: `hlo_op`,
 `hlo_module`, `name` (the names of jax.named_scope around it), `correlation_id`, and
 `kernel_details` (`regs:32 static_shared:0 dynamic_shared:0 grid:2,1,1 block:32,1,1 occ_pct:50`).
 """

@@ -1,11 +1,11 @@
 """Read torch's structured logs (TORCH_TRACE) to find the modules of compiled kernels.
 
-It serves programs that ran without --compile-provenance. The sidecar of that option is stronger
-evidence. A log does not record the modules of nodes. But the graph that Dynamo prints names each
-parameter by its module (`l_self_modules_fc_parameters_weight_`). And in Inductor's generated code,
-a comment above each call names the nodes of Dynamo's graph that the call computes. A node without
-parameters gets the module of a node whose result it takes. Logs also hold paths, source lines and
-settings. Only names of nodes, operators, kernels and modules are read.
+This is for programs that ran without --compile-provenance, whose sidecar is stronger evidence. A
+log does not record the modules of nodes. But the graph that Dynamo prints names each parameter by
+its module (`l_self_modules_fc_parameters_weight_`). In Inductor's generated code, a comment above
+each call names the nodes of Dynamo's graph that the call computes. A node without parameters gets
+the module of a node whose result it takes. Logs also hold paths, source lines and settings. Only
+names of nodes, operators, kernels and modules are read.
 """
 
 import re

@@ -66,7 +66,7 @@ class Breakpoint(Struct):
 
     `n_calls` counts calls of the symbol, and a forwarded call once. `n_matching` counts calls whose
     stack has the wanted frame. `n_kept` counts kept stacks. `is_found` is True once a loaded
-    library defines the symbol; until then the breakpoint is pending.
+    library defines the symbol. Until then the breakpoint is pending.
     """
 
     symbol: str

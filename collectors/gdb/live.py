@@ -103,9 +103,9 @@ def run(
     """Run the command under gdb and keep the stack of every call of the functions in `breaks`.
 
     The program uses this process's standard streams, and this process passes its signals on to it.
-    `gdb` is the path of gdb or cuda-gdb; by default it is looked up. `implementation` labels the
-    stacks; by default it is the script's name. Raises ToolError if gdb or the program cannot be
-    run, or if no stack was captured.
+    `gdb` is the path of gdb or cuda-gdb, which is looked up by default. `implementation` labels the
+    stacks, by default with the script's name. Raises ToolError if gdb or the program cannot be run,
+    or if no stack was captured.
     """
     limits = limits or Limits()
     limits.check()

@@ -37,7 +37,7 @@ _LIBPYTHON = re.compile(r"libpython\d")
 
 
 class PythonFrame(Struct, frozen=True):
-    """A frame as py-spy reports it.
+    """Holds a Python frame from py-spy's answer.
 
     `is_entry`: the interpreter's C function was entered with this frame. CPython 3.11 marks such a
     frame (is_entry of py-spy). From 3.12 on, the C function puts a shim frame below it. py-spy
@@ -215,10 +215,11 @@ def find_loops(native: Sequence[StackFrame]) -> Loops:
 def place(loops: Loops, python: Sequence[PythonFrame], *, truncated: bool) -> Placing | None:
     """Return Python's frames in groups, with the native frames that may run each group.
 
-    Return None if Python's frames do not fit the native ones. A group ends with the Python frame
-    with which a call of the loop was entered. Each named loop is one call. If there are more groups
-    than named loops, other groups run in frames without a name. A truncated stack lacks its outer
-    frames. If every loop in it has a name, the outer Python frames are left out, too.
+    Return None if Python's frames do not fit the native frames. A group ends with the Python frame
+    with which a call of the interpreter's loop was entered. Each named loop is one call. If there
+    are more groups than named loops, the other groups run in frames without a name. A truncated
+    stack lacks its outer frames. If every loop in it has a name, the outer Python frames are left
+    out, too.
     """
     groups = _by_entry(python)
     named = loops.named

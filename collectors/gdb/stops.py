@@ -28,7 +28,11 @@ _LWP = re.compile(r"(?:Thread (0x[0-9a-f]+) )?\(?LWP (\d+)")
 _LIST = "-stack-list-frames --no-frame-filters"
 _NO_SUCH_FILE = "^[.]no-such-file$"
 _CALL = ".forward"
-"""Ending of the Python functions whose distance from frame 0 is reported if merging fails."""
+"""Ending of a Python function's name.
+
+If Python's frames cannot be merged, the number of calls above frame 0 is reported for such a
+function.
+"""
 
 
 class _Call(Struct, frozen=True):

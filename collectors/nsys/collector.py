@@ -26,7 +26,7 @@ from tracelens.trace.cleaning import clean
 RANK_BY = ("auto", "process", "file")
 """Choices of what counts as a rank.
 
-With `auto`, each process with kernels is a rank if the processes use different devices; otherwise
+With `auto`, each process with kernels is a rank if the processes use different devices. Otherwise
 the whole file is one rank.
 """
 CHOSEN: ContextVar[str] = ContextVar("rank_by", default="auto")
@@ -75,7 +75,7 @@ _WHY_EMPTY = {
 
 @contextmanager
 def ranked_by(choice: str) -> Iterator[None]:
-    """Read files in the body with this choice of what counts as a rank: a word of RANK_BY.
+    """Read files in the body with `choice`, a word of RANK_BY, as the meaning of a rank.
 
     Raises UsageError for a word that is not in RANK_BY.
     """
@@ -143,7 +143,7 @@ def _rank_of(
 
 
 def _owners(raw: dict[str, pl.DataFrame]) -> pl.DataFrame:
-    """Return one row per process that runs kernels and device, ordered by GPU.
+    """Return one row per pair of a process and a device on which it runs kernels, ordered by GPU.
 
     Columns are process_id, device_id, and gpu_id, nsys's own number of the GPU.
     """

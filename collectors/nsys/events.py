@@ -1,6 +1,6 @@
 """Read frames of events from an export.
 
-Columns are named and coded as in a trace; rows are neither sorted nor linked.
+Columns have the names and the words of a trace. Rows are neither sorted nor linked.
 """
 
 from itertools import chain

@@ -41,7 +41,7 @@ def wanted(
     integers: Iterable[str] = (),
     texts: Iterable[str] = (),
 ) -> dict[str, DataType]:
-    """Return a schema: the columns to read from an export, each with its wanted dtype."""
+    """Return a schema of columns to read from an export: integers as Int64, texts as String."""
     columns: dict[str, DataType] = dict.fromkeys(integers, pl.Int64)
     return columns | dict.fromkeys(texts, pl.String)
 
@@ -70,7 +70,7 @@ class Export(ABC):
         """Return the named columns of a table, in this order.
 
         An absent column is None. An absent table has no rows. Integers of any width become Int64.
-        Unsigned integers above its range wrap around, as in SQLite. Raises SourceError if the table
+        Unsigned integers beyond Int64 wrap around, as in SQLite. Raises SourceError if the table
         cannot be read to its end.
         """
         return pl.concat(
@@ -123,9 +123,9 @@ class Export(ABC):
 
 
 class DirectoryExport(Export):
-    """A directory with one file per table.
+    """Reads a directory with one file per table.
 
-    It is a parquetdir (TABLE.parquet) or an arrowdir (TABLE.arrow, an Arrow IPC stream).
+    The directory is a parquetdir (TABLE.parquet) or an arrowdir (TABLE.arrow, an Arrow IPC stream).
     """
 
     def __init__(self, path: Path, suffix: str) -> None:

@@ -39,7 +39,7 @@ class Options(Struct, frozen=True):
     more: tuple[str, ...] = ()
 
     def recorded_arguments(self) -> list[str]:
-        """Return the arguments for nsys profile that the trace may record, so without `more`.
+        """Return the arguments for nsys profile that the trace may record, all but `more`.
 
         `more` may contain secrets. Graphs are recorded node by node, because a graph recorded as a
         whole hides its kernels. The CPU is not sampled, because its samples take gigabytes and are

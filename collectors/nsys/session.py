@@ -1,4 +1,4 @@
-"""Read an export's tables in chunks, with its strings and its time zero at hand.
+"""Read an export's tables in chunks, with strings in place of ids and times in the trace's clock.
 
 A globalPid or globalTid packs hardware (8 bits), virtual machine (8), process (24), thread (24).
 """
@@ -16,7 +16,7 @@ from tracelens.storage.table import Table
 from tracelens.trace.capture import Diagnostics
 
 TIME_LIMIT_NS = 2**61
-"""The largest valid time, 73 years: the same limit as for torch.
+"""The largest valid time, 73 years, as for torch's traces.
 
 No session is longer, and no clock of this century is further from 1970.
 """

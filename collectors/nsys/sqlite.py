@@ -113,10 +113,10 @@ class SqliteExport(Export):
 def _address(path: Path) -> tuple[str, OwnFolder | None]:
     """Return the URI by which SQLite opens the file, and a temporary folder or None.
 
-    SQLite writes two files beside a file in WAL mode even to read it, and a second reader may find
-    it locked. So the file is opened as immutable. If the log still has pages, SQLite opens copies
-    of file and log in the temporary folder. Raises ValueError if the file is shorter than its
-    header says, because SQLite would accept half a last page.
+    To read a file in WAL mode, SQLite writes two files beside it, and a second reader may find it
+    locked. So the file is opened as immutable. If the log still has pages, SQLite opens copies of
+    file and log in the temporary folder. Raises ValueError if the file is shorter than its header
+    says, because SQLite would accept half a last page.
     """
     with path.open("rb") as stream:
         head = stream.read(100)

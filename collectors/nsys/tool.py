@@ -54,7 +54,7 @@ class Nsys(Struct, frozen=True):
 
 
 def find_nsys(given: str | None = None) -> Nsys:
-    """Return the nsys of the given path or name, else the first one found.
+    """Return the nsys of the given path or name, else the first nsys on this machine.
 
     PATH and the usual folders are searched, and an nsys with its importer is preferred. Raises
     ToolError if there is no nsys, or if it is too old or does not answer like nsys.

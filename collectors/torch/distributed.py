@@ -91,7 +91,7 @@ def collectives(kernels: pl.DataFrame) -> pl.DataFrame:
 
 
 def describe_pairs(kernels: pl.DataFrame, raw: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
-    """Return the kernels with the columns of the send or receive call that each one serves.
+    """Return the kernels, each with the columns of the send or receive call that it serves.
 
     `batch_isend_irecv`, which pipelines use, runs one kernel for a batch of sends and receives. The
     kernel's arguments do not describe these calls. torch records a span `record_param_comms` for

@@ -53,7 +53,7 @@ _NULL = 0x7FF8_5AFE_C0DE_0001
 def read_plainly(text: Text, diagnostics: Diagnostics) -> ReadEvents:
     """Read one trace with msgspec, which defines the meaning of a trace.
 
-    The text's position moves behind the trace. Raises NoTraceError if it is not a Chrome trace.
+    The text's position moves behind the trace. Raises NoTraceError if the text is no Chrome trace.
     """
     document, collected = Document(text, diagnostics), RawEvents(diagnostics)
     for events in document.events():

@@ -258,7 +258,7 @@ def _without(plain: Mapping[str, Any]) -> str:
 
 
 def _of_other_steps(report: Mapping[str, Any], *, is_light: bool) -> str:
-    """Return a warning if no step ran without the profiler, or if such steps take longer.
+    """Return a warning if no step ran without the profiler, or if steps take longer without it.
 
     Return "" otherwise.
     """

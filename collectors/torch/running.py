@@ -68,7 +68,7 @@ def run(
 
 
 class CaptureOptions(TypedDict, total=False):
-    """Options of `tl.capture` besides its path, named like those of `tracelens collect torch`."""
+    """Holds the options of `tl.capture`, with the names of options of `tracelens collect torch`."""
 
     wait: int
     warmup: int
@@ -114,7 +114,7 @@ class capture:  # noqa: N801 - `with tl.capture(...)` and `@tl.capture(...)` rea
     Write `with tl.capture("run.tracelens") as cap: …`. Everything from the beginning of the block
     to its end is recorded, unless steps are chosen: `wait` steps are left out, `warmup` steps run
     under the profiler but are not kept, and `active` steps are kept (None: all). `cap.step()` ends
-    a step; if it is never called, steps are found as `tracelens collect torch` finds them.
+    a step. If it is never called, steps are found as `tracelens collect torch` finds them.
     `shapes`, `stacks`, `modules`, `memory` and `cuda_sync` are that command's options.
     `compile_provenance` records what torch.compile generates, so the first run of the compiled code
     must be inside the block. `graph` records the graph of the model that the block calls. After the

@@ -69,17 +69,14 @@ class CallLines(Struct, frozen=True):
     def within(self, start_ns: int, end_ns: int) -> Counter[Line]:
         """Return the nanoseconds spent in calls during an interval, by the line of the call."""
         times: Counter[Line] = Counter()
-        for at in range(
-            bisect_right(self.ends, start_ns),
-            bisect_left(self.starts, end_ns),
-        ):
-            times[self.lines[at]] += min(self.ends[at], end_ns) - max(self.starts[at], start_ns)
+        for n in range(bisect_right(self.ends, start_ns), bisect_left(self.starts, end_ns)):
+            times[self.lines[n]] += min(self.ends[n], end_ns) - max(self.starts[n], start_ns)
         return times
 
     def holds(self, moment_ns: int) -> bool:
         """Return whether a call is running at a moment."""
-        at = bisect_right(self.ends, moment_ns)
-        return at < len(self.ends) and self.starts[at] <= moment_ns
+        n = bisect_right(self.ends, moment_ns)
+        return n < len(self.ends) and self.starts[n] <= moment_ns
 
 
 class RecordedLines(Struct, frozen=True):
@@ -175,8 +172,8 @@ def _by_function(calls: list[Call]) -> dict[Function, CallLines]:
 def _out_of_own_code(calls: list[Call]) -> list[tuple[int, int, Line]]:
     """Return the calls from the program's own code into other code, with their lines.
 
-    A call within the program's own code is left out. Another function of the program makes calls
-    inside it.
+    A call of one program function by another is left out. The inner function is known by the calls
+    that it makes.
     """
     program_calls = sorted(
         (call for call in calls if call[2][3]),

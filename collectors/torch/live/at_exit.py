@@ -1,4 +1,4 @@
-"""Notice that the program ends, and call functions in its main thread."""
+"""Call functions at the end of the program, before its forks, and in its main thread."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ def at_end(
 ) -> Callable[[], None]:
     """Call `finish` when this process exits, raises or is terminated.
 
-    Interrupts and exceptions lead to an exit by themselves. SIGTERM does not: unless the program
-    handles it, `finish` is called, and then the signal ends the program as usual. `in_child` is
-    called in each process that this one forks. Return a function that removes both calls.
+    Interrupts and exceptions lead to an exit by themselves, but SIGTERM does not. Unless the
+    program handles SIGTERM, `finish` is called, and then the signal ends the program as usual.
+    `in_child` is called in each forked child process. Return a function that removes both calls.
     """
     process_id = os.getpid()
     active = [True]
@@ -72,10 +72,10 @@ def at_end(
 
 
 def _remember_interrupt() -> None:
-    """Make Python end by SIGINT again after an interrupt that nobody caught.
+    """Make Python end by SIGINT again after a KeyboardInterrupt that the program did not catch.
 
     Python forgets the interrupt if code is run from text at exit. Importing a module that declares
-    a dataclass runs such code, and stopping torch's profiler may import one.
+    a dataclass runs such code. Stopping torch's profiler may import such a module.
     """
     with contextlib.suppress(KeyboardInterrupt):
         exec("raise KeyboardInterrupt")  # noqa: S102 - Python notes an interrupt where code from text raises one
@@ -88,7 +88,10 @@ def _terminate(number: int, finish: Callable[[], None]) -> None:
 
 
 def before_fork(call: Callable[[], None]) -> Callable[[], None]:
-    """Call the function before each fork of this process; return a function that ends the calls."""
+    """Call the function before each fork of this process.
+
+    Return a function that ends these calls.
+    """
     active = [True]
     os.register_at_fork(before=lambda: call() if active else None)
     return active.clear
@@ -99,10 +102,10 @@ def later(
     call: Callable[[], None],
     is_busy: Callable[[], bool],
 ) -> Callable[[], None]:
-    """Call the function in the main thread after some time, once that thread is idle.
+    """Call the function in the main thread after `seconds`, as soon as `is_busy` returns False.
 
-    No signal is used. Return a function that cancels the call. The thread that waits runs no Python
-    code meanwhile, because the profiler would record it as the program's.
+    No signal is used. Return a function that cancels the call. The waiting thread runs no Python
+    code, because the profiler would record this code as the program's.
     """
     cancels: list[Callable[[], None]] = []
 

@@ -1,4 +1,4 @@
-"""Decide in each Python process of the program whether it records.
+"""Decide in each Python process of the program whether this process records.
 
 Recording begins once the process has imported torch.
 """
@@ -55,13 +55,13 @@ def begin() -> None:
     status.write()
     sys.meta_path.insert(
         0,
-        AfterImport("torch", lambda: _torch_is_here(settings, status)),
+        AfterImport("torch", lambda: _begin_to_record(settings, status)),
     )
 
 
 def is_helper(words: Sequence[str]) -> bool:
     """Return whether the command line is of a launcher, or of a worker that runs no steps."""
-    kind, name = _told_to_run(words)
+    kind, name = _run_target(words)
     if kind == "module" and any(f"{name}.".startswith(f"{launcher}.") for launcher in _LAUNCHERS):
         return True
     if kind == "script" and os.path.basename(name) in _LAUNCHER_PROGRAMS:  # noqa: PTH119 - need be no path
@@ -69,11 +69,11 @@ def is_helper(words: Sequence[str]) -> bool:
     return any(helper in word for word in words[1:4] for helper in _HELPERS)
 
 
-def _told_to_run(words: Sequence[str]) -> tuple[str, str]:
-    """Read from a command line what Python runs: a kind, and a name, code or path.
+def _run_target(words: Sequence[str]) -> tuple[str, str]:
+    """Return the target of Python's command line.
 
-    That is ("module", name), ("code", text) or ("script", path); the path is empty if there is
-    none. Later words belong to the program: its `-m` is not Python's.
+    The target is ("module", name), ("code", text) or ("script", path). The path is empty if there
+    is no script. Words after the target are the program's own, so a later `-m` does not count.
     """
     rest = iter(words[1:])
     for word in rest:
@@ -101,13 +101,13 @@ def is_spawned(words: Sequence[str]) -> bool:
     )
 
 
-def _torch_is_here(settings: Settings, status: StatusFile) -> None:
-    """Begin to record. A failure is reported on standard error; the program goes on either way."""
+def _begin_to_record(settings: Settings, status: StatusFile) -> None:
+    """Begin to record. A failure is noted in the status file, and the program goes on."""
     from .recorder import Recorder  # noqa: PLC0415 - imports torch
 
     status.reach(TORCH)
-    # Describing the program's modules looks at all existing objects. The imports leave some hundred
-    # thousand, none of them a module of the program; frozen ones are skipped.
+    # Describing the program's modules looks at all existing objects, except frozen ones. The
+    # imports leave some hundred thousand objects, and none of them is a module of the program.
     gc.freeze()
     try:
         Recorder(settings, status).watch(is_child=is_spawned(list(getattr(sys, "orig_argv", []))))
@@ -134,7 +134,7 @@ class AfterImport(importlib.abc.MetaPathFinder):
         _path: Sequence[str] | None,
         _target: ModuleType | None = None,
     ) -> importlib.machinery.ModuleSpec | None:
-        """Return the module's own spec; its loader calls the function after running the module."""
+        """Return the module's spec with a loader that calls the function after the import."""
         if fullname != self.name:
             return None
         self.forget()

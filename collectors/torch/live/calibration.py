@@ -1,7 +1,7 @@
 """Train with small ops, so that the host limits the step and the profiler's cost shows.
 
 `tracelens calibrate` captures this program. It imports only torch and the standard library, because
-the program's Python may be another one than tracelens runs in.
+it may run in another Python than tracelens.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 STEPS = 50
-"""Number of steps: enough for ten or more before the recorded ones and ten or more after them."""
+"""The number of steps, enough for ten steps before the recorded steps and ten steps after them."""
 _LAYERS, _WIDTH, _BATCH = 12, 32, 8
 
 

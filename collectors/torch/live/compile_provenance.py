@@ -1,8 +1,8 @@
-"""Record from which modules each kernel came that torch.compile generates or calls.
+"""Record the modules from which torch.compile makes each kernel that it generates or calls.
 
-This runs inside the profiled program while a model is lowered, so it imports only the standard
-library and torch. It never makes a compilation fail: what it cannot read is counted in the
-sidecar's notes. It changes Inductor in three ways. The cache folder is empty, so that graphs
+This code runs inside the profiled program while a model is lowered, so it imports only the standard
+library and torch. It never makes a compilation fail. Kernel calls that it cannot read are counted
+in the sidecar's notes. It changes Inductor in three ways. The cache folder is empty, so that graphs
 compiled earlier are lowered again. `trace.provenance_tracking_level` is set, so that Inductor
 tracks the kernels' FX nodes. CUDA graphs are off, because a replay hides its kernels' ops.
 """
@@ -24,15 +24,16 @@ from .kernel_inputs import UnknownSizeError, inputs_of
 from .status_file import own_rank, write_whole
 
 LEVEL = "provenance_tracking_level"
-"""Setting of Inductor's `trace` that makes it track nodes.
+"""Name of the setting in Inductor's `config.trace` that makes Inductor track FX nodes.
 
-Torch 2.8 lacks it and calls the hook only if it writes debug files (`trace.enabled`). So the
-modules in ASKING, which call the hook for generated kernels, are made to see `trace.enabled` as on.
+torch 2.8 lacks this setting, and calls the hook only if it writes debug files (`trace.enabled`). So
+the modules in ASKING, which call the hook for generated kernels, see `trace.enabled` as True.
 """
 ASKING = ("torch._inductor.codegen.cpp", "torch._inductor.codegen.simd")
 HOOK = "set_kernel_post_grad_provenance_tracing"
 CPP_PROFILE = "enable_kernel_profile"
-"""Setting of Inductor's `cpp` that makes generated C++ kernels record themselves as ops."""
+"""Name of the setting in Inductor's `config.cpp` that makes C++ kernels record themselves as ops.
+"""
 HOMES = ("torch._inductor.debug", "torch._inductor.utils")
 """Modules that define the hook: debug since torch 2.9, utils in 2.8."""
 USERS = tuple(
@@ -49,7 +50,7 @@ USERS = tuple(
 )
 """Modules that may import the hook by name, depending on the version."""
 ANNOTATION = "## Call CompiledFxGraph"
-"""The annotation of each run of a graph in a trace, since torch 2.9."""
+"""Beginning of the annotation of each run of a compiled graph in a trace, since torch 2.9."""
 _ROOT = re.compile(r"^(L\['\w+'\]|G\['\w+'\])\.?")
 _ITEM = re.compile(r"\._modules\['([^']*)'\]|\['?([^'\]]*)'?\]")
 _STACKS = ("nn_module_stack", "fwd_nn_module_stack")
@@ -69,9 +70,9 @@ class Recorder:
         self._cache: str | None = None
 
     def start(self) -> None:
-        """Patch Inductor.
+        """Patch Inductor so that it reports kernels.
 
-        torch before 2.8 has no hook for this; then only a note is recorded.
+        torch before 2.8 has no hook for kernels, so that only a note is recorded.
         """
         original = next(
             (hook_function for home in HOMES if (hook_function := _attribute(home, HOOK))),
@@ -111,10 +112,7 @@ class Recorder:
                 self._set(
                     module,
                     "config",
-                    _Over(
-                        module.config,
-                        trace=_Over(config.trace, enabled=True),
-                    ),
+                    _Over(module.config, trace=_Over(config.trace, enabled=True)),
                 )
         graph = output.CompiledFxGraph
         self._set(graph, "__init__", self._compiled(graph.__init__))
@@ -122,7 +120,7 @@ class Recorder:
             self._set(graph, "__call__", _annotated(graph.__call__))
 
     def stop(self) -> None:
-        """Restore Inductor as it was."""
+        """Remove the patches from Inductor."""
         for owner, name, value in reversed(self._undo):
             setattr(owner, name, value)
         self._undo.clear()
@@ -137,8 +135,8 @@ class Recorder:
     def write(self, stem: Path) -> None:
         """Write the graphs compiled so far to the sidecar beside the trace, as gzip JSON.
 
-        Without any graph there is no file. If recording in torch was not possible, the sidecar says
-        so.
+        Without any graph there is no file, unless recording was not possible. The sidecar's notes
+        then say why.
         """
         if self.graphs or not self._undo:
             write_whole(
@@ -222,7 +220,7 @@ class Recorder:
 
 
 class _Over:
-    """A stand-in for a module or object, with some attributes replaced.
+    """Replaces a module or object, with other values of some attributes.
 
     Other code still uses the original.
     """
@@ -240,7 +238,7 @@ def _nothing(*_given: Any, **_named: Any) -> None:
 
 
 def _annotated(call: Any) -> Any:
-    """Wrap a call in the annotation that later versions of torch add themselves."""
+    """Return the call wrapped in the annotation that torch 2.9 and later add themselves."""
     record: Any = importlib.import_module("torch.autograd.profiler").record_function
 
     def annotated(graph: Any, inputs: Any) -> Any:
@@ -258,7 +256,7 @@ def _attribute(module: str, name: str) -> Any:
 
 
 def _call(node_schedule: Any, kernel_name: str, is_extern: bool) -> dict[str, Any]:
-    """Return one kernel call: its name, the FX nodes from which it was made, and its inputs."""
+    """Return the name, FX nodes and inputs of one kernel call, and whether it is a library call."""
     if is_extern:
         made_of = (
             [node_schedule.origin_node]
@@ -313,7 +311,7 @@ def _described(fx_nodes: list[Any]) -> list[dict[str, Any]]:
 
 
 def _module(node: Any) -> tuple[str | None, str]:
-    """Return the path of the module whose forward made the node, and where that path was found.
+    """Return the path of the module whose forward made the node, and the source of this path.
 
     The path is read from the node itself, else from its forward node, else from a neighbour.
     """

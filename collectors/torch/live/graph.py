@@ -1,9 +1,9 @@
-"""Record the graph of the program's model: operators, tensors and what they read.
+"""Record the graph of the program's model, its operators and their tensors.
 
-Runs inside the profiled program, so it imports only the standard library and torch. After the steps
-were recorded, the model is exported once, on tensors without data. If that fails, the graph is made
-of the calls that the model's first run was observed to make. If that fails too, torch.fx traces the
-model, without shapes; otherwise there is only a note.
+This code runs inside the profiled program, so it imports only the standard library and torch. After
+the steps were recorded, the model is exported once, on tensors without data. If this fails, the
+graph is made from the calls that were observed in the model's first run. If this fails, too,
+torch.fx traces the model, without shapes. If all three ways fail, there are only notes.
 """
 
 from __future__ import annotations
@@ -53,9 +53,9 @@ _MODULES = {
 
 
 class Recorder:
-    """Records the outermost module that runs between `start` and `stop`, and its inputs' shapes.
+    """Records the graph of the outermost module that runs between `start` and `stop`.
 
-    Of several outermost modules, the one with most parameters is recorded.
+    If several outermost modules run, the module with most parameters is recorded.
     """
 
     def __init__(self) -> None:
@@ -135,7 +135,7 @@ class Recorder:
 def graph_of(model: Any, inputs: Any, observer: Observer | None = None) -> dict[str, Any]:
     """Return the content of the sidecar that tracelens.collectors.graph reads.
 
-    `inputs` are shape, strides, dtype and device of each input.
+    `inputs` holds shape, strides, dtype and device of each input.
     """
     ways: list[tuple[str, str, Callable[[], list[dict[str, Any]]]]] = [
         ("export", "torch.export", lambda: _exported(model, inputs)),
@@ -149,7 +149,7 @@ def graph_of(model: Any, inputs: Any, observer: Observer | None = None) -> dict[
     rows: list[dict[str, Any]] = []
     notes = []
     source = ""
-    for source, name, way in ways:  # noqa: B007 - the last way tried is told
+    for source, name, way in ways:  # noqa: B007 - the sidecar names the last way that was tried
         try:
             rows = way()
             break
@@ -173,7 +173,7 @@ def graph_of(model: Any, inputs: Any, observer: Observer | None = None) -> dict[
 def _exported(model: Any, inputs: Any) -> list[dict[str, Any]]:
     """Return one row per node of the exported model.
 
-    An operator with several results is represented by the first of them.
+    An operator with several results is represented by its first result.
     """
     if model.training:
         raise ValueError("the model is in training mode")
@@ -221,10 +221,7 @@ def _is_first_result(node: Any) -> bool:
     return (
         _target(node) == "getitem"
         and node.args[1] == 0
-        and isinstance(
-            node.args[0].meta.get("val"),
-            (tuple, list),
-        )
+        and isinstance(node.args[0].meta.get("val"), (tuple, list))
     )
 
 
@@ -247,7 +244,10 @@ def _called(target: str) -> str:
 
 
 def _arguments(node: Any, same: dict[str, str]) -> tuple[list[str | None], list[Any]]:
-    """Return names of the nodes that a call reads, and its other arguments with defaults."""
+    """Return the names of the nodes that a call reads, and its other arguments with defaults.
+
+    `same` maps the name of a node that only takes a result to the node with this result.
+    """
     schema = getattr(node.target, "_schema", None)
     values = list(node.args)
     if schema is not None:

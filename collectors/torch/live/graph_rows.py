@@ -1,4 +1,4 @@
-"""Write rows of a model's graph, and the operators' names in them."""
+"""Make the rows of a model's graph, and name their operators."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ NAMES = {
     "cudnn_batch_norm": "batch_norm",
     "hardtanh": "relu6",
 }
-"""Names by which programs call operators, by torch's name."""
+"""Names by which programs call operators, by the names in torch's graphs."""
 _WORDS = ("none", "tanh")
 """The approximations of GELU. No other text is kept, because it may be a secret."""
 
@@ -20,7 +20,7 @@ def graph_row(
     inputs: list[str | None],
     arguments: list[Any],
 ) -> dict[str, Any]:
-    """Return a row of the graph. Columns that depend on the node's result are None."""
+    """Return a row of the graph. Columns that describe the node's result are None."""
     return {
         "node": node,
         "op": op,
@@ -37,7 +37,7 @@ def graph_row(
 
 
 def _is_plain(value: Any) -> bool:
-    """Return whether a value is a number, a truth value, a known word, or a list of them."""
+    """Return whether a value is a number, a truth value, a known word, or a list of these."""
     if isinstance(value, list):
         return all(map(_is_plain, value))
     if isinstance(value, str):

@@ -1,8 +1,8 @@
-"""Describe what the library calls and generated kernels of a compiled graph read and write.
+"""Describe the arguments of the library calls and generated kernels of a compiled graph.
 
-This runs inside the profiled program while a model is lowered, so it imports only the standard
-library and torch. The form is that in which torch.profiler records an op's inputs: sizes, element
-types, strides and values, with one item per argument in each list.
+This code runs inside the profiled program while a model is lowered, so it imports only the standard
+library and torch. The result has the form in which torch.profiler records an op's inputs. It is
+four lists (sizes, element types, strides and values) with one item per argument.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ _NO_TENSOR: tuple[list[Any], str, list[Any], None] = ([], "", [], None)
 
 
 class UnknownSizeError(Exception):
-    """A size is not known while the graph is compiled, or Inductor holds it in another form."""
+    """Raised if a size is unknown while the graph is compiled, or has an unknown form."""
 
 
 def inputs_of(node_schedule: Any, is_extern: bool) -> Inputs:
-    """Return the inputs of a kernel call. Raises UnknownSizeError if they are not known."""
+    """Return the arguments of a kernel call. Raises UnknownSizeError if a size is unknown."""
     try:
         return _of_node(_node_of(node_schedule)) if is_extern else _of_kernel([*node_schedule])
     except UnknownSizeError:
@@ -32,7 +32,7 @@ def inputs_of(node_schedule: Any, is_extern: bool) -> Inputs:
 def _node_of(extern: Any) -> Any:
     """Return the FX node that a library call runs.
 
-    Of several nodes from which the call was made, it is the one with the call's operator.
+    If the call was made from several nodes, return the node with the call's operator.
     """
     if extern.origin_node is not None:
         return extern.origin_node
@@ -54,7 +54,10 @@ def _of_node(node: Any) -> Inputs:
 
 
 def _argument(value: Any) -> tuple[list[Any], str, list[Any], Any]:
-    """Return sizes, type, strides and value of an argument. Text has no value: it may be secret."""
+    """Return sizes, type, strides and value of an argument.
+
+    A text gets no value, because it may be secret.
+    """
     value = _result(value)
     if hasattr(value, "dtype"):
         return _sizes(value.shape), _word(value.dtype), _sizes(value.stride()), None
@@ -70,12 +73,12 @@ def _argument(value: Any) -> tuple[list[Any], str, list[Any], Any]:
 
 
 def _result(value: Any) -> Any:
-    """Return the example of a node's result; any other value is returned as it is."""
+    """Return the example result of an FX node. Return any other value as it is."""
     return value.meta["val"] if hasattr(value, "meta") and hasattr(value, "op") else value
 
 
 def _of_kernel(node_schedule: list[Any]) -> Inputs:
-    """Return the buffers that a generated kernel reads, then those it writes, then its iterations.
+    """Return the arguments of a generated kernel: read buffers, written buffers, iterations.
 
     A buffer that is read and written counts twice. Results that only the kernel itself uses never
     reach memory, and are left out.
@@ -86,7 +89,7 @@ def _of_kernel(node_schedule: list[Any]) -> Inputs:
     written = [out for item in scheduled for out in item.get_outputs()]
     inside = {out.get_name() for out in written}
     templates = [item.node for item in scheduled if item.is_template()]
-    # A template may read a part of a buffer, or its transpose: its own inputs show which.
+    # A template may read a part of a buffer, or its transpose. The template's own inputs show this.
     of_templates = [buffer for template in templates for buffer in template.inputs]
     inside |= {buffer.get_name() for buffer in of_templates}
     read = dict.fromkeys(
@@ -119,7 +122,10 @@ def _of_kernel(node_schedule: list[Any]) -> Inputs:
 
 
 def _buffer(graph: Any, name: str) -> Any:
-    """Return a buffer by name; a name for a changed buffer stands for the buffer."""
+    """Return a buffer by its name, or by the name that Inductor gives it after a mutation.
+
+    Raises UnknownSizeError if there is no such buffer.
+    """
     changed = getattr(graph.scheduler, "mutation_real_name", {})
     buffer = graph.try_get_buffer(changed.get(name, name))
     if buffer is None:
@@ -128,7 +134,7 @@ def _buffer(graph: Any, name: str) -> Any:
 
 
 def _iterations(item: Any) -> list[tuple[list[Any], str, list[Any], int]]:
-    """Return the numbers of iterations, as a Triton kernel takes them: of results, of each sum."""
+    """Return the numbers of iterations that a Triton kernel takes: over results, over each sum."""
     counts = (part if isinstance(part, (list, tuple)) else (part,) for part in item.group[1])
     return [([], "Scalar", [], prod(_sizes(sizes))) for sizes in counts]
 

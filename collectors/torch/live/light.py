@@ -1,7 +1,8 @@
 """Record a second window of the program with little detail, to get its times.
 
-The first window records Python calls, shapes and modules, which slows the host. This one records
-only ops, API calls and kernels. `collectors.torch.two_windows` combines both into one trace.
+The first window records Python calls, shapes and modules, which slows the host. The second window
+records only ops, API calls and kernels. `collectors.torch.two_windows` combines both windows into
+one trace.
 """
 
 from __future__ import annotations
@@ -21,23 +22,25 @@ from .step_times import LIGHT, SETTLING, WARMUP
 from .window import Window, export_trace
 
 BETWEEN = 3
-"""Number of steps without the profiler between the windows; the settling step does not count."""
+"""The number of steps without the profiler between the windows, besides the settling step."""
 _MOST = 32
-"""At most this many steps are recorded, or `active` if that is more, even if a turn is longer.
+"""The most steps that are recorded, unless `active` is larger. A longer turn is cut.
 
 Each recorded step takes memory of the program.
 """
 
 
 class LightWindow:
-    """The second window, which begins `BETWEEN` plain steps after the first one.
+    """Records the second window, which begins `BETWEEN` plain steps after the first window.
 
     It has `settings.active` steps, and more if a loader has more workers, so that each worker
     delivers a batch. Call `plan` when the first window has ended, and `begin_step` when a step
-    begins. A window that is not complete when the program ends is dropped. All calls are made by
-    the main thread: only the thread that starts a profiler can stop it. There is no second window
-    without `settings.light`. Nor is there one after a window of time, which has no steps to count,
-    or in a block, whose steps are all in the first window.
+    begins. All calls are made by the main thread, because only the thread that starts a profiler
+    can stop it. A window that is not complete when the program ends is dropped.
+
+    There is no second window without `settings.light`. There is no second window after a window of
+    time, which has no steps to count. There is none in a block, whose steps are all in the first
+    window.
     """
 
     def __init__(
@@ -60,9 +63,10 @@ class LightWindow:
         self._window: Any = None
 
     def plan(self, settling: int, turn: int) -> None:
-        """Note that the first window is over; step `settling` is the first one after it.
+        """Set the steps of this window when the first window is over.
 
-        `turn` is the number of steps that `steps_in_a_turn` returns.
+        `settling` is the number of the first step after the first window. `turn` is the result of
+        `steps_in_a_turn`.
         """
         self._first = settling + 1 + BETWEEN
         active = self._settings.active or 0
@@ -70,26 +74,26 @@ class LightWindow:
 
     def is_over(self, n: int) -> bool:
         """Return whether step n comes after this window, or no window is planned."""
-        place = self._place(n)
-        return place is None or place > self._settings.warmup + self._n_steps
+        offset = self._offset(n)
+        return offset is None or offset > self._settings.warmup + self._n_steps
 
     def state(self, n: int) -> str | None:
-        """Return the profiler's state in step n; None in steps that the window does not affect.
+        """Return the profiler's state in step n, None in steps that the window does not affect.
 
-        It affects its warm-up, its recorded steps and one step after them, in which times settle.
+        The window affects its warm-up steps, its recorded steps and one settling step after these.
         """
-        place = self._place(n)
-        if place is None or place < 0:
+        offset = self._offset(n)
+        if offset is None or offset < 0:
             return None
-        if place < self._settings.warmup:
+        if offset < self._settings.warmup:
             return WARMUP
-        after = place - self._settings.warmup - self._n_steps
+        after = offset - self._settings.warmup - self._n_steps
         return LIGHT if after < 0 else SETTLING if after == 0 else None
 
     def begin_step(self, n: int) -> None:
         """Switch the profiler on or off if the window begins or ends with step n.
 
-        If that fails, the window is dropped, and a note says so.
+        If the profiler fails, the window is dropped, and a note says so.
         """
         if self._is_dropped:
             return
@@ -102,7 +106,7 @@ class LightWindow:
             self._note(f"the second window failed: {type(error).__name__}: {error!s:.300}")
 
     def drop(self) -> None:
-        """Stop without keeping anything: the program ends, or starts its own profiler."""
+        """Stop the window without keeping its recording, and plan no other window."""
         self._is_dropped = True
         window, self._window = self._window, None
         if window is not None:
@@ -116,7 +120,7 @@ class LightWindow:
             if self.state(n) == SETTLING:
                 window, self._window = self._window, None
                 window.stop()
-        elif self._place(n) == 0:
+        elif self._offset(n) == 0:
             self._window = Window.of(
                 self._settings, schedule=self._action, on_trace_ready=self._save
             )
@@ -124,7 +128,8 @@ class LightWindow:
             self._window.samples_lines = False
             self._window.start()
 
-    def _place(self, n: int) -> int | None:
+    def _offset(self, n: int) -> int | None:
+        """Return the number of steps from the window's first step to step n, None without one."""
         return None if self._is_dropped or self._first is None else n - self._first
 
     def _action(self, n: int) -> ProfilerAction:

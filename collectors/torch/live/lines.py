@@ -1,6 +1,7 @@
-"""Record which lines ran while the profiler recorded: exact for calls, sampled for other code.
+"""Record which source lines ran while the profiler recorded.
 
-Sampling takes at most 1 % of the sampled thread's time.
+The lines of calls are exact. The lines of other code are sampled, which takes at most 1 % of the
+sampled thread's time.
 """
 
 from __future__ import annotations
@@ -21,16 +22,17 @@ from .modules import name_of
 
 _LEAST_S, _MOST_S, _MOST_SHARE = 0.001, 0.03, 0.01
 _SWITCHES_S = 15e-6
-"""Time that a sample costs the sampled thread: two switches between threads."""
+"""Seconds that a sample costs the sampled thread for two switches between threads."""
 _ASKED_S = 0.0001
-"""The sampler asks for the interpreter's lock after this time if no other thread waits for it."""
+"""Seconds after which the sampler asks for the interpreter's lock if no other thread waits for it.
+"""
 _MOST_SAMPLES, _MOST_FRAMES = 4_000, 40
 _LATE = 10
 """A delayed sample is dated earlier than it was taken, by the delay divided by this number."""
 _OWN_THREADS = "tracelens-"
 """The names of the capture's own threads begin with this."""
 _GOLDEN = 0.618034
-"""The golden ratio: its multiples, modulo 1, are spread evenly."""
+"""The golden ratio, whose multiples, modulo 1, are spread evenly."""
 _SHORTEST = 20_000
 """A call is short if it takes less than the recording divided by this number.
 
@@ -39,7 +41,7 @@ Calls inside a short call are not recorded, because they explain nothing.
 _APART = 4
 """A short call is recorded only if it begins late enough after its frame's last recorded call.
 
-The time between both must be this many times the limit below which a call is short.
+The time between the two calls must be this many times the limit for short calls.
 """
 _LIBRARIES = tuple(
     {
@@ -51,10 +53,10 @@ _LIBRARIES = tuple(
 
 
 class LineSampler:
-    """Samples of one thread: the time, and each frame's file, function and line, innermost first.
+    """Samples the stack of one thread: file, function and line of each frame, innermost first.
 
     The profiler names a Python call by the line of its definition, or by the line at which the
-    recording found it; a sample has the line that runs. Call `start` after the profiler's own
+    recording found it. A sample has the line that runs. Call `start` after the profiler's own
     start, so that the sampling thread is not profiled.
     """
 
@@ -85,8 +87,8 @@ class LineSampler:
     def facts(self, profiler: Any) -> dict[str, Any]:
         """Return samples and calls for JSON.
 
-        A frame is a pair: the number of its name, and a line. A sample is a list of frames. A call
-        has its start, its end, and the frame that makes it.
+        A frame is the number of its name, and a line. A sample is a time and a list of frames. A
+        call has its start, its end, and the frame that makes it.
         """
         calls = [
             (start_ns, end_ns, self._name(path, function), line)
@@ -100,7 +102,7 @@ class LineSampler:
         spent_s = time.thread_time()
         while True:
             n += 1
-            # Random times, so that steps of equal length are sampled at different places.
+            # The interval varies, so that steps of equal length are sampled at different lines.
             wait_s = interval_s * (0.5 + n * _GOLDEN % 1)
             asked_ns = time.time_ns() + round(wait_s * 1e9)
             time.sleep(wait_s)
@@ -109,10 +111,10 @@ class LineSampler:
             began, now_ns = time.perf_counter(), time.time_ns()
             frames = sys._current_frames()
             stack = _stack(frames.get(sampled))
-            # A call that holds the lock delays the sample to its end, when the caller's line is
-            # still that of the call. So the sample is dated shortly before its end. The middle
-            # would be wrong, because a busy machine delays samples, too, and other lines ran
-            # meanwhile.
+            # A call that holds the lock delays the sample to the call's end, when the caller's line
+            # is still the line of the call. So the sample is dated shortly before it was taken. The
+            # middle of the delay would be wrong, because a busy machine delays samples, too, and
+            # other lines ran meanwhile.
             delay_ns = max(now_ns - asked_ns - round(self._set_s * 1e9), 0)
             self._ask_for_lock(is_alone=_is_alone(sampled, frames))
             del frames  # frames keep the objects of the program's functions alive
@@ -121,7 +123,7 @@ class LineSampler:
             if len(self._samples) >= _MOST_SAMPLES:
                 del self._samples[::2]
                 self._least_s *= 2
-            # The thread's own time has what waking up costs, the clock has waits for the lock.
+            # The thread's own time includes waking up. The clock includes waits for the lock.
             thread_s = time.thread_time()
             cost_s = max(time.perf_counter() - began, thread_s - spent_s) + _SWITCHES_S
             spent_s = thread_s
@@ -130,7 +132,7 @@ class LineSampler:
     def _ask_for_lock(self, *, is_alone: bool) -> None:
         """Set the time after which the sampler asks for the interpreter's lock.
 
-        It is short if only the sampled thread and the sampler could wait for the lock.
+        The time is short if only the sampled thread and the sampler could wait for the lock.
         """
         if sys.getswitchinterval() != self._set_s:
             self._program_s = sys.getswitchinterval()
@@ -162,7 +164,7 @@ def _is_alone(sampled: int, running: Collection[int]) -> bool:
 
 
 def _stack(frame: FrameType | None) -> list[tuple[CodeType, int]]:
-    """Return the code, and the position in it, of a frame and of those around it.
+    """Return the code and the instruction's offset of a frame and its callers, innermost first.
 
     Lines are looked up later.
     """
@@ -183,11 +185,11 @@ _Place = tuple[str, str, int]
 
 
 def _calls(profiler: Any) -> list[tuple[int, int, _Place]]:
-    """Return start, end and caller's place of the Python calls in the thread that marks steps.
+    """Return start, end and calling line of the Python calls in the thread that marks steps.
 
     The profiler records the line from which each function was called, but exports only the line at
-    which the function begins. A short call of a frame is left out if it begins soon after another
-    one. If no thread marks steps, calls of all threads are returned.
+    which the function begins. A short call is left out if it begins soon after another call of the
+    same frame. If no thread marks steps, calls of all threads are returned.
     """
     roots = profiler.profiler.kineto_results.experimental_event_tree()
     if not roots:
@@ -222,10 +224,10 @@ def _calls(profiler: Any) -> list[tuple[int, int, _Place]]:
 
 
 def _caller(called: Any) -> _Place | None:
-    """Return the place of a call; None if it is unknown.
+    """Return the calling line of a call, None if it is unknown.
 
-    It is unknown for a thread's outermost frame, which the profiler records as its own caller, and
-    for names that are not valid UTF-8.
+    The line is unknown for a thread's outermost frame, which the profiler records as its own
+    caller, and for names that are not valid UTF-8.
     """
     try:
         caller = _place(called.caller)
@@ -242,7 +244,7 @@ def _place(frame: Any) -> _Place:
 
 @functools.cache
 def _whole(path: str) -> str:
-    """Put the folder from which Python imports before a file's path; the profiler drops it."""
+    """Return a file's path with its import folder, which the profiler leaves out."""
     whole = (Path(folder, path) for folder in sys.path)
     return next(
         (str(file) for file in whole if file.is_file()),
@@ -252,7 +254,7 @@ def _whole(path: str) -> str:
 
 @functools.cache
 def _is_own(path: str) -> bool:
-    """Return whether the file is the program's own, not of Python, a package or this capture."""
+    """Return whether the file belongs to the program, not to Python, a package or this capture."""
     if path.startswith(("<frozen", "<string")) or "/collectors/torch/live/" in path:
         return False
     return not path.startswith(_LIBRARIES) and "/site-packages/" not in path

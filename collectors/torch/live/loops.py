@@ -1,4 +1,4 @@
-"""Tell which loop of the program has turned between two calls, from the frames that make them."""
+"""Find which loop of the program has turned (begun another iteration) between two calls."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from types import CodeType, FrameType
 
 @dataclass(frozen=True)
 class Loop:
-    """A loop of a function, as far as calls show it: its calls lie between two instructions.
+    """Describes a loop of a function by the range of instructions in which its calls lie.
 
-    `depth` is the number of frames around the function's frame.
+    `depth` is the number of frames around the function's frame. `low` and `high` are the offsets of
+    the first and the last instruction.
     """
 
     depth: int
@@ -23,90 +24,96 @@ class Loop:
     high: int
 
     def is_around(self, other: Loop) -> bool:
-        """Return whether the other loop is this one, or turns inside it."""
+        """Return whether the other loop is this loop, or lies inside it."""
         if self.depth != other.depth:
             return self.depth < other.depth
         return self.code is other.code and self.low <= other.low and other.high <= self.high
 
 
 class _Mark:
-    """Marks a frame that was seen, and says at which instruction.
+    """Marks a frame that was seen at a call.
 
-    `began` is the instruction at which the frame was when calls began to be followed, if it was
-    there by then.
+    `offset` is the offset of this call's instruction. `first_offset` is the offset of the frame's
+    instruction in `Loops.begin`, None if the frame did not exist then.
     """
 
-    __slots__ = ("at", "began", "depth", "owner")
+    __slots__ = ("depth", "first_offset", "offset", "owner")
 
     def __init__(
         self,
         owner: Loops,
         depth: int,
-        at: int,
-        began: int | None = None,
+        offset: int,
+        first_offset: int | None = None,
     ) -> None:
-        self.owner, self.depth, self.at, self.began = owner, depth, at, began
+        self.owner, self.depth, self.offset = owner, depth, offset
+        self.first_offset = first_offset
 
     def __call__(self, *_: object) -> None:
         """Let a debugger that begins later trace nothing in this frame."""
 
 
 class Loops:
-    """Follows the frames of a thread from call to call.
+    """Follows the frames of a thread from call to call, to find loops that turn.
 
-    Of the frames that make a call, some were there at the call before; the innermost of these is
-    where the program went on. If it is at the same instruction again, or at an earlier one, a loop
-    of its function has turned. A frame is known by a mark in its `f_trace`, which a function's next
-    run does not have, even if its frame has the same address. Nothing is followed under a debugger,
-    which uses `f_trace` itself.
+    Some frames of a call's stack were already in the stack of the previous call. The innermost of
+    these frames is where the program went on. If this frame is at the same instruction again, or at
+    an earlier one, a loop of its function has turned. A mark in `f_trace` identifies a frame. The
+    function's next run has no mark, even if its frame has the same address. Nothing is followed
+    under a debugger, which uses `f_trace` itself.
     """
 
     def begin(self, frame: FrameType | None) -> None:
         """Follow calls from here on, and mark `frame` and its callers.
 
-        Loops around this place are assumed not to turn again, so `is_outermost` ignores them.
+        Loops around the present instructions are assumed not to turn again, so `is_outermost`
+        ignores them.
         """
         if sys.gettrace() is None:
             frames = []
             while frame is not None:
                 frames.append(frame)
                 frame = frame.f_back
-            for depth, one in enumerate(reversed(frames)):
-                one.f_trace = _Mark(self, depth, one.f_lasti, one.f_lasti)
+            for depth, caller in enumerate(reversed(frames)):
+                caller.f_trace = _Mark(self, depth, caller.f_lasti, caller.f_lasti)
 
     def turned(self, frame: FrameType | None) -> Loop | None:
-        """Return the loop that has turned since the last call; `frame` makes this call."""
+        """Return the loop that has turned since the last call, None if no loop has turned.
+
+        `frame` makes the present call.
+        """
         if sys.gettrace() is not None:
             return None
-        new: list[FrameType] = []
+        new_frames: list[FrameType] = []
         mark: _Mark | None = None
         while frame is not None and (mark := self._mark(frame)) is None:
-            new.append(frame)
+            new_frames.append(frame)
             frame = frame.f_back
         loop, depth = None, 0
         if frame is not None and mark is not None:
-            at = frame.f_lasti
-            if at <= mark.at:
-                loop = Loop(mark.depth, frame.f_code, at, mark.at)
-            mark.at, depth = at, mark.depth + 1
-        for below, one in enumerate(reversed(new)):
-            one.f_trace = _Mark(self, depth + below, one.f_lasti)
+            offset = frame.f_lasti
+            if offset <= mark.offset:
+                loop = Loop(mark.depth, frame.f_code, offset, mark.offset)
+            mark.offset, depth = offset, mark.depth + 1
+        for below, new_frame in enumerate(reversed(new_frames)):
+            new_frame.f_trace = _Mark(self, depth + below, new_frame.f_lasti)
         return loop
 
     def is_outermost(self, loop: Loop | None, frame: FrameType | None) -> bool:
-        """Return whether no loop is seen around this one in the code of `frame` and its callers.
+        """Return whether the code of `frame` and its callers has no loop around this loop.
 
-        Without a loop, return whether none is seen at all. The search ends at a generator: a
-        loop over the generator turns once per turn of the loop inside, so it is not counted.
+        If `loop` is None, return whether the code has no loop around the call at all. The search
+        ends at a generator, because a loop over the generator turns whenever the loop inside it
+        turns.
         """
         while frame is not None:
             mark = self._mark(frame)
             if loop is None or (mark is not None and mark.depth <= loop.depth):
-                began = mark.began if mark and mark.began is not None else -1
+                started = mark.first_offset if mark and mark.first_offset is not None else -1
                 loops = _loops(frame.f_code)
-                around = sum(a <= frame.f_lasti <= b and not a <= began <= b for a, b in loops)
-                is_own = loop is not None and mark is not None and mark.depth == loop.depth
-                if around > is_own:
+                n_around = sum(a <= frame.f_lasti <= b and not a <= started <= b for a, b in loops)
+                has_loop = loop is not None and mark is not None and mark.depth == loop.depth
+                if n_around > has_loop:
                     return False
                 if inspect.CO_GENERATOR & frame.f_code.co_flags:
                     return True
@@ -128,16 +135,17 @@ They delete the exception and its name.
 
 @functools.cache
 def _loops(code: CodeType) -> list[tuple[int, int]]:
-    """List the first and last instruction of each loop of a function.
+    """Return the offsets of the first and the last instruction of each loop of a function.
 
-    A jump back right after the end of an exception's handler leads behind its statement: it is no
-    loop.
+    A jump back right after the end of an exception handler is no loop. It leads behind the try
+    statement.
     """
-    found: dict[int, int] = {}
+    last_by_first: dict[int, int] = {}
     latest: list[str] = []
-    for one in dis.get_instructions(code):
-        is_back = "JUMP_BACKWARD" in one.opname and "NO_INTERRUPT" not in one.opname
+    for instruction in dis.get_instructions(code):
+        name = instruction.opname
+        is_back = "JUMP_BACKWARD" in name and "NO_INTERRUPT" not in name
         if is_back and "POP_EXCEPT" not in latest[-_AFTER_HANDLER:]:
-            found[one.argval] = one.offset
-        latest.append(one.opname)
-    return [*found.items()]
+            last_by_first[instruction.argval] = instruction.offset
+        latest.append(name)
+    return [*last_by_first.items()]

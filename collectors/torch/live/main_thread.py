@@ -16,7 +16,7 @@ _local = threading.local()
 def can_wake_main_thread() -> None:
     """Let `wait_for_main_thread` wake a main thread that waits, as in `Thread.join`.
 
-    An ignored signal wakes nobody, so it gets a handler, unless the program has one.
+    An ignored signal wakes no thread, so SIGURG gets a handler, unless the program has one.
     """
     if _SIGNAL is None or not is_main_thread():
         return
@@ -25,9 +25,9 @@ def can_wake_main_thread() -> None:
 
 
 def wait_for_main_thread(call: Callable[[], None], seconds: float) -> bool:
-    """Make the main thread run the function `call`, and wait until it has.
+    """Make the main thread run the function `call`, and wait for its end.
 
-    Return False if the main thread has not run it within `seconds`; it is then not run at all.
+    Return False if the main thread has not run `call` within `seconds`. `call` then never runs.
     """
     is_over = threading.Event()
     is_given_up = threading.Event()
@@ -49,19 +49,19 @@ def wait_for_main_thread(call: Callable[[], None], seconds: float) -> bool:
 def at_thread_end(call: Callable[[], None]) -> None:
     """Run the function `call` in the present thread when that thread ends.
 
-    It does not run if the end of the program cuts the thread off.
+    `call` does not run if the end of the program cuts the thread off.
     """
     _local.end = _End(call)
 
 
 def _woken(_number: int, _frame: object) -> None:
-    """Do nothing: a handled signal interrupts a wait, and Python then runs pending calls."""
+    """Do nothing. A handled signal interrupts a wait, and Python then runs pending calls."""
 
 
 class _End:
-    """A value that only one thread holds.
+    """Makes a call when it is deleted.
 
-    Python drops it when that thread ends, which makes the call.
+    Only one thread holds the object, and Python deletes it when this thread ends.
     """
 
     def __init__(self, call: Callable[[], None]) -> None:

@@ -1,4 +1,4 @@
-"""Mark the calls of the program's modules; describe the recorded modules and their exact paths."""
+"""Mark the calls of the program's modules, and describe the recorded modules by exact paths."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ _NAME = re.compile(rb'"name": *"(nn\.Module: [^"\\]+)"')
 def describe_modules(seen: dict[str, int], main: Any = None) -> dict[str, Any]:
     """Return exact paths and facts of the modules that were recorded.
 
-    `seen` maps each module's name in the trace to its address. The result maps that name to its
-    path in `module_paths`, and paths to facts in `layers`. A path is an attribute path below the
-    outermost module (`layer1.0.conv1`); the outermost module is named by its class. If a program
-    has several models, paths of all but the main one begin with the class.
+    `seen` maps each module's name in the trace to its address. In the result, `module_paths` maps
+    these names to paths, and `layers` maps paths to facts. A path is an attribute path below the
+    outermost module (`layer1.0.conv1`). The outermost module is named by its class. If a program
+    has several models, paths begin with the model's class, except in the main model.
     """
     alive = _alive()
     paths = _paths(alive, main, set(seen.values()))
@@ -45,8 +45,8 @@ def numbered_modules(profiler: Any, trace: Path) -> Iterator[tuple[str, int]]:
     """Yield each module's name in the trace (`Conv2d_3`) and its address.
 
     The profiler numbers modules by class in the order of their first call, and only its event tree
-    has the numbers. Walking the tree is slow, so it stops once every name in the trace was found;
-    most are found in the first step.
+    has the numbers. Walking the tree is slow, so the walk ends when every name in the trace was
+    found. Most names are found in the first step.
     """
     stack = list(profiler.profiler.kineto_results.experimental_event_tree())
     missing = _names_in(trace)
@@ -65,7 +65,7 @@ def numbered_modules(profiler: Any, trace: Path) -> Iterator[tuple[str, int]]:
 
 
 def name_of(event: Any) -> str:
-    """Return the event's name; empty if it is not UTF-8. Names of modules are always UTF-8."""
+    """Return the event's name, empty if it is not UTF-8. Names of modules are always UTF-8."""
     try:
         return str(event.name)
     except UnicodeDecodeError:
@@ -108,9 +108,9 @@ def _paths(
     main: Any,
     called: set[int],
 ) -> dict[int, str]:
-    """Return the path of every module below a root.
+    """Return the path of every module in models that were called, by the module's address.
 
-    The main root is the given one, else the one with most modules that ran.
+    The main model contains `main`, or else has the most called modules.
     """
     inner = {
         id(child)
@@ -139,7 +139,7 @@ def _paths(
 
 
 def _walk(root: Any) -> Iterator[tuple[int, str]]:
-    """Yield address and path of each module of a tree.
+    """Yield address and path of each module of a model.
 
     Paths leave out the parts that wrappers (DDP, torch.compile) add.
     """
@@ -151,11 +151,9 @@ def _walk(root: Any) -> Iterator[tuple[int, str]]:
 
 
 def _is_wrapper(module: Any) -> bool:
-    """Return whether the module only wraps another one."""
-    return list(module._modules.keys()) in (
-        ["module"],
-        ["_orig_mod"],
-    )  # a scripted module cannot be iterated
+    """Return whether the module only wraps another module."""
+    # `_modules` of a scripted module cannot be iterated, but its keys can.
+    return list(module._modules.keys()) in (["module"], ["_orig_mod"])
 
 
 def _unwrapped(module: Any) -> str:
@@ -194,7 +192,7 @@ def _facts(module: Any) -> dict[str, Any]:
 
 
 def _class_name(module: Any) -> str:
-    """Return the module's class; for a scripted module, the class that it was made from."""
+    """Return the name of the module's class. For a scripted module, return the original class."""
     scripted = isinstance(module, torch.jit.ScriptModule)
     return (
         str(getattr(module, "original_name", type(module).__name__))
@@ -278,9 +276,9 @@ class ModuleCalls:
             self._original = None
 
     def _name(self, module: Any) -> str:
-        """Return the module's name: class, and number in the order of first calls.
+        """Return the module's name, made of its class and a number in the order of first calls.
 
-        Keeps the module alive, so that its id stays unique.
+        The module is kept alive, so that its id stays unique.
         """
         kind = type(module).__name__
         name = f"{kind}_{self._counts.get(kind, 0)}"

@@ -1,4 +1,4 @@
-"""Observe the calls that a model makes as it runs; they are its graph if it cannot be exported."""
+"""Observe the calls that a running model makes, to get the graph of a model without export."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _TENSOR = "Tensor("
 
 
 class Observer:
-    """The calls that a model made as it ran, with ids of the tensors that they read and wrote.
+    """Records the calls of a model, with ids of the tensors that they read and write.
 
-    Source: torch.profiler.ExecutionTraceObserver. It observes between `start` and `stop`; `read`
-    then returns the rows of the graph.
+    torch.profiler.ExecutionTraceObserver observes the calls between `start` and `stop`. `read` then
+    returns the rows of the graph.
     """
 
     def __init__(self) -> None:
@@ -46,9 +46,9 @@ class Observer:
         self._observer.unregister_callback()
 
     def read(self, inputs: Any) -> list[dict[str, Any]]:
-        """Return one row per call, and one per tensor that no call wrote.
+        """Return one row per call, and one row per tensor that no call wrote.
 
-        `inputs` are shape, strides and more of each input of the model.
+        `inputs` holds shape, strides and more of each input of the model.
         """
         try:
             nodes = json.loads(self._file.read_text(encoding="utf-8"))["nodes"]
@@ -65,11 +65,11 @@ def _observed(
     nodes: list[dict[str, Any]],
     shapes: list[list[int]],
 ) -> list[dict[str, Any]]:
-    """Return rows of the graph from an observer's nodes: outermost operators in order.
+    """Return rows of the graph from an observer's nodes, one per outermost operator, in order.
 
     The observer reuses the id of a freed tensor, so an id means the tensor last written under it. A
-    tensor that no call wrote is an input if it has an input's shape; several inputs of one shape
-    are taken in order. Any other is a parameter.
+    tensor that no call wrote is an input if it has an input's shape. Several inputs of one shape
+    are taken in order. All other tensors that no call wrote are parameters.
     """
     by_id = {node["id"]: node for node in nodes}
     graph = _ObservedGraph(shapes)
@@ -83,9 +83,9 @@ def _observed(
 
 
 class _ObservedGraph:
-    """The rows of a graph so far; `shapes` are those of the model's inputs.
+    """Builds the rows of a graph. `shapes` are the shapes of the model's inputs.
 
-    `read` are the names of rows that a later one reads.
+    `read` holds the names of rows that a later row reads.
     """
 
     def __init__(self, shapes: list[list[int]]) -> None:
@@ -115,13 +115,7 @@ class _ObservedGraph:
             return
         self.read.update(name for name in names if name)
         first_result, *facts = results[0]
-        name = _add(
-            self.rows,
-            bare_name(node["name"]),
-            names,
-            arguments,
-            facts,
-        )
+        name = _add(self.rows, bare_name(node["name"]), names, arguments, facts)
         tensors = [value for value, _, kind, _ in inputs if kind.startswith(_TENSOR)]
         if tensors and _is_view(first_result, tensors[0]):
             self.rows[-1]["alias_of"] = names[0]
@@ -132,7 +126,10 @@ class _ObservedGraph:
         value: list[Any],
         facts: tuple[Any, ...],
     ) -> str | None:
-        """Return the row that wrote a tensor; an input or a parameter gets its row here."""
+        """Return the name of the row that wrote a tensor, None for an empty tensor without one.
+
+        A new input or parameter gets its row here.
+        """
         tensor_id, shape = value[0], facts[0]
         if tensor_id not in self._writers and value[-1]:
             is_input = shape in self._unseen_inputs
@@ -144,14 +141,14 @@ class _ObservedGraph:
 
 
 def _is_view(result: list[Any], tensor: list[Any]) -> bool:
-    """Return whether a call's result is another tensor in the same storage as its first input."""
+    """Return whether a call's result is another tensor in the storage of its first input."""
     return bool(tensor) and tensor[:1] != result[:1] and tensor[1:3] == result[1:3]
 
 
 def _values(described: dict[str, Any]) -> list[tuple[Any, Any, str, Any]]:
     """Return value, shape, type and strides of each input or output.
 
-    A list of tensors gives those of each tensor.
+    A list of tensors gives one item per tensor.
     """
     rows: list[tuple[Any, Any, str, Any]] = []
     columns = (described[name] for name in ("values", "shapes", "types", "strides"))
@@ -183,7 +180,7 @@ def _add(
     arguments: list[Any],
     about: Any,
 ) -> str:
-    """Add a row; return its name."""
+    """Add a row, and return its name."""
     shape, kind, strides = about
     element = kind.removeprefix(_TENSOR).removesuffix(")")
     name = f"{op}_{len(rows)}"

@@ -20,11 +20,11 @@ _WAKING_S = 5.0
 
 
 class Opening:
-    """Ops, without stacks, from the program's beginning on.
+    """Records ops, without stacks, from the program's beginning on.
 
-    The recording ends when the first step is over or half a minute has passed. Only the main
-    thread, which starts it, can stop it. `attempt` is a context manager that turns a failure in its
-    body into a note.
+    The recording ends when the first step is over or half a minute has passed. The main thread
+    starts it, so only the main thread can stop it. `attempt` returns a context manager that turns a
+    failure in its body into a note.
     """
 
     def __init__(
@@ -38,13 +38,12 @@ class Opening:
         self._attempt = attempt
         self._is_over = False
         self.profiler: Any = None
-        """The profiler with the recording; None before the recording begins and after it was
-        dropped."""
+        """The profiler with the recording, None before it begins and after it was dropped."""
 
     def begin(self) -> list[Callable[[], None]]:
         """Start recording.
 
-        Return a function that removes the callbacks that would end the recording.
+        Return functions that remove the callbacks which would end the recording.
         """
         profiler = self._profiler(ProfilerActivity.CPU)
         with self._own_calls.marked():
@@ -52,7 +51,7 @@ class Opening:
         self.profiler = profiler
         can_wake_main_thread()
         undo = [
-            later(_LONGEST_S, self.close, self._own_calls.are_to_wait),
+            later(_LONGEST_S, self.close, self._own_calls.must_wait),
             before_fork(self.close),
         ]
         if torch.version.cuda or torch.version.hip:
@@ -67,9 +66,9 @@ class Opening:
                 self.profiler.stop()
 
     def close_from_any_thread(self) -> bool:
-        """Stop recording from any thread; return whether that was possible.
+        """Stop recording from any thread, and return whether this was possible.
 
-        If another thread runs the steps, the main thread is woken to stop it.
+        In another thread than the main thread, wake the main thread to stop the recording.
         """
         if not self._is_open:
             return True
@@ -79,7 +78,7 @@ class Opening:
         return wait_for_main_thread(self.close, _WAKING_S)
 
     def drop(self) -> None:
-        """Stop without keeping anything."""
+        """Stop recording, and keep nothing."""
         is_open, profiler = self._is_open, self.profiler
         self.profiler = None
         if is_open:
@@ -93,7 +92,7 @@ class Opening:
         return QuietProfile(activities=[*activities], record_shapes=self._settings.shapes)
 
     def _begin_with_gpu(self) -> None:
-        """Start the recording again, now with the GPU; what was recorded so far is dropped.
+        """Start the recording anew, with the GPU. The recording so far is dropped.
 
         Called when the program begins to use the GPU.
         """

@@ -13,14 +13,14 @@ from .window import quiet_profiler
 
 
 class OwnCalls:
-    """A flag for the recorder's own calls of the profiler; all other calls are the program's."""
+    """Marks the recorder's own calls of the profiler. All other calls are the program's."""
 
     def __init__(self) -> None:
         self._is_inside = False
 
     @contextlib.contextmanager
     def marked(self) -> Iterator[None]:
-        """Mark the profiler's calls in the body as the recorder's.
+        """Mark calls of the profiler in the body as the recorder's own.
 
         A Ctrl-C is delayed until the body ends, because a profiler that is interrupted half-started
         can neither go on nor be stopped.
@@ -32,17 +32,14 @@ class OwnCalls:
         finally:
             self._is_inside = False
 
-    def are_to_wait(self) -> bool:
-        """Return whether nothing may start or stop now.
-
-        This is so inside a marked call, and inside an import.
-        """
+    def must_wait(self) -> bool:
+        """Return whether a profiler must not start or stop now, inside a marked call or import."""
         return self._is_inside or is_importing()
 
     def guard(self, on_foreign: Callable[[], None]) -> Callable[[], None]:
         """Call `on_foreign` before the program starts a profiler itself.
 
-        Return a function that ends the watch.
+        Return a function that ends these calls.
         """
         original = profile.start
 

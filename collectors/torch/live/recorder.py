@@ -43,10 +43,10 @@ FOREIGN = (
 
 
 class Recorder:
-    """Record one window of one process; after `watch` this needs no further call.
+    """Records one window of one process. After `watch`, no further call is needed.
 
-    `finish` ends it early. `status` gets the facts for the collector. The trace is written as soon
-    as the window is over.
+    `finish` ends the recording early. `status` gets the facts for the collector. The trace is
+    written as soon as the window is over.
     """
 
     def __init__(self, settings: Settings, status: StatusFile) -> None:
@@ -69,7 +69,7 @@ class Recorder:
         self._is_saved = False
         self._is_finished = False
         self._own_calls = OwnCalls()
-        self._opening = Opening(settings, self._own_calls, self._telling)
+        self._opening = Opening(settings, self._own_calls, self._noting_failures)
         self._light = LightWindow(
             settings, status.light_trace, self._own_calls, self._light_saved, status.note
         )
@@ -79,7 +79,7 @@ class Recorder:
     def watch(self, *, is_child: bool = False) -> None:
         """Watch for steps, or for the chosen time, and for the end of the program.
 
-        Start further recorders.
+        Start the recorders of `settings.recorders`, too.
         """
         for name in self.settings.recorders:
             other = importlib.import_module(f"{__package__}.{name}").Recorder()
@@ -94,7 +94,7 @@ class Recorder:
                 later(
                     start,
                     lambda: self._begin(length),
-                    self._own_calls.are_to_wait,
+                    self._own_calls.must_wait,
                 )
             )
         elif self.settings.opening and not is_child and is_main_thread():
@@ -105,7 +105,7 @@ class Recorder:
         self.finder.mark()
 
     def begin_now(self) -> None:
-        """Start step 0 here, without waiting for a sign of it."""
+        """Start step 0 here, before the program has shown where its first step begins."""
         self._first()
 
     # ---- steps
@@ -131,7 +131,7 @@ class Recorder:
         self._settling.end_step()
         self._n_after += is_after and self._settling.is_over()
         self.n += 1
-        with self._telling():
+        with self._noting_failures():
             if self._window is not None and not self._is_done:
                 self._step()
             elif self.settings.window_s is None and not self._is_done:
@@ -149,7 +149,7 @@ class Recorder:
         self.times.begin(state)
 
     def _time_step(self) -> None:
-        """Time one step and begin the next, with little work, which would slow the next one."""
+        """Time one step and begin the next, with little work, because work here slows the steps."""
         self.times.go_on(self.n)
         self.n += 1
         if self.times.is_run_complete():
@@ -174,7 +174,7 @@ class Recorder:
         return WARMUP if action is ProfilerAction.WARMUP else ACTIVE
 
     def _follow(self, n: int) -> None:
-        """Start what the schedule wants at the beginning of step n.
+        """Switch the profiler on at the beginning of step n, if it is on in the schedule.
 
         Called while the profiler is off.
         """
@@ -184,16 +184,16 @@ class Recorder:
             self._start()
 
     def _close_opening(self) -> None:
-        """End the recording of the program's beginning, or say that it cannot be ended."""
+        """End the recording of the program's beginning, or note that it cannot be ended."""
         if not self._opening.close_from_any_thread():
             self.status.note(BUSY)
             self._is_done = True
 
     def _begin_anew(self) -> bool:
-        """Count the steps to leave out and to record from the next one on.
+        """Begin the schedule anew at the next step, and return True.
 
-        Those so far prepared the program, for example captured a graph. Returns False if they
-        are recorded already.
+        The steps so far only prepared the program, for example captured a graph. Return False if
+        steps were recorded already, or if a window of time is recorded.
         """
         if self._is_done or self._is_finished or self.settings.window_s is not None:
             return False
@@ -210,10 +210,10 @@ class Recorder:
 
     def _begin(self, length: float | None) -> None:
         """Begin the window of time, and have it end after `length` seconds, if given."""
-        with self._telling():
+        with self._noting_failures():
             self._start()
         if length is not None:
-            self._undo.append(later(length, self._end, self._own_calls.are_to_wait))
+            self._undo.append(later(length, self._end, self._own_calls.must_wait))
 
     def _start(self) -> None:
         """Switch the profiler on at step `self.n`."""
@@ -246,7 +246,7 @@ class Recorder:
         """
         window, self._window = self._window, None
         if window is not None:
-            with self._telling(), self._own_calls.marked():
+            with self._noting_failures(), self._own_calls.marked():
                 window.stop()
             if self._is_saved:
                 self.status.note(THREAD_ENDED)
@@ -264,7 +264,7 @@ class Recorder:
             self.status.note(THREAD_RUNS_ON)
             self._is_done = True
         elif window is not None:
-            with self._telling(), self._own_calls.marked():
+            with self._noting_failures(), self._own_calls.marked():
                 window.stop()
             self._is_done = True
 
@@ -279,7 +279,7 @@ class Recorder:
         with held_interrupts():
             if not self._is_finished and self.settings.window_s is None:
                 self.times.wait_ended(profiler.stopped_ns)
-            # CUPTI slows later steps unless it is taken out; waits for a loader may hide that.
+            # CUPTI slows later steps unless it is taken out. Waits for a loader may hide this.
             self.times.is_slower_after = not (is_cupti_taken_out() or has_workers())
             export_trace(profiler, self.status.trace, self._part_steps(profiler))
             self._is_saved = True
@@ -291,15 +291,15 @@ class Recorder:
             self.status.write()
 
     def _describe(self, profiler: Any) -> None:
-        """Note what the trace does not hold: source lines, the BLAS library, and modules."""
+        """Add facts that the trace lacks: source lines, the BLAS library, and modules."""
         facts = self.status.facts
-        with self._telling():
+        with self._noting_failures():
             facts["lines"] = profiler.lines.facts(profiler) if profiler.lines else None
         built_with = re.search(r"BLAS_INFO=(\w+)", torch.__config__.show())
         facts["blas"] = built_with.group(1) if built_with else None
         if self.settings.modules:
             facts["is_marked"] = self._calls is not None
-            with self._telling():
+            with self._noting_failures():
                 facts.update(describe_modules(self._seen(profiler), self.finder.main))
 
     # ---- the light window, after the first one
@@ -316,7 +316,7 @@ class Recorder:
         self._light.begin_step(self.n)
 
     def _light_saved(self, stopped_ns: int | None) -> None:
-        """Note the times of the light window, whose trace was written."""
+        """Add the times of the light window, after its trace was written."""
         self.times.wait_ended(stopped_ns)
         self._count()
         self.status.write()
@@ -330,8 +330,8 @@ class Recorder:
     def _part_steps(self, profiler: Any) -> set[int]:
         """Return the marked steps that are incomplete.
 
-        Such a step comes after the last whole one, or a window of time cuts it. If no step is
-        whole, as in a program without steps, the mark of the whole recording stays.
+        Such a step comes after the last whole step, or a window of time cuts it. If no step is
+        whole, as in a program without steps, return none, so that the recording keeps its mark.
         """
         whole = self.times.whole()
         return set(range(self._first_marked, profiler.step_num + 1)) - whole if whole else set()
@@ -339,23 +339,18 @@ class Recorder:
     # ---- the end
 
     def finish(self) -> None:
-        """Keep what was recorded, as the program or the capture ends."""
+        """End the recording and keep it, as the program or the capture ends."""
         if self._is_finished:
             return
         self._is_finished = True
         self.finder.remove()
         if self.times.began_ns is not None and self.finder.source in BEGIN_STEPS:
-            # The last step ends with the program. It counts, but its time says nothing.
-            self.times.end(
-                self.n,
-                self._state(),
-                is_after=self._is_done,
-                note=", to the end",
-            )
+            # The last step ends with the program. It counts, but its time is not typical.
+            self.times.end(self.n, self._state(), is_after=self._is_done, note=", to the end")
             self.n += 1
         self._end()
         self._light.drop()
-        with self._telling():
+        with self._noting_failures():
             self._opening.close()
             if not self._is_saved and self._opening.profiler is not None:
                 with held_interrupts():
@@ -363,7 +358,7 @@ class Recorder:
                 self.status.facts["is_opening"] = True
         self._write_others()
         for other in self._others:
-            with self._telling():
+            with self._noting_failures():
                 other.stop()
         for undo in self._undo:
             undo()
@@ -372,11 +367,11 @@ class Recorder:
 
     def _write_others(self) -> None:
         for other in self._others:
-            with self._telling():
+            with self._noting_failures():
                 other.write(self.status.stem)
 
     def _count(self) -> None:
-        """Note the number of steps so far."""
+        """Set the facts on the number and the times of steps so far."""
         facts = self.status.facts
         facts["source"] = self.finder.source
         facts["n_steps"] = self.n
@@ -387,15 +382,15 @@ class Recorder:
         facts |= self.times.facts()
 
     def _forked(self) -> None:
-        """Record nothing in a forked child: the parent records."""
+        """Record nothing in a forked child, because the parent records."""
         self._is_finished = True
         self.finder.remove()
 
     @contextlib.contextmanager
-    def _telling(self) -> Iterator[None]:
+    def _noting_failures(self) -> Iterator[None]:
         """Turn a failure of the profiler in the body into a note.
 
-        It ends the capture, not the program.
+        The failure ends the capture, not the program.
         """
         try:
             yield
@@ -413,7 +408,7 @@ class Recorder:
             self._drop()
 
     def _drop(self) -> None:
-        """Stop without keeping anything."""
+        """Stop recording, and keep nothing."""
         self._drop_window()
         with contextlib.suppress(Exception), self._own_calls.marked():
             self._opening.drop()

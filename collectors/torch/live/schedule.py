@@ -10,8 +10,8 @@ from .settings import Settings
 class Schedule:
     """Decides for each step whether it is left out, warms the profiler up, or is recorded.
 
-    Steps are counted from step `first` on. Steps before it prepared the program, for example
-    captured a graph. A window of time records from its beginning, whatever the step.
+    Steps are counted from step `first` on. Earlier steps prepared the program, for example captured
+    a graph. A window of time records every step.
     """
 
     def __init__(self, settings: Settings) -> None:

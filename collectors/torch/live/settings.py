@@ -11,15 +11,15 @@ VARIABLE = "TRACELENS_LIVE"
 
 @dataclass(frozen=True)
 class Settings:
-    """Settings of a capture; `folder` is where each process leaves its files.
+    """Holds the settings of a capture. `folder` is where each process leaves its files.
 
     Steps count from 0. The first `wait` steps run without the profiler. The next `warmup` steps run
-    with it but are not kept. The next `active` steps are kept (None: all to the end). With
-    `window_s`, (start, length) in seconds since torch was imported, time decides instead; a length
+    with it but are not kept. The next `active` steps are kept (None: all to the end). `window_s`
+    selects a time instead of steps: (start, length) in seconds since torch was imported. A length
     of None is the rest of the run. `opening`: also keep the ops of the program's beginning, in case
-    no step is found or the program ends before the active steps. `light`: record a second window,
-    of ops and kernels only, whose times are nearer to those of the program without a profiler.
-    `recorders` names modules of this package that record beside the profiler.
+    no step is found or the program ends before the active steps. `light`: record a second window of
+    ops and kernels only, whose times are nearer to the program's own times. `recorders` names
+    modules of this package that record more than the profiler.
     """
 
     folder: str
@@ -42,7 +42,7 @@ class Settings:
 
     @classmethod
     def from_environment(cls) -> Settings | None:
-        """Read the settings in the environment; None if there are none."""
+        """Return the settings in the environment, None if there are none."""
         text = os.environ.get(VARIABLE)
         if not text:
             return None

@@ -1,7 +1,7 @@
 """Decide when a program runs its usual steps again after a pause, and which steps are typical.
 
-All ranks of a job have to record the same steps. So they decide by a number that is equal for all
-of them: the number of the loader's workers, not their own pauses and processes.
+All ranks of a job have to record the same steps. So they decide by the number of the loader's
+workers, which is equal on all ranks. Pauses and processes differ between ranks.
 """
 
 from __future__ import annotations
@@ -14,24 +14,24 @@ from multiprocessing import active_children
 from .at_exit import OWN_THREADS
 
 LONG_PAUSE_NS = 10_000_000
-"""Pauses shorter than this do not count: they are the recorder's usual work, and no queue fills."""
+"""The shortest pause that counts. In a shorter pause, no queue fills."""
 
 _JOB_TURNS = 3
-"""The number of turns of the loader that a rank of a job waits.
+"""The number of loader turns that a rank of a job waits after a pause.
 
-By default a loader keeps two batches per worker ready, which takes two turns to use up. Its workers
-fetch more meanwhile.
+In a turn, each worker of the loader delivers one batch. By default a loader keeps two batches per
+worker ready. To use these up takes two turns, in which the workers fetch more batches.
 """
 
 
 class Settling:
-    """A wait after a pause in which the main thread wrote a trace.
+    """Decides how long steps are not typical after a pause in which the main thread wrote a trace.
 
-    In such a pause, a loader's workers and other threads fill their queues. The next steps then
-    find ready what they usually wait for, so they are not typical, and must not be recorded. The
-    wait is as long as the pause was. If the program consumes at least twice as fast as its workers
-    produce, the queues are then empty. A rank of a job waits for a number of steps instead,
-    `_JOB_TURNS` turns of its loader's workers.
+    In such a pause, a loader's workers and other threads fill their queues. The next steps find
+    batches ready for which they usually wait. So they are not typical, and must not be recorded.
+    Steps count as typical again after a time as long as the pause. If the program consumes at least
+    twice as fast as its workers produce, the queues are then empty. In a job, steps count as
+    typical again after `_JOB_TURNS` turns of the loader.
     """
 
     def __init__(self) -> None:
@@ -39,10 +39,10 @@ class Settling:
         self._n_left = 0
 
     def begin(self, pause_ns: int, n_workers: int) -> None:
-        """Note a pause of the main thread that ends now and took `pause_ns`.
+        """Count the next steps as not typical, after a pause of `pause_ns` that ends now.
 
-        `n_workers` is the number of the loader's workers. In a job, a further pause does not count
-        while steps are left to wait, because the other ranks may have no such pause.
+        `n_workers` is the number of the loader's workers. In a job, a second pause does not count
+        while steps are not typical, because the other ranks may have no such pause.
         """
         if _is_in_job():
             self._n_left = self._n_left or _JOB_TURNS * n_workers
@@ -50,11 +50,11 @@ class Settling:
             self._until_ns = max(time.perf_counter_ns() + pause_ns, self._until_ns)
 
     def end_step(self) -> None:
-        """Note that a step ends."""
+        """Count a step that ends."""
         self._n_left = max(self._n_left - 1, 0)
 
     def is_over(self) -> bool:
-        """Return whether the wait is over, so that steps are typical again."""
+        """Return whether steps are typical again."""
         return not self._n_left and time.perf_counter_ns() >= self._until_ns
 
 
@@ -63,14 +63,14 @@ def steps_in_a_turn(n_workers: int) -> int:
 
     The workers begin together, so their batches may come in one burst, and the program waits once
     per turn. Only whole turns contain as many waits as the program has on average. A program
-    without processes of its own has a turn of one step. In a job, only `n_workers` counts: the
-    number of workers of the loader that was last asked.
+    without processes of its own has a turn of one step. `n_workers`, the number of workers of the
+    last used loader, counts only in a job.
     """
     return max(n_workers if _is_in_job() else len(active_children()), 1)
 
 
 def whole_turns(n_steps: int, turn: int) -> int:
-    """Round the number of steps up to a multiple of a turn."""
+    """Return the number of steps, rounded up to a multiple of a turn."""
     return -(-n_steps // turn) * turn
 
 

@@ -1,4 +1,4 @@
-"""The status file of one process, for the collector: JSON, written again at each stage."""
+"""Write the status file of one process, JSON for the collector, anew at each stage."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ PYTHON, TORCH, RECORDING, DONE = "python", "torch", "recording", "done"
 
 
 def own_rank() -> int | None:
-    """Return the rank that a launcher gave this process; None without one."""
+    """Return the rank that a launcher gave this process, None without a launcher."""
     return _number("RANK")
 
 
 def own_node() -> int | None:
-    """Return the number that torchrun or Slurm gave this host; None without one."""
+    """Return the number that torchrun or Slurm gave this host, None without a launcher."""
     node = _number("GROUP_RANK")
     return _number("SLURM_NODEID") if node is None else node
 
@@ -29,17 +29,17 @@ def _number(variable: str) -> int | None:
 
 
 def write_whole(target: Path, content: bytes) -> None:
-    """Write the file; a reader sees either the old one or the new one."""
+    """Replace the file at once, so that a reader sees either the old file or the new file."""
     part = target.with_name(f"{target.name}.part")
     part.write_bytes(content)
     part.replace(target)
 
 
 class StatusFile:
-    """The facts of one process.
+    """Holds the facts of one process, and writes them to its status file.
 
-    `stage` is how far it came: python, torch (was imported), recording, done. Errors in writing the
-    file are ignored, because the program must not fail for it.
+    The fact `stage` says how far the process came: python, torch (was imported), recording, done.
+    Errors in writing the file are ignored, because they must not make the program fail.
     """
 
     def __init__(self, folder: str) -> None:
@@ -50,7 +50,7 @@ class StatusFile:
     def stem(self) -> Path:
         """The path with which this process's file names begin.
 
-        It contains the rank if a launcher gave one.
+        The path contains the rank if a launcher gave one.
         """
         rank = own_rank()
         return self.folder / f"{'process' if rank is None else f'rank{rank}'}.{os.getpid()}"
@@ -76,7 +76,7 @@ class StatusFile:
             self.facts["notes"].append(text)
 
     def write(self) -> None:
-        """Write the facts; a reader sees either the old file or the new one."""
+        """Write the facts to the status file, whole or not at all."""
         self.facts |= {"rank": own_rank(), "node": own_node()}
         with suppress(OSError):
             write_whole(

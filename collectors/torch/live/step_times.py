@@ -14,21 +14,21 @@ from .window import Moment
 TIMED = 10
 """At least this many steps are timed after the last window, if the program has as many."""
 _RUN_NS = 1_000_000_000
-"""Timing goes on for at least this time.
+"""The shortest time for which steps are timed after the last window.
 
 A window leaves caches and clocks cold, and a host changes its speed within a second.
 """
 _MOST = 200
 """At most this many blocks are kept, the latest ones, because their events take memory."""
 _SHORTEST_BLOCK_NS, _LONGEST_BLOCK_NS = 1_000_000, 5_000_000
-"""Steps are timed together for a tenth of the time since the last window, within these limits.
+"""Limits on the length of a block of steps, which are timed together.
 
-To look at the clocks of host and device takes up to 30 µs, which would count for the step. With the
-longest blocks, `_MOST` of them are the whole second.
+A block takes a tenth of the time since the last window, within these limits. Reading the clocks of
+host and device takes up to 30 µs, which would count for a step. `_MOST` of the longest blocks take
+the whole second.
 """
 _LONG = 3
-"""A step is long if it takes more than this many times the median: it does something that others do
-not."""
+"""A step is long if it takes more than this many times the median, as one with a checkpoint."""
 _FEW = 0.2
 """If more than this share of the steps is long, long steps are the program's usual work."""
 FIRST, PLAIN, WARMUP, ACTIVE, LIGHT, PARTLY, SETTLING = (
@@ -49,7 +49,10 @@ Otherwise it warms up, is active, is active in a part of the step, or records li
 
 @dataclass(frozen=True)
 class _Timed:
-    """A block of successive plain steps: the last one's number, and when they begin and end."""
+    """Holds a block of successive plain steps: its start and its end.
+
+    `number` is the number of its last step.
+    """
 
     number: int
     n_steps: int
@@ -58,14 +61,14 @@ class _Timed:
 
 
 class StepTimes:
-    """Times of the steps of one process, from pairs of `begin` and `end`.
+    """Measures the steps of one process, from pairs of `begin` and `end`.
 
-    `step_ns` lists every step: (step, state, nanoseconds by the host's clock). Plain steps are
-    those without a profiler. They are also timed by the device, if there is one, because the host
-    runs ahead of it: see `Moment`. Two steps never count as plain: the program's first step, which
-    warms up and compiles, and the first step after a window, because clocks and caches are cold.
-    `turn` is the number that `steps_in_a_turn` returns. `n_in_a_row` counts the plain steps since
-    the last window. Short steps are timed together, in blocks.
+    `step_ns` lists every step: (step, state, nanoseconds by the host's clock). Plain steps run
+    without a profiler. They are also timed by the device, if there is one, because the host runs
+    ahead of the device: see `Moment`. The program's first step never counts as plain, because it
+    warms up and compiles. The first step after a window does not count either, because clocks and
+    caches are cold. `turn` is the result of `steps_in_a_turn`. `n_in_a_row` counts the plain steps
+    since the last window. Short steps are timed together, in blocks.
     """
 
     def __init__(self) -> None:
@@ -83,7 +86,7 @@ class StepTimes:
         """True if CUPTI stays in the process, which slows steps after the recording."""
 
     def begin(self, state: str) -> None:
-        """Note that a step begins."""
+        """Begin to time a step, in which the profiler has this state."""
         self._state = state
         self._began = Moment.now() if state == PLAIN else None
         self.began_ns = time.perf_counter_ns()
@@ -96,7 +99,7 @@ class StepTimes:
         is_after: bool,
         note: str = "",
     ) -> None:
-        """Note that the step ends. The profiler's state may have changed since it began."""
+        """End the step. The profiler's state may have changed since the step began."""
         now = time.perf_counter_ns()
         if self.began_ns is None:
             return
@@ -114,7 +117,7 @@ class StepTimes:
         del self._before[:-_MOST]
 
     def go_on(self, step: int) -> None:
-        """Note that a plain step after the windows ends, and that another one begins at once."""
+        """End a plain step after the windows, and begin the next at once."""
         assert self.began_ns is not None
         assert self._began is not None
         now = time.perf_counter_ns()
@@ -138,7 +141,7 @@ class StepTimes:
         self._run_ns = now_ns - self._run_began_ns
 
     def is_run_complete(self) -> bool:
-        """Return whether enough steps ran since the last window to know how long one takes."""
+        """Return whether enough steps ran since the last window to know the time of a step."""
         is_enough = self.n_in_a_row >= whole_turns(TIMED, self.turn)
         return is_enough and self._run_ns >= _RUN_NS
 
@@ -148,25 +151,26 @@ class StepTimes:
         self._before.clear()
 
     def wait_ended(self, stopped_ns: int | None) -> None:
-        """Move the end of the last step to the moment at which the devices were done.
+        """Move the end of the last step to `stopped_ns`, when the devices had finished their work.
 
-        The step then includes all their work.
+        The step then includes all work of the devices.
         """
         if stopped_ns is not None and self.began_ns is not None:
             step, state, _ = self.step_ns[-1]
             self.step_ns[-1] = (step, state, stopped_ns - self.began_ns)
 
     def facts(self) -> dict[str, Any]:
-        """Return n, mean, median, min and max of `unprofiled_step_ns` and `profiled_step_ns`.
+        """Return n, mean, median, min and max of unprofiled, profiled and light steps.
 
-        `light_step_ns` has those of the light window. Each is None if no such step was timed.
-        Profiled steps are timed by the host's clock, which is right for their mean: no device is
-        busy when the first step begins and when the last one ends. Unprofiled steps are those of
-        one run of steps, and their mean is how long the program takes per step. Median, min and max
-        are those of whole turns, divided by `turn`, which is returned too. A few steps may be much
-        longer than the others, such as one with a checkpoint. If no recorded step is that long,
-        they are left out: `n_long` is their number, and `long_ns` their mean. `is_run_slower` is
-        True if CUPTI was left in the process before they ran.
+        Each of the three is None if no such step was timed. Profiled steps are timed by the host's
+        clock. Their mean is right, because no device is busy when the first step begins and when
+        the last step ends. Unprofiled steps are one run of successive steps, whose mean is the
+        program's time per step. Their median, min and max are of whole turns, divided by the steps
+        in a turn (`turn`).
+
+        A few unprofiled steps may be much longer than the others, for example with a checkpoint. If
+        no recorded step is that long, these steps are left out. `n_long` is then their number, and
+        `long_ns` their mean. `is_run_slower` is True if CUPTI was in the process during the run.
         """
         blocks = self._run()
         run = _durations(blocks)
@@ -196,10 +200,10 @@ class StepTimes:
     def _run(self) -> list[_Timed]:
         """Return the longest run of successive plain steps, in whole turns.
 
-        Less than a turn says nothing about the mean: it may hold the one wait of a turn, or not. Of
-        several longest runs, return the last one, which is farthest from the program's start. If
-        CUPTI makes later steps longer, a run of `TIMED` steps before the recording is preferred,
-        because its steps are as in a process that never profiled.
+        A part of a turn may lack the turn's only wait, so its mean is not typical. If several runs
+        are equally long, return the last run, which is farthest from the program's start. If CUPTI
+        makes later steps longer, a run of `TIMED` steps before the recording is preferred, because
+        these steps are as fast as in a process that never profiled.
         """
         before = _longest_run(self._before)
         if self.is_slower_after and len(before) >= whole_turns(TIMED, self.turn):
@@ -229,10 +233,10 @@ def _n_steps(blocks: Sequence[_Timed]) -> int:
 
 
 def _durations(blocks: Sequence[_Timed]) -> list[float]:
-    """Return the nanoseconds of each step; the steps of a block took equally long.
+    """Return the nanoseconds of each step. The steps of a block count as equally long.
 
-    If a block took much longer than usual, its last step was the long one, because a long step ends
-    its block. The other steps of this block then count with the median time.
+    If a block took much longer than usual, its last step was long, because a long step ends its
+    block. The other steps of this block then count with the median time.
     """
     times = [(ns, block.n_steps) for block in blocks if (ns := block.began.until(block.ended))]
     means = [ns / n for ns, n in times for _ in range(n)]
@@ -245,10 +249,7 @@ def _durations(blocks: Sequence[_Timed]) -> list[float]:
 
 
 def _longer(durations: Sequence[float], usual: Sequence[Sequence[float]]) -> list[float]:
-    """Return the durations that exceed each of the usual medians several times.
-
-    `usual` are lists of steps; each has a median.
-    """
+    """Return the durations that are several times as long as the median of each list in `usual`."""
     most_ns = max(
         (median(part) for part in usual if part),
         default=0,

@@ -22,7 +22,7 @@ from .turns import Step, Turns
 
 OPTIMIZER, LOADER, MODULE, PROGRAM = "optimizer", "data loader", "outermost module", "program"
 BEGIN_STEPS = (LOADER, MODULE, GRAPH, COMPILED)
-"""Signs that come at the beginning of a step; all other signs come at its end."""
+"""Signs that come at the beginning of a step. All other signs come at the end of a step."""
 _UNDECIDED_CALLS = 20
 _UNDECIDED_IN_TRAINING = 3000
 """A model in training mode is called at most this often before the optimizer's first step.
@@ -38,25 +38,25 @@ _N_TURNS_MISSED = 4
 class StepFinder:
     """Calls `first()` when the program's work begins, and `boundary()` between two steps.
 
-    With an optimizer, a step ends with each step of the first optimizer that steps. Without one, a
-    step begins when a data loader is asked for a batch. Without both, a step begins when the same
-    outermost module with parameters is called again. If another module is called twice in a row,
-    its calls count from then on, because the first module was only tried. If that module is called
-    several times in each turn of the loop, steps begin at a module that is called once: see
-    `Turns`. Calls by torch.jit.trace are not steps.
+    With an optimizer, a step ends with each step of the first optimizer that steps. Without an
+    optimizer, a step begins when a data loader is asked for a batch. Without a data loader, a step
+    begins when the same outermost module with parameters is called again. If another module is then
+    called twice in a row, its calls count from then on, because the program only tried the first
+    module. If a module is called several times in each turn of the loop, steps begin at a module
+    that is called once: see `Turns`. Calls by torch.jit.trace are not steps.
 
     If a program has made an optimizer, other signs count only if the optimizer does not step within
-    a number of calls, which is larger for calls in training mode. Only one thread counts: the first
-    that is seen, or one that trains before that one has begun or after it has ended.
-    `other_trainers` are further threads that stepped an optimizer. `n_workers` is the number of
-    workers of the data loader that was last asked for a batch.
+    a number of calls. This number is larger for calls in training mode. Only one thread counts, the
+    first thread with a sign of work. Another thread that trains takes over if the first thread has
+    ended or found no step. `other_trainers` are further threads that stepped an optimizer.
+    `n_workers` is the number of workers of the last used data loader.
 
     Evaluation before training has steps of its own. In a child process only an optimizer counts,
     because data loaders' workers call modules, too. A program that calls no module may replay the
     same CUDA graph again, call the same compiled function, or run backward. Then a step begins at
-    the call, or ends with backward. If a graph is replayed over and over, and the sign known so
-    far no longer comes (such as the optimizer of a warm-up), replays count from then on, unless
-    `begin_anew()` is False.
+    the call, or ends with backward. A warm-up may have other signs than the replays of a graph
+    after it, for example an optimizer. If these signs no longer come, replays count from then on,
+    unless `begin_anew()` returns False.
     """
 
     def __init__(
@@ -99,8 +99,8 @@ class StepFinder:
     def install(self, *, is_child: bool = False) -> None:
         """Install the hooks in torch.
 
-        They cost under a microsecond per step. Calls of all modules are watched only until it is
-        known what marks steps.
+        The hooks cost under a microsecond per step. Calls of all modules are watched only until the
+        sign of a step is known.
         """
         handle = register_optimizer_step_post_hook(self._stepped)
         self._undo.append(handle.remove)
@@ -144,7 +144,7 @@ class StepFinder:
         self._end_step()
 
     def _repeats(self, source: str, key: object) -> None:
-        """Note a call of a graph, a compiled function or backward: `key` is what is called."""
+        """Handle a call of a graph, a compiled function or backward. `key` is the called object."""
         if self.source == PROGRAM or self._is_tracing or not self._see():
             return
         self._n_calls[key] += 1
@@ -165,7 +165,7 @@ class StepFinder:
         return torch.nn.Module.__call__ is self._own_call
 
     def _see(self) -> bool:
-        """Return whether this thread counts; its first sign of work begins step 0."""
+        """Return whether this thread counts. Its first sign of work begins step 0."""
         # A number may be given to another thread, once this one has ended
         me = threading.current_thread()
         if self._thread is None:
@@ -176,9 +176,9 @@ class StepFinder:
         return self._thread is me
 
     def _takes_over(self) -> bool:
-        """Return whether this thread takes over.
+        """Return whether this thread counts from now on.
 
-        It does if the thread that counted has ended or found no step.
+        This is so if the thread that counted before has ended or found no step.
         """
         assert self._thread is not None
         is_free = not self._thread.is_alive() or (self.source is None and not self._is_recording)
@@ -240,13 +240,13 @@ class StepFinder:
     def _may_decide(self, most_calls: int = _UNDECIDED_CALLS) -> bool:
         """Return whether steps may be found without an optimizer.
 
-        They may if there is no optimizer, or if it has not stepped within this number of calls.
+        This is so if there is no optimizer, or if it has not stepped within this number of calls.
         """
         self._n_undecided += 1
         return not self._has_optimizer or self._n_undecided > most_calls
 
     def _spy(self) -> None:
-        """Watch outermost calls of modules until it is known what marks steps.
+        """Watch outermost calls of modules until the sign of a step is known.
 
         While such a call runs, the class's own `__call__` is put back, so that inner modules cost
         nothing.
@@ -259,8 +259,8 @@ class StepFinder:
         # Not named self: in frames of module calls, the profiler looks for a module under that
         # name.
         def call(called: Any, *args: Any, **kwargs: Any) -> Any:
-            # torch.compile may compile this function; the compiled code must contain only the
-            # module's own call
+            # torch.compile may compile this function. The compiled code must contain only the
+            # module's own call.
             if is_compiling():
                 return original(called, *args, **kwargs)
             module.__call__ = original
@@ -285,16 +285,16 @@ class StepFinder:
             torch.nn.Module.__call__ = self._spying_call
 
     def stop_spying(self) -> None:
-        """Stop watching when the recording begins.
+        """Stop watching calls of modules when the recording begins.
 
-        The recorder that watches all calls then reports the outermost ones here.
+        `ModuleCalls` watches all calls from then on, and reports outermost calls to `call_begins`.
         """
         self._put_back()
         self._is_paused = self._is_recording = True
         self._let_go()
 
     def recorded(self) -> None:
-        """Note that the recording is over, and watch module calls again if they mark the steps."""
+        """Watch module calls again after the recording, if they mark the steps."""
         self._is_paused = self._is_recording = False
         if self._undo and self.source == MODULE and self._unhook is None:
             self._hook()
@@ -305,9 +305,9 @@ class StepFinder:
     def untouched_calls(self) -> Iterator[None]:
         """Keep torch's own nn.Module.__call__ while the recording begins.
 
-        torch identifies module calls by the code of that method. Afterwards, calls of the main
-        module are watched from outside: with a hook on the module, a step would begin inside the
-        call, and the time of marking the step would count for the module.
+        torch identifies module calls by the code of this method. During the recording, calls of the
+        main module are watched from outside. With a hook on the module, a step would begin inside
+        the call, and the time of marking the step would count for the module.
         """
         self._put_back()
         self._is_recording = True
@@ -318,7 +318,7 @@ class StepFinder:
             self._spy_on()
 
     def call_begins(self, module: Any) -> None:
-        """Note a call of a module that is not made inside another module."""
+        """Handle a call of a module that is not made inside another module."""
         if self._is_tracing or self.source not in (None, MODULE) or not self._see():
             return
         self._called = True
@@ -327,7 +327,7 @@ class StepFinder:
             if self._unhook is None and not self._is_in_a_call() and _may_mark(module):
                 self._maybe_turn(module, caller)
                 # If the turn put the hooks back, the module's own hook reports this call, too.
-                is_marking = any(one is module for one in self._marking)
+                is_marking = any(marking is module for marking in self._marking)
                 self._is_told = self._loop is not None and self._unhook is not None and is_marking
             return
         if self.source == MODULE:
@@ -354,7 +354,7 @@ class StepFinder:
                 self._begin_with(step, module)
 
     def _begin_with(self, step: Step, called: Any) -> None:
-        """Begin steps as it was found; `called` is the module that is just called."""
+        """Begin steps as `step` describes. `called` is the module of the present call."""
         self._loop, self._n_calls_in_turn = step.loop, len(step.turn)
         if step.loop is None:
             self._go_by(step.module, is_called=step.module is called)
@@ -377,7 +377,7 @@ class StepFinder:
             self._go_by(module)
 
     def _maybe_another(self, module: Any) -> None:
-        """Note a module's call; take that module as the main one if it marks the turns better."""
+        """Handle a module's call. It becomes the main module if it marks the turns better."""
         if module is not self.main and (self._is_in_main() or not _may_mark(module)):
             return
         self._turns.note(module)
@@ -395,13 +395,13 @@ class StepFinder:
     def _is_in_main(self) -> bool:
         """Return whether the main module's call is running.
 
-        A recording that begins at its call may watch calls from within it, such as those of a
-        loop's cell.
+        A recording that begins at this call may watch calls within it, such as calls of a
+        recurrence's cell.
         """
         return any(called is self.main for called in self._running())
 
     def _is_in_a_call(self) -> bool:
-        """Return whether any module's call is running, see `_is_in_main`."""
+        """Return whether any module's call is running."""
         return next(self._running(), None) is not None
 
     def _running(self) -> Iterator[Any]:
@@ -414,7 +414,7 @@ class StepFinder:
                 yield frame.f_locals.get("self")
 
     def _go_by(self, module: Any, *, is_called: bool = True) -> None:
-        """Begin steps at the calls of this module, from this call on if the module is called."""
+        """Begin steps at the calls of this module, from the present call on with `is_called`."""
         self._let_go()
         self.main, self._marking = module, [module]
         self._hook()
@@ -424,8 +424,8 @@ class StepFinder:
     def _hook(self) -> None:
         """Put hooks on the modules that mark steps, which costs less than watching all calls.
 
-        Scripted modules take no hooks, and a hook of a module.compile() model would be compiled;
-        the calls of both are still watched.
+        Scripted modules take no hooks, and a hook of a module.compile() model would be compiled. So
+        calls of these modules are still watched.
         """
         is_compiled = any(
             getattr(module, "_compiled_call_impl", None) is not None for module in self._marking
@@ -443,9 +443,7 @@ class StepFinder:
             self._unhook = None
 
     def _called_again(self, module: Any, _args: Any) -> None:
-        if (
-            torch.compiler.is_compiling()
-        ):  # a function around the module, which is not part of the program
+        if torch.compiler.is_compiling():  # torch compiles a function around the module
             return
         if (
             self.source == MODULE
@@ -460,7 +458,7 @@ class StepFinder:
 
 
 def _may_mark(module: Any) -> bool:
-    """Return whether the module may be a model: it has parameters, or is scripted.
+    """Return whether the module may be a model, because it has parameters or is scripted.
 
     Scripting may freeze parameters into the module.
     """

@@ -1,4 +1,4 @@
-"""Find the turns of a loop in its calls of modules."""
+"""Find the turns (iterations) of a program's loop from its calls of modules."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ _MOST_CALLS = 64
 If a turn of a loop has more calls, each call of a module counts as a step instead of the turn.
 """
 _SHORT = 8
-"""A loop whose turn has more calls than this makes no steps, as soon as one inside it does."""
+"""If a loop's turn has more calls than this, the loop inside it makes the steps instead."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """The meaning of a step: a turn of a loop, or a call of a module that each turn calls once.
+    """Describes what a step is: a turn of a loop, or a call of a module that each turn calls once.
 
-    `turn` lists the modules called in a turn. `loop` is None if the module's calls tell the turns.
+    `turn` lists the modules called in a turn. `loop` is None if each call of `module` begins a
+    step.
     """
 
     module: Any
@@ -32,14 +33,14 @@ class Step:
 
 
 class Turns:
-    """The latest calls of modules, from which turns of the program's loop are recognised.
+    """Recognises turns of the program's loop from its latest calls of modules.
 
-    A turn is one of the outermost loop that turns within few calls, if its last two turns called
-    the same modules in the same order: a loop inside of it belongs to its turn. If frames show no
-    such loop, a turn is the shortest sequence of calls that repeats. A module that is called once
-    in each turn shows best where a turn begins: two views of a picture may be encoded by the same
-    module, and compared by another one. If nothing repeats, as in a loop that writes texts of
-    different lengths, there is no turn.
+    The loop is the outermost loop that turns within few calls, if its last two turns called the
+    same modules in the same order. Loops inside it belong to its turn. If frames show no such loop,
+    a turn is the shortest sequence of calls that repeats. A module that is called once in each turn
+    shows best where a turn begins. For example, one module encodes two views of a picture, and
+    another module compares them. If no calls repeat, as in a loop that writes texts of different
+    lengths, there is no turn.
     """
 
     def __init__(self) -> None:
@@ -53,7 +54,10 @@ class Turns:
         self._loops.begin(caller)
 
     def note(self, module: Any, caller: FrameType | None = None) -> Loop | None:
-        """Note a call; return the loop that turned before it, if the caller's frame is given."""
+        """Add a call, and return the loop that turned before it, None if no loop turned.
+
+        No loop is found without the caller's frame.
+        """
         loop = self._loops.turned(caller)
         for kept, new in ((self._calls, module), (self._turned, loop)):
             kept.append(new)
@@ -61,11 +65,11 @@ class Turns:
         return loop
 
     def step(self, caller: FrameType | None) -> Step | None:
-        """Return the step at a module's call; None while it is not known what a step is.
+        """Return what a step of the program is, None while this is unknown.
 
-        A turn of the outermost loop is a step, once two turns made the same calls and no loop
-        around it can follow. If nothing is regular within two short turns, the call of the module
-        that is called most often is a step.
+        A turn of the outermost loop is a step if two turns made the same calls and no loop is
+        around it. If `2 * _SHORT` calls show no such turn, a call of the most called module is a
+        step.
         """
         module, n_calls = self._calls[-1], len(self._calls)
         outermost: Loop | None = None
@@ -85,7 +89,10 @@ class Turns:
         return Step(module, [module]) if is_irregular and most_called == id(module) else None
 
     def _begins(self, loop: Loop | None) -> list[int]:
-        """Return which calls the loop, or one around it, turned before; also 0, the first call."""
+        """Return the indices of the calls before which the loop, or a loop around it, turned.
+
+        The first index is 0, the first call.
+        """
         if loop is None:
             return [0]
         turned = enumerate(self._turned)
@@ -103,10 +110,7 @@ class Turns:
         places = [n for n, called in enumerate(before) if called is module]
         turn = before[places[-1] + 1 :] if places else []
         n = sum(called is main for called in turn)
-        is_again = n > 1 and _are_same(
-            turn,
-            before[: places[-1]][-len(turn) :],
-        )
+        is_again = n > 1 and _are_same(turn, before[: places[-1]][-len(turn) :])
         if is_again:
             self._n_in_turn = max(Counter(map(id, turn)).values())
         return is_again

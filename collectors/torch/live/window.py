@@ -25,8 +25,8 @@ _WHOLE, _PART = b'"ProfilerStep#%d"', b'"ProfilerPart#%d"'
 def drain() -> None:
     """Wait until every device that this process uses has finished its work.
 
-    Without a device, or before the first use of one, it returns at once and initialises nothing. It
-    also returns at once while a graph is captured, because waiting would break the capture.
+    Return at once, and initialise nothing, if the program has not used a device yet. Return at once
+    while a graph is captured, too, because waiting would break the capture.
     """
     module = _used()
     if module is None or _is_capturing(module):
@@ -40,8 +40,8 @@ def drain() -> None:
 def _used() -> Any:
     """Return the module of the device in use, such as torch.cuda or torch.xpu.
 
-    Return None if the program computes only on the CPU. torch.accelerator is not used: in torch 2.6
-    it counts the devices, after which a forked child could not use them.
+    Return None if the program computes only on the CPU. torch.accelerator is not used, because in
+    torch 2.6 it counts the devices, and a forked child could then not use them.
     """
     for name in _KINDS:
         module = getattr(torch, name, None)
@@ -63,7 +63,7 @@ def _is_capturing(module: Any) -> bool:
 def _indices(module: Any) -> list[tuple[int, ...]]:
     """Return arguments for calls of `synchronize`, one per device with a context.
 
-    Waiting for any other device would create a context there.
+    Waiting for a device without a context would create one.
     """
     has_context = getattr(torch._C, "_cuda_hasPrimaryContext", None)
     if module is not torch.cuda or has_context is None:
@@ -73,7 +73,7 @@ def _indices(module: Any) -> list[tuple[int, ...]]:
 
 @dataclass(frozen=True)
 class Moment:
-    """A moment on the host, and an event on the device after all work launched before it."""
+    """Holds a time on the host, and a device event after all work launched before this time."""
 
     host_ns: int
     event: Any
@@ -83,7 +83,7 @@ class Moment:
     def now(cls) -> Moment:
         """Return the present moment.
 
-        No event is recorded on a device without events, nor while a graph is captured.
+        The event is None on a device without events, and while a graph is captured.
         """
         module = _used()
         event = None
@@ -95,11 +95,12 @@ class Moment:
         return cls(time.perf_counter_ns(), event, module is not None)
 
     def until(self, end: Moment) -> int | None:
-        """Return nanoseconds to a later moment, after waiting for the device.
+        """Return the nanoseconds to a later moment, after waiting for the device.
 
-        Return None if they cannot be measured. With a device, it is the device's time between the
+        Return None if they cannot be measured. With a device, return the device's time between the
         two events, right to about a microsecond. An event happens when the work launched before it
-        ends, but no earlier than the host's moment. Without a device, it is the host's time.
+        ends, but not before the host's time of the moment. Without a device, return the host's
+        time.
         """
         if not end.is_device_used:
             return end.host_ns - self.host_ns
@@ -114,24 +115,24 @@ class Moment:
 
 
 class QuietProfile(profile):  # type: ignore[misc]
-    """A torch.profiler without the warning that the events of a cycle are cleared.
+    """Runs torch.profiler without the warning that the events of a cycle are cleared.
 
-    Torch 2.6 to 2.11 warns unless events are accumulated, even if there is only one cycle. So
-    accumulating is on when a cycle begins, which is when torch warns. It is off again before
-    recording stops, because torch would then parse all events.
+    torch 2.6 to 2.11 warns unless events are accumulated, even if there is only one cycle. So
+    accumulation is on when a cycle begins, because torch warns then. It is off again before
+    recording stops, because torch would otherwise parse all events.
     """
 
     def prepare_trace(self) -> None:
-        """Create the profiler of one cycle; accumulating is on only while it is created."""
+        """Create the profiler of one cycle. Accumulation is on only meanwhile."""
         self.profiler = None
         self.acc_events = True
         super().prepare_trace()
-        made: Any = self.profiler
-        self.acc_events = made.acc_events = False
+        created_profiler: Any = self.profiler
+        self.acc_events = created_profiler.acc_events = False
 
 
 class Window(QuietProfile):
-    """A profiler that waits for the devices before it begins to record, and before it ends.
+    """Runs torch.profiler, and waits for the devices before the recording begins and ends.
 
     The first wait ends work that ran during the warm-up, so that every recorded kernel has its
     launch. The second wait lets every kernel finish. It comes after the last step's mark and is
@@ -144,7 +145,7 @@ class Window(QuietProfile):
 
     @classmethod
     def of(cls, settings: Settings, **more: Any) -> Window:
-        """Return the profiler with these settings; `more` is passed to torch.profiler.profile."""
+        """Return the profiler with these settings. `more` is passed to torch.profiler.profile."""
         activities = [ProfilerActivity.CPU]
         if torch.cuda.is_available():
             activities.append(ProfilerActivity.CUDA)
@@ -182,10 +183,10 @@ class Window(QuietProfile):
 
 @contextlib.contextmanager
 def quiet_profiler() -> Iterator[None]:
-    """Keep the profiler's log off standard error: Kineto 2.13 prints `USDT:… profiler_start`.
+    """Keep the profiler's log off standard error while the body runs.
 
-    Kineto reads the environment variable when it is first used. A level that the user has set
-    stays.
+    Kineto 2.13 prints `USDT:… profiler_start`. It reads the environment variable when it is first
+    used. A level that the user has set stays.
     """
     if _LOG_LEVEL in os.environ:
         yield
@@ -207,10 +208,10 @@ def export_trace(
     trace: Path,
     part_steps: Iterable[int] = (),
 ) -> None:
-    """Write what a profiler recorded, with the marks of incomplete steps renamed.
+    """Write a profiler's recording as a Chrome trace, with the marks of incomplete steps renamed.
 
     An export that runs out of space leaves its file open, and writes the rest into it when the
-    process ends. So it is written to a separate file, which then replaces the trace.
+    process ends. So the export goes to a separate file, which then replaces the trace.
     """
     part = Path(f"{trace}.{time.perf_counter_ns()}.part.json")
     profiler.export_chrome_trace(str(part))
@@ -223,7 +224,7 @@ def _rename_parts(trace: Path, steps: Iterable[int]) -> None:
     for step in steps:
         whole, part = _WHOLE % step, _PART % step
         with trace.open("r+b") as file, mmap.mmap(file.fileno(), 0) as text:
-            place = text.find(whole)
-            while place >= 0:
-                text[place : place + len(part)] = part
-                place = text.find(whole, place + len(part))
+            position = text.find(whole)
+            while position >= 0:
+                text[position : position + len(part)] = part
+                position = text.find(whole, position + len(part))
