@@ -1,1 +1,1 @@
-"""Determine properties of kernels and copies: library, primitive, grid, element type."""
+"""Determine properties of kernels, copies and ops: library, primitive, types, FLOPs, bytes."""

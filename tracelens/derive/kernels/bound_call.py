@@ -1,4 +1,4 @@
-"""Read a recorded call by a signature: which argument is a tensor, a list, or decides a size."""
+"""Assign roles to the arguments of a recorded call by a signature, such as tensor or stride."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -48,31 +48,31 @@ ROLES = {
     "-": "a tensor of which the call touches a part only, or that is too small to count",
     ".": "any other argument",
 }
-"""Meaning of the letters in a signature. Any other kind of argument has its name in torch."""
+"""Meaning of each letter in a signature; an argument of a single number has its name in torch."""
 _TENSORS, _LISTS = "two-KeS", "lmnLW"
 _WIDTHS = {0: 1, 1: 1, 2: 2, 3: 4, 4: 8, 5: 2, 6: 4, 7: 8, 9: 8, 10: 16, 11: 1, 15: 2}
-"""Bytes per element by torch's number of the type (c10/core/ScalarType.h)."""
+"""Bytes per element by torch's number of the element type (c10/core/ScalarType.h)."""
 _RANKS = ("bool", "uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64")
 _FLOATS = ("float8", "float16", "bfloat16", "float32", "float64", "complex64", "complex128")
 _ORDER = {name: order for order, name in enumerate(_RANKS + _FLOATS)}
 
 
 class Bound(Struct, frozen=True):
-    """A recorded call, read by the letters of its signature."""
+    """Holds a recorded call with its signature: one role letter per argument and per result."""
 
     call: RecordedCall
     arguments: str
     results: str
 
     def all(self, roles: str) -> list[Tensor]:
-        """Return the tensors in these roles, in the order of the arguments; lists are flattened."""
-        positions = [place for place, role in enumerate(self.arguments) if role in roles]
-        return [tensor for place in positions for tensor in self.call.tensors(place)]
+        """Return the tensors in any of the roles in argument order, lists flattened."""
+        positions = [position for position, role in enumerate(self.arguments) if role in roles]
+        return [tensor for position in positions for tensor in self.call.tensors(position)]
 
     def nth(self, n: int) -> Tensor:
-        """Return the nth input tensor; tensors that are changed in place count.
+        """Return the nth input tensor, from 0; tensors that are changed in place are inputs, too.
 
-        Raises UnknownWorkError if there are fewer.
+        Raises UnknownWorkError if there is no such tensor.
         """
         inputs = self.all("twlm")
         if n >= len(inputs):
@@ -80,32 +80,32 @@ class Bound(Struct, frozen=True):
         return inputs[n]
 
     def first(self, role: str) -> Tensor:
-        """Return the first tensor in a role. Raises UnknownWorkError if it has no sizes."""
+        """Return the first tensor in a role; raise UnknownWorkError if it has no dimensions."""
         tensors = self.all(role)
         if not tensors or not tensors[0].shape:
             raise UnknownWorkError
         return tensors[0]
 
     def every(self) -> list[Tensor]:
-        """Return the tensors of all inputs, also of those that the signature does not list."""
-        places = range(len(self.call.shapes))
-        are_tensors = (place for place in places if self.call.tensor_type(place) is not None)
-        return [tensor for place in are_tensors for tensor in self.call.tensors(place)]
+        """Return the tensors among all arguments, including arguments beyond the signature."""
+        positions = range(len(self.call.shapes))
+        with_tensor = (n for n in positions if self.call.tensor_type(n) is not None)
+        return [tensor for position in with_tensor for tensor in self.call.tensors(position)]
 
     def value(self, role: str) -> Any:
-        """Return the value of the argument in a role; None if there is none."""
-        place = self.arguments.find(role)
-        return None if place < 0 else self.call.value(place)
+        """Return the value of the argument in a role, None if it is absent or not recorded."""
+        position = self.arguments.find(role)
+        return None if position < 0 else self.call.value(position)
 
     def sizes(self, role: str, n: int) -> list[int] | None:
-        """Return the n numbers of the argument in a role; None if it is empty or absent."""
-        place = self.arguments.find(role)
-        if place < 0 or self.call.value(place) in (None, []):
+        """Return the n numbers of the argument in a role, None if it is empty or absent."""
+        position = self.arguments.find(role)
+        if position < 0 or self.call.value(position) in (None, []):
             return None
-        return self.call.sizes(place, n)
+        return self.call.sizes(position, n)
 
     def like(self, tensor: Tensor) -> list[int]:
-        """Return the tensor's number of elements, once for each result."""
+        """Return a list with the tensor's number of elements for each result."""
         return [tensor.n_elements] * len(self.results)
 
 
@@ -113,36 +113,40 @@ Outputs = Callable[[Bound], Sequence[int]]
 """A function that returns the number of elements of each result of a call."""
 
 
-def sizes_of(*places: int) -> Outputs:
-    """Return a formula: results have as many elements as the tensors at these places."""
-    return lambda bound: [bound.nth(place).n_elements for place in places]
+def sizes_of(*inputs: int) -> Outputs:
+    """Return a formula for results that have as many elements as the nth inputs, for each n."""
+    return lambda bound: [bound.nth(n).n_elements for n in inputs]
 
 
-def result_like(*places: int) -> Outputs:
-    """Return the formula of `sizes_of` for a call that has results, else no sizes."""
-    sizes = sizes_of(*places)
+def result_like(*inputs: int) -> Outputs:
+    """Return the formula of `sizes_of`, which returns no sizes for a call without results."""
+    sizes = sizes_of(*inputs)
     return lambda bound: sizes(bound) if bound.results else []
 
 
 def no_outputs(bound: Bound) -> list[int]:  # noqa: ARG001 - all formulas take the call
-    """Return no sizes: results are few, or their sizes are not known."""
+    """Return no sizes, for results that are too small to count or of unknown size."""
     return []
 
 
 class Family(Struct, frozen=True):
-    """A family of ops that move memory alike: one formula gives the elements of their results.
+    """Holds the formulas for the work of a family of ops.
 
-    `operations` is the arithmetic per element of the largest tensor, or a formula for the whole
-    call: one for each addition, multiplication, comparison or function. `reads` gives the bytes
-    that a call reads, if it does not read each input once. `is_filled`: an argument that is changed
-    in place is not read. `flops` counts the operations of products and attention, `needed` those
-    that a causal mask leaves, where they are fewer; their work has the first tensor's element type.
-    `cache` is for attention to a cache whose length is not among the inputs: it gives FLOPs for
-    each query with each key, and bytes for each token of the cache. `assumed` says what the
-    formulas take for granted. `dtype` is the computed type if the inputs store it as bytes.
-    `backward` is the work of all inputs' gradients, as a multiple of the operations. For a product
-    it is 2, because the gradients take two products. For attention it is 2.5, because five products
-    replace two: the scores are computed again. It is 1 if the gradient is only rearranged.
+    `outputs` returns the number of elements of each result. `reads` returns the bytes that a call
+    reads; without it, each input is read once. With `is_filled`, an argument that is changed in
+    place is not read. `operations` is the number of operations per element of the largest tensor,
+    or a formula for the whole call. Each addition, multiplication, comparison or function is one
+    operation.
+
+    `flops` returns the FLOPs of products and attention, which compute in the first tensor's element
+    type. `needed` returns the FLOPs that a causal mask leaves. `cache` is for attention to a cache
+    of unrecorded length: it returns the FLOPs per pair of query and key, and the bytes per token of
+    the cache. `assumed` describes assumptions of the formulas. `dtype` is the element type of the
+    arithmetic if the inputs store it as bytes.
+
+    `backward` is the work of the gradients of all inputs as a multiple of the operations. It is 2
+    for a product, because the gradients take two products. It is 2.5 for attention, because the
+    gradients take five products instead of two. It is 1 for a rearrangement.
     """
 
     outputs: Outputs
@@ -158,9 +162,9 @@ class Family(Struct, frozen=True):
 
 
 def bind(known: Sequence[str], call: RecordedCall) -> Bound:
-    """Return the call read by the first signature that fits.
+    """Return the call with the first signature that fits.
 
-    Raises UnknownWorkError if none does.
+    Raises UnknownWorkError if no signature fits.
     """
     for signature in known:
         arguments, _, results = signature.partition(">")
@@ -168,7 +172,7 @@ def bind(known: Sequence[str], call: RecordedCall) -> Bound:
         arguments = arguments.removesuffix("*")
         n_recorded = len(call.shapes)
         if (n_recorded == len(arguments) or (is_open and n_recorded > len(arguments))) and all(
-            _fits(role, call.word(place)) for place, role in enumerate(arguments)
+            _fits(role, call.word(position)) for position, role in enumerate(arguments)
         ):
             return Bound(call, arguments, results)
     raise UnknownWorkError
@@ -186,9 +190,9 @@ def _fits(role: str, word: str) -> bool:
 def computed_in(bound: Bound, *, by_first: bool) -> tuple[str, int]:
     """Return the element type in which a call computes, and the bytes of an element of its results.
 
-    As in torch's type promotion, types of tensors with dimensions take precedence over those of
-    numbers. With `by_first`, the first tensor's type decides alone, as in products, whose other
-    tensors may be scales.
+    As in torch's type promotion, tensors with dimensions take precedence over scalars. With
+    `by_first`, the first tensor alone determines the type, as in products, whose other tensors may
+    be scales.
     """
     number = bound.value("y")
     inputs = bound.all("twlm") or bound.all("on")

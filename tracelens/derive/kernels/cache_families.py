@@ -1,4 +1,4 @@
-"""Define families that read or write caches of keys, and tables of embeddings."""
+"""Define families of ops that access key-value caches or embedding tables."""
 
 from collections.abc import Mapping
 from math import prod
@@ -8,9 +8,9 @@ from tracelens.derive.kernels.recorded_call import Tensor, UnknownWorkError
 
 
 def _pairs_of_listed(bound: Bound) -> int:
-    """Return the operations of attention to chosen keys, listed for all queries in two tensors.
+    """Return the FLOPs of attention to chosen keys, whose indices are in two tensors.
 
-    Queries are (tokens, heads, width). A key is its own value.
+    Queries are (tokens, heads, width). Keys are also the values.
     """
     queries, *lists = (bound.nth(n) for n in range(3))
     if len(queries.shape) != 3:
@@ -20,7 +20,7 @@ def _pairs_of_listed(bound: Bound) -> int:
 
 
 def _listed_read(bound: Bound) -> int:
-    """Return the bytes of queries, lists, and one row of the cache for each chosen key."""
+    """Return the bytes of queries, indices of keys, and one row of the cache per chosen key."""
     queries, *lists = (bound.nth(n) for n in range(3))
     n_chosen = sum(chosen.n_elements for chosen in lists)
     list_bytes = sum(chosen.n_bytes for chosen in lists)
@@ -29,10 +29,10 @@ def _listed_read(bound: Bound) -> int:
 
 
 def _split_keys(bound: Bound) -> tuple[int, int]:
-    """Return the FLOPs of one query with one key in all heads, and a token's bytes in the cache.
+    """Return the FLOPs per pair of query and key in all heads, and the bytes per cached token.
 
-    In latent attention, queries are (tokens, heads, width), and their rotated part is a separate
-    input. A row of the cache is as wide as both together.
+    In this latent attention, queries are (tokens, heads, width), and their rotated part is a
+    separate input. A row of the cache is as wide as a query and its rotated part.
     """
     queries = bound.nth(0).shape
     rows = bound.first("K")
@@ -48,7 +48,7 @@ def _split_keys(bound: Bound) -> tuple[int, int]:
 
 
 def _n_tokens(bound: Bound) -> int:
-    """Return the number of queries, each of which has all heads: (tokens, heads, width)."""
+    """Return the number of queries in a tensor (tokens, heads, width)."""
     queries = bound.nth(0)
     return prod(queries.shape[:-2])
 
@@ -68,9 +68,9 @@ def _own_scores(bound: Bound) -> int:
 
 
 def _scores(bound: Bound) -> tuple[int, int]:
-    """Return the FLOPs of one query's score of one key in all heads, and the bytes of a key.
+    """Return the FLOPs of the score per pair of query and key in all heads, and the bytes of a key.
 
-    Queries are (tokens, heads, width). All heads share a key, a row of the cache (K).
+    Queries are (tokens, heads, width). A key is a row of the cache (K), which all heads share.
     """
     queries = bound.nth(0).shape
     rows = bound.first("K")
@@ -82,7 +82,7 @@ def _scores(bound: Bound) -> tuple[int, int]:
 
 
 def _kept(bound: Bound) -> int:
-    """Return the bytes of keys and values, and of their copies in a cache (K)."""
+    """Return the bytes of keys and values, plus the bytes of their copies in a cache (K)."""
     pairs = [bound.nth(n) for n in range(2)]
     caches = bound.all("K")
     width = caches[0].width if caches else max(tensor.width for tensor in pairs)
@@ -99,10 +99,10 @@ def _taken(bound: Bound) -> int:
 
 
 def _of_tables(bound: Bound) -> tuple[int, int]:
-    """Return the mean width of the tables of an embedding bag, and the bytes of its rows.
+    """Return the mean width of an embedding bag's tables, and the bytes of the rows it looks up.
 
-    The inputs are all tables one after another, where the columns of each begin in the result,
-    indices, and where bags begin.
+    The inputs are the concatenated tables, the offsets of each table's columns in the result,
+    indices, and the offsets of bags.
     """
     tables = bound.nth(0)
     indices = bound.nth(2)
@@ -114,11 +114,11 @@ def _of_tables(bound: Bound) -> tuple[int, int]:
     return mean_width, indices.n_elements * row_bytes
 
 
-def _n_tables(begins: Tensor) -> int:
-    """Return the number of tables, from where the columns of each begin, and the last one ends."""
-    if len(begins.shape) != 1 or begins.n_elements < 2:
+def _n_tables(offsets: Tensor) -> int:
+    """Return the number of tables from the column offsets, which include the last table's end."""
+    if len(offsets.shape) != 1 or offsets.n_elements < 2:
         raise UnknownWorkError
-    return begins.n_elements - 1
+    return offsets.n_elements - 1
 
 
 def _tables_read(bound: Bound) -> int:
@@ -143,13 +143,13 @@ def _bags_of_tables(bound: Bound) -> list[int]:
 def _tables_changed(bound: Bound) -> int:
     """Return the bytes of the result's gradient, of indices, and of rows read and written.
 
-    The inputs are the gradient, whose rows hold one bag of each table, all tables, where the
-    columns of each begin, and indices.
+    The inputs are the gradient, the concatenated tables, the offsets of each table's columns, and
+    indices. A row of the gradient has one bag of each table.
     """
-    gradient, tables, begins, indices = (bound.nth(n) for n in range(4))
+    gradient, tables, offsets, indices = (bound.nth(n) for n in range(4))
     if len(gradient.shape) != 2:
         raise UnknownWorkError
-    mean_width = gradient.size(1) // _n_tables(begins)
+    mean_width = gradient.size(1) // _n_tables(offsets)
     row_bytes = mean_width * tables.width
     rows_bytes = indices.n_elements * row_bytes
     return gradient.n_bytes + indices.n_bytes + 2 * rows_bytes
@@ -180,6 +180,6 @@ CACHES: Mapping[str, Family] = {
 }
 """The families by name.
 
-`taken` is for ops that copy a part of a cache (K) into the result, `kept` for those that write
-their first two tensors into parts of caches.
+Ops in `taken` copy a part of a cache (K) into the result. Ops in `kept` write their first two
+tensors into parts of caches.
 """

@@ -1,7 +1,4 @@
-"""Find casts that follow a copy to the device.
-
-They show a smaller element type that the copied bytes could have had.
-"""
+"""Find casts after a copy to the device, which show that a smaller type could have been copied."""
 
 import polars as pl
 
@@ -12,7 +9,7 @@ from tracelens.derive.kernels.recorded_dtypes import recorded_inputs
 from tracelens.trace import Trace
 
 _WINDOW = 8
-"""A copy's cast is searched among this many casts, the first ones after it on its stream."""
+"""The cast of a copy is searched among this many next casts on the copy's stream."""
 
 _CAST_NAME = r"direct_copy_kernel|float16_copy_kernel|bfloat16_copy_kernel|LoadWithCast"
 # CUPTI through Kineto and nsys demangle differently: `{lambda(float)#1}`, `2ul>, 4` and
@@ -26,17 +23,17 @@ _PLACE = (*_STREAM, "start_ns")
 
 
 def casts_after_copies(trace: Trace) -> pl.DataFrame:
-    """Return each host-to-device copy that a narrowing cast follows.
+    """Return each host-to-device copy that is followed by a narrowing cast; the result is cached.
 
     Columns: rank, memcpy_id, read_bytes and written_bytes (per element), elements, dtype (of the
-    copied elements), and is_recorded (whether the dtype comes from the op that copied or cast). The
-    cast is the first fitting one among the next few of ATen's casting copies on the stream, before
-    its next copy to the device. Its grid must cover size_bytes / 8 or / 4 elements, with less than
-    one block to spare. The element type that it writes is in its functor's name. Size and count
-    give the bytes of a read element, but not whether it was an integer or a float. If the op around
-    the copy or the cast recorded types and sizes of its tensors, one of them has to match, because
-    counts of other tensors may be equal by chance. The result is cached, as several analyses need
-    it.
+    copied elements), and is_recorded (whether an op recorded the dtype).
+
+    The cast is the first kernel that fits among the next few of ATen's casting copies on the
+    stream, before the stream's next copy to the device. The cast's grid has to cover size_bytes / 8
+    or size_bytes / 4 elements, with less than one block to spare. The functor's name shows the
+    written type. The size of a read element does not show whether it is an integer or a float. If
+    the op around the copy or the cast recorded types and sizes of its tensors, one tensor has to
+    match, because sizes may agree by chance.
     """
     return trace.derived(_casts_after_copies)
 
@@ -66,10 +63,10 @@ def _casts_after_copies(trace: Trace) -> pl.DataFrame:
 
 
 def _casts(trace: Trace) -> pl.DataFrame:
-    """Return ATen's casting copies, with the facts that their names and launches show.
+    """Return the kernels of ATen's casting copies, one row per kernel.
 
-    Columns beside _PLACE and span_id: work (elements that a thread casts, 4 if unknown),
-    written_bytes (of an element), blocks, and threads (of a block).
+    Columns are _PLACE, span_id, work (elements per thread, 4 if unknown), written_bytes (per
+    element), blocks, and threads (per block).
     """
     kernels = trace.select("kernels", *_PLACE, "span_id", "name", *SHAPE)
     casts = kernels.filter(*matching(kernels["name"], _CAST_NAME))
@@ -88,10 +85,9 @@ def _casts(trace: Trace) -> pl.DataFrame:
 
 
 def _as_recorded(near: pl.DataFrame, trace: Trace, of: str) -> pl.DataFrame:
-    """Keep the pairs that agree with the types recorded around the copies or casts.
+    """Keep the pairs that agree with the types that ops around the copies or casts recorded.
 
-    The type is in the column `{of}_dtype`. A pair for which nothing was recorded is kept, with None
-    as type.
+    `of` is copy or cast. The added column `{of}_dtype` is the type, None if it was not recorded.
     """
     span = f"{of}_span_id"
     recorded = recorded_inputs(trace, near.select("rank", span_id=span)).rename({"span_id": span})
@@ -116,9 +112,10 @@ def _as_recorded(near: pl.DataFrame, trace: Trace, of: str) -> pl.DataFrame:
 
 
 def _nearby_pairs(copies: pl.DataFrame, casts: pl.DataFrame) -> pl.DataFrame:
-    """Pair each copy with the next casts on its stream, until the stream's next copy.
+    """Pair each copy with the next casts on its stream, up to the stream's next copy.
 
-    `place` numbers a stream's casts. copy_span_id and cast_span_id are the spans around both.
+    `place` numbers a stream's casts. copy_span_id and cast_span_id are the spans around the copy's
+    and the cast's launch.
     """
     known = casts.drop_nulls(["written_bytes", "blocks", "threads"]).sort("start_ns")
     in_order = known.with_columns(place=pl.int_range(pl.len()).over(_STREAM))
@@ -149,10 +146,10 @@ def _nearby_pairs(copies: pl.DataFrame, casts: pl.DataFrame) -> pl.DataFrame:
 
 
 def _fitting_pairs(pairs: pl.DataFrame) -> pl.DataFrame:
-    """Keep pairs whose cast may read just the copied elements, and writes narrower ones.
+    """Keep pairs whose cast may read exactly the copied elements and writes narrower elements.
 
-    An element has 8 or 4 bytes. The threads of the grid cover all elements, and less than one block
-    is left over.
+    Copied elements have 8 or 4 bytes. The cast's grid covers all of them, with less than one block
+    to spare.
     """
     widths = pl.DataFrame({"read_bytes": [8, 4]})
     elements = pl.col("size_bytes") // pl.col("read_bytes")

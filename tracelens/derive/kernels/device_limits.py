@@ -1,11 +1,11 @@
-"""Give the resources of an SM by compute capability, for sources that only name the device."""
+"""Look up the resources of an SM by compute capability, for sources that only name the device."""
 
 import polars as pl
 
 _KB = 1024
 
-# Compute capability; warps, blocks, KB of shared memory that an SM holds; KB of it that a block may
-# have; registers that a block may have; parts an SM's warps and registers are split into. Sources:
+# Compute capability; warps, blocks and KB of shared memory per SM; KB of shared memory per block;
+# registers per block; partitions of an SM's warps and registers. Sources:
 # CUDA programming guide 13.0, Technical Specifications per Compute Capability (for 5.x to 7.2, the
 # guide of CUDA 12.9; 10.1 became 11.0 in CUDA 13); partitions from cuda_occupancy.h of the toolkit.
 _LIMITS = (
@@ -63,7 +63,7 @@ FILLED = (
 
 
 def cuda_capability() -> pl.Expr:
-    """Return the compute capability of a row of `devices`; None on an AMD device.
+    """Return the compute capability of a row of `devices`, None for an AMD device.
 
     PyTorch for ROCm reports the gfx number as a compute capability (gfx90a as 9.0, gfx1100 as
     11.0). An AMD device is recognised by its name and its warps of 64 threads.
@@ -75,10 +75,9 @@ def cuda_capability() -> pl.Expr:
 
 
 def complete_devices(devices: pl.DataFrame) -> pl.DataFrame:
-    """Return the devices, in order, with None values filled in by compute capability.
+    """Return the devices in order, with None values of FILLED set by compute capability.
 
-    A device without a compute capability, or with one that CUDA does not document, keeps its None
-    values.
+    The values remain None if the compute capability is unknown or not documented by CUDA.
     """
     known = LIMITS.select("compute_capability", *FILLED)
     joined = devices.with_columns(_capability=cuda_capability()).join(

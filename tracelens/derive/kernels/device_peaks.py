@@ -1,4 +1,4 @@
-"""Find the peaks of a trace's devices, by precision."""
+"""Look up the peak FLOP rates and bandwidths of a trace's devices."""
 
 import polars as pl
 
@@ -10,10 +10,11 @@ DEVICE_KEY = ("rank", "device_id")
 
 
 def device_peaks(trace: Trace, given: Peaks | None) -> pl.DataFrame:
-    """Return the peaks of each device by precision, with their source.
+    """Return the peaks of each device, one row per device and precision.
 
-    Unknown peaks are None, with the reason. Raises SourceError if the trace has no device of the
-    name in `given`.
+    Columns: rank, device_id, precision, peak_flops_per_s, peak_bytes_per_s, evidence, source. An
+    unknown peak is None, and `evidence` is then the reason. Raises SourceError if the trace has no
+    device of the name in `given`.
     """
     devices = trace.devices.select(*DEVICE_KEY, "name").unique(
         DEVICE_KEY, keep="first", maintain_order=True
@@ -59,10 +60,9 @@ def device_peaks(trace: Trace, given: Peaks | None) -> pl.DataFrame:
 
 
 def roof_ns() -> pl.Expr:
-    """Return the least time of calls by their work and their device's peaks; None if unknown.
+    """Return the least time of a call in ns by the roofline, from its work and its device's peaks.
 
-    The time is unknown if bytes or bandwidth are unknown, and for a product whose element type has
-    no known peak.
+    The time is None if bytes or bandwidth are unknown, or for a product without a known peak.
     """
     flops, moved = (
         1e9 * pl.col("needed_flops") / pl.col("peak_flops_per_s"),

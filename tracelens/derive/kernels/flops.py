@@ -1,8 +1,7 @@
-"""Count the floating-point operations of an op's call, and its least bytes.
+"""Count the FLOPs of a call of an op, and the least bytes that it moves.
 
-They are counted as in torch.utils.flop_counter (2.13). Calls that torch leaves out are counted in
-the same way: products with a vector, products of 8-bit integers, and convolutions fused with what
-follows.
+FLOPs are counted as in torch.utils.flop_counter (2.13), also for ops that torch does not count:
+products with a vector, products of 8-bit integers, and fused convolutions.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,19 +13,18 @@ from tracelens.derive.kernels.recorded_call import RecordedCall, UnknownWorkErro
 
 
 class Work(Struct, frozen=True):
-    """The work of a call: operations and bytes.
+    """Holds the operations and bytes of a call.
 
-    `flops` is torch's number if torch counts the op, and 0 for ops that only move memory.
-    `needed_flops` leaves out operations that torch counts but no kernel has to compute: half of
-    causal attention, and all but one nth of the weights' gradient of a convolution with n groups.
-    Of complex numbers it counts real operations: four times as many.
-    For ops that only move memory, it counts each addition, multiplication and function.
-    `least_bytes` reads each input once and writes each output once, even if the caller provides the
-    output (`out=`); None if an element type is unknown. `dtype` is the type in which the op
-    computes. Attention to a cache of keys and values adds `pair_flops` for each query with each
-    key, and `key_bytes` for each token of the cache; neither number is among its inputs.
-    `most_flops` and `most_bytes` are the most that it can take; None if its inputs do not bound
-    them. `assumed` says what the numbers take for granted; None if nothing.
+    `flops` is the number that torch's FLOP counter would return, and 0 for memory-bound ops.
+    `needed_flops` leaves out FLOPs that no kernel has to compute: half of causal attention, and all
+    but 1/n of the weights' gradient of a convolution with n groups. It counts real operations for
+    complex numbers. For memory-bound ops, it counts each addition, multiplication and function.
+    `least_bytes` is the size of all inputs and outputs, None if an element type is unknown. `dtype`
+    is the type in which the op computes. `assumed` describes assumptions, None if there are none.
+
+    Attention to a key-value cache takes a further `pair_flops` per pair of query and key, and
+    `key_bytes` per cached token; the number of pairs and tokens is not recorded. `most_flops` and
+    `most_bytes` are upper bounds, None if the inputs do not bound the work.
     """
 
     flops: int
@@ -41,14 +39,14 @@ class Work(Struct, frozen=True):
 
 
 _Counted = tuple[int, int, Sequence[int], Sequence[int]]
-"""FLOPs, needed FLOPs, elements of the outputs, and positions of inputs that are not read."""
+"""FLOPs, needed FLOPs, elements of each output, and positions of inputs that are not read."""
 _Formula = Callable[[RecordedCall], _Counted]
 
 
 def _product(first: int, n_dimensions: int) -> _Formula:
-    """Return the formula for a product of two matrices, or batches of them.
+    """Return the formula for a product of two matrices or two batches of matrices.
 
-    `first` is the position of the first one.
+    `first` is the position of the left matrix among the inputs.
     """
 
     def count(call: RecordedCall) -> _Counted:
@@ -80,10 +78,7 @@ def _convolution(
     dilation: int | None,
     transposed: int | None = None,
 ) -> _Formula:
-    """Return the formula of a convolution.
-
-    The parameters are the positions of its arguments.
-    """
+    """Return the formula for a convolution; the parameters are positions of its arguments."""
 
     def count(call: RecordedCall) -> _Counted:
         x, weight = call.shape(0, 3), call.shape(1, 3)
@@ -128,7 +123,7 @@ def _convolution(
 
 
 def _convolution_backward(call: RecordedCall) -> _Counted:
-    """Return the operations of the gradients that the mask requests: input, weights, bias."""
+    """Count the work of the gradients that the mask requests, of input, weights and bias."""
     grad, x, weight = call.shape(0, 3), call.shape(1, 3), call.shape(2, 3)
     transposed, groups, mask = call.value(7), call.value(9), call.value(10)
     is_mask = isinstance(mask, list) and len(mask) == 3 and all(type(flag) is bool for flag in mask)
@@ -144,7 +139,7 @@ def _convolution_backward(call: RecordedCall) -> _Counted:
     of_weight = 2 * n_met * x[1] * grad[1] * prod(weight[2:]) if weight_asked else 0
     n_results = (prod(x), prod(weight), grad[1])
     outputs = [n for n, is_asked in zip(n_results, mask, strict=True) if is_asked]
-    # The gradient of the input does not read the input. That of the weights does not read weights.
+    # The input's gradient does not depend on the input, nor the weights' gradient on the weights.
     unread = [] if weight_asked else [1]
     if not input_asked:
         unread.append(2)
@@ -152,10 +147,11 @@ def _convolution_backward(call: RecordedCall) -> _Counted:
 
 
 def _attention(*, causal: int, backward: bool = False) -> _Formula:
-    """Return the formula for softmax(q kᵀ) v; tensors have (batch, heads, length, width).
+    """Return the formula for softmax(q kᵀ) v; tensors are (batch, heads, length, width).
 
-    Keys may have fewer heads. With `backward`, the formula counts the gradients of all three
-    inputs, which come after the result's gradient. The scores are computed again.
+    Keys may have fewer heads. `causal` is the position of is_causal. With `backward`, the formula
+    counts the gradients of q, k and v, including the recomputed scores. The first input is then the
+    result's gradient.
     """
 
     def count(call: RecordedCall) -> _Counted:
@@ -213,7 +209,7 @@ _FORMULAS: dict[str, tuple[int, _Formula]] = {
     ),
     "aten::_scaled_dot_product_cudnn_attention_backward": (0, _attention(causal=14, backward=True)),
 }
-"""For each op, the position of a factor among its inputs, and its formula."""
+"""For each op, the position of an input that has the element type of the work, and the formula."""
 _N_READ = {
     "aten::mm": 2,
     "aten::addmm": 3,
@@ -240,20 +236,20 @@ _N_READ = {
     "aten::_slow_conv2d_forward": 4,
     "aten::convolution_backward": 3,
 }
-"""The number of an op's leading arguments that may be tensors that it reads.
+"""The number of an op's leading arguments among which are all tensors that it reads.
 
-A later tensor is the `out=` of an overload: it is recorded like an input but only written. Ops of
-attention have no such overload.
+A later tensor is the `out=` argument of an overload, which is recorded like an input but only
+written. Ops of attention have no such overload.
 """
 MODELLED = tuple(_FORMULAS)
-"""Names of the ops whose operations are counted.
-
-Attention written as products counts as products.
-"""
+"""Names of the ops whose FLOPs are counted here."""
 
 
 def counted_work(name: str, call: RecordedCall) -> Work:
-    """Return the work of an op in `MODELLED`. Raises UnknownWorkError if it cannot be known."""
+    """Return the work of a call of an op in MODELLED.
+
+    Raises UnknownWorkError if the recorded inputs do not show the work.
+    """
     first, formula = _FORMULAS[name]
     flops, needed, outputs, unread = formula(call)
     kind = call.tensor_type(first)
@@ -283,9 +279,9 @@ def counted_work(name: str, call: RecordedCall) -> Work:
 
 
 _OF_COMPLEX = 4
-"""Real products for one of complex numbers: torch counts complex operations as one each."""
+"""Real products per complex product; torch counts a complex operation once."""
 _OUTPUT_WIDTHS = {5: 2, 6: 4, 15: 2}
 """Bytes per element of a scaled product's output.
 
-The keys are torch's numbers of the types float16, float32 and bfloat16.
+The keys are torch's numbers for the types float16, float32 and bfloat16.
 """

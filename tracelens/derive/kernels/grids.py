@@ -1,4 +1,4 @@
-"""Count kernels by the grid with which they were launched."""
+"""Aggregate kernels by grid and block."""
 
 from collections.abc import Sequence
 
@@ -8,14 +8,14 @@ from tracelens.derive.columns.intervals import durations
 from tracelens.trace import Trace
 
 SHAPE = ("grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z")
-"""Columns of a launch's grid and block."""
+"""Columns of a kernel's grid and block."""
 
 
 def by_grid(trace: Trace, keys: Sequence[str]) -> pl.DataFrame:
-    """Return one row per distinct (keys, grid, block) of the trace's kernels.
+    """Return durations of kernels by keys, grid and block, the longest total first.
 
-    The longest total time comes first. Further columns are n_calls, n_blocks, threads_per_block,
-    and the total, mean, median, least and greatest duration (duration_total_ns and so on).
+    Further columns are n_calls, n_blocks, threads_per_block, and the total, mean, median, minimum
+    and maximum duration (duration_total_ns and so on).
     """
     key = [*keys, *SHAPE]
     grids = (

@@ -1,11 +1,11 @@
-"""Name the primitives of Inductor's Triton kernels, as far as their names prove them.
+"""Classify Inductor's Triton kernels by primitive, as far as their names show it.
 
-A name lists the fused ops, alphabetically, each once: `triton_poi_fused_gelu_view_7`. Views cost
-nothing by themselves, nor does `copy_`, which only names the destination. A kernel whose other ops
-are all of one kind is of that kind; any other is `fused`. A pointwise kernel that names no op
-copies, for example a weight into another layout. A convolution or matrix product in a name is not
-computed there, but in a library call or a `tem` kernel. The kernel itself may compute its bias, its
-weights' layout or padding, so such a name is `fused`, even `triton_poi_fused_convolution_0`.
+A name lists the distinct fused ops alphabetically, as in `triton_poi_fused_gelu_view_7`. Views and
+`copy_`, which only names the destination, are ignored. If all other ops have one primitive, the
+kernel has this primitive; otherwise it is `fused`. A pointwise kernel that names no op is a copy,
+for example of a weight into another layout. A convolution or matrix product in a name is computed
+by a library call or a `tem` kernel. The kernel with the name may compute the bias, the layout of
+weights, or padding, so it is `fused`, even `triton_poi_fused_convolution_0`.
 """
 
 _VIEW = (
@@ -72,14 +72,14 @@ INDUCTOR_RULES: tuple[tuple[str, str, str], ...] = (
     # torch 2.0 named kernels triton__0d1d2d, which says nothing about the operation.
     ("head", r"^triton_[a-z_]+?_fused|^triton__", "fused"),
 )
-"""Tuples of (text to search, pattern, primitive) for names that begin with `triton_`."""
+"""Tuples of (column to search, pattern, primitive) for names that begin with `triton_`."""
 
 VIEW_OP = rf"^({_VIEW})$"
-"""Ops that cost nothing within a kernel that has other ops."""
+"""Pattern for ops that cost nothing within a kernel that has other ops."""
 OP_RULES: tuple[tuple[str, str, str], ...] = tuple(
     ("op", rf"^(_foreach_)?({ops})_?$", primitive) for ops, primitive in _SORTS
 )
-"""Rules for ops whose kernels' names show nothing.
+"""Rules for ops whose kernel names do not show the primitive.
 
-Each is `op`, a pattern for the op's name without namespace, and the primitive.
+A rule is `op`, a pattern for the op's name without namespace, and the primitive.
 """

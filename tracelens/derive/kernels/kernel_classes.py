@@ -101,13 +101,10 @@ LIBRARY_RULES: tuple[tuple[str, str, str], ...] = (
         "triton",
     ),
 )
-"""Tuples of (text to search, pattern, library); a name that matches none is `other`."""
+"""Tuples of (column to search, pattern, library); a name that matches no pattern is `other`."""
 
 _LOOKED_AT = 2000
-"""Number of characters of a name that are read.
-
-The rules need only its beginning, and names may be 100 KB long.
-"""
+"""Number of characters of a name that are read, because names may be 100 KB long."""
 
 _NAMESPACE = r"^.*(::|: )"
 
@@ -118,13 +115,13 @@ _MANGLED_PART = re.compile(r"[0-9]{1,3}")
 
 
 def classify(names: pl.Series, contexts: pl.Series | None = None) -> pl.DataFrame:
-    """Return library, primitive, primitive_source and is_communication of each kernel.
+    """Return library, primitive, primitive_source and is_communication, one row per name.
 
-    There is one row per name, in order. `contexts` holds, for each kernel, the name of the
-    innermost op that launched it, None if unknown. The word `triton` stands for an op that the
-    profiler marks as a Triton launch. The op is better evidence than the kernel's name: one GEMM
-    kernel is a convolution below `aten::cudnn_convolution` and a product below `aten::addmm`.
-    `primitive_source` (Categorical) is `context` if the op decided, else `name`.
+    `contexts` has the innermost op around each kernel's launch, None if unknown, and `triton` for
+    an op that the profiler marks as a Triton launch. The op may overrule the kernel's name: the
+    same GEMM kernel is a convolution below `aten::cudnn_convolution` and a product below
+    `aten::addmm`. `primitive_source` (Categorical) is `context` if the op determines the primitive,
+    otherwise `name`.
     """
     if contexts is None:
         contexts = pl.repeat(
@@ -141,9 +138,9 @@ def classify(names: pl.Series, contexts: pl.Series | None = None) -> pl.DataFram
 
 
 def op_primitives(names: pl.Series) -> pl.Series:
-    """Return the primitive of each op, by its name alone, as Categorical.
+    """Return the primitive of each op by its name, `unknown` if the name does not show it.
 
-    It is `unknown` if the name does not show it.
+    The result is Categorical.
     """
     rules = (*CONTEXT_RULES, *ALLOCATING, *OP_RULES)
     return each_once(
@@ -153,7 +150,7 @@ def op_primitives(names: pl.Series) -> pl.Series:
 
 
 def _classify_unique(pairs: pl.DataFrame) -> pl.DataFrame:
-    """Return the classes of (name, context) pairs, row by row."""
+    """Return the columns of `classify` for pairs of name and context, one row per pair."""
     pairs = pairs.fill_null("")
     text = pl.col("name").str.head(_LOOKED_AT).str.replace_all(_UNNAMED, "")
     prepared = (
@@ -188,7 +185,7 @@ def _classify_unique(pairs: pl.DataFrame) -> pl.DataFrame:
 
 
 def _head() -> pl.Expr:
-    """Return the qualified name: the text up to the first template argument or parameter.
+    """Return the qualified name: the text before the first template argument or parameter.
 
     A mangled name is demangled.
     """
@@ -202,20 +199,20 @@ def _head() -> pl.Expr:
 
 
 def unmangled_head(name: str) -> str:
-    """Return the qualified name at the start of an Itanium-mangled one.
+    """Return the qualified name at the start of an Itanium-mangled name.
 
-    Profilers leave a name mangled when it is too long. `_ZN17cutlass__5x_cudnn6KernelI…` gives
-    `cutlass__5x_cudnn::Kernel`; anything else is returned unchanged.
+    `_ZN17cutlass__5x_cudnn6KernelI…` becomes `cutlass__5x_cudnn::Kernel`. Any other name is
+    returned unchanged. Profilers do not demangle names that are too long.
     """
     if not name.startswith("_Z"):
         return name
     parts: list[str] = []
-    place = 3 if name.startswith("_ZN") else 2
-    while (digits := _MANGLED_PART.match(name, place)) is not None:
+    position = 3 if name.startswith("_ZN") else 2
+    while (digits := _MANGLED_PART.match(name, position)) is not None:
         start = digits.end()
-        place = start + int(digits.group())
-        if name[start:place] != "_GLOBAL__N_1":
-            parts.append(name[start:place])
+        position = start + int(digits.group())
+        if name[start:position] != "_GLOBAL__N_1":
+            parts.append(name[start:position])
     return "::".join(parts) or name
 
 
@@ -228,9 +225,9 @@ def _first(
     rules: Iterable[tuple[str, str, str]],
     text: pl.Expr | None = None,
 ) -> pl.Expr:
-    """Return the word of the first rule whose pattern matches, in its column or in `text`.
+    """Return the result of the first rule whose pattern matches, None if no pattern matches.
 
-    Return None if no pattern matches.
+    A rule is (column to search, pattern, result). With `text`, the column is ignored.
     """
     where = pl.col if text is None else lambda _: text
     return pl.coalesce(
@@ -239,7 +236,7 @@ def _first(
 
 
 def _may_decide() -> pl.Expr:
-    """Return whether the op's primitive overrules the one that the kernel's name suggests."""
+    """Return whether the op's primitive overrules the primitive by the kernel's name."""
     return pl.any_horizontal(
         (pl.col("by_context") == primitive) & pl.col("by_name").is_in(overruled)
         for primitive, overruled in CONTEXT_DECIDES.items()

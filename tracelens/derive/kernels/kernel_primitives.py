@@ -1,16 +1,15 @@
-"""Tell the primitive that a kernel computes, by its name and the op that launched it.
+"""List rules for the primitive that a kernel computes, by its name and by the launching op.
 
-In ordered tables, the first match wins. Patterns are Rust regular expressions (no lookaround,
-linear in the text). They are searched in one of three texts. `head` is the qualified name without
-return type, template arguments and parameters. `text` is the start of the whole name, with all of
-them. `functor` holds the template arguments of ATen's generic kernels, whose head says nothing.
+The first rule that matches wins. Patterns are Rust regular expressions (no lookaround, linear
+time). They are searched in one of three columns. `head` is the qualified name without return type,
+template arguments and parameters. `text` is the start of the whole name. `functor` is the template
+arguments of ATen's generic kernels, whose head does not show the primitive.
 
-Border cases: a copy or cast is layout, and so are im2col, concatenation and padding. A fill is
-memory. `where` and masked scaling are elementwise. A split-K reduction belongs to its product. All
-that a state space model or linear attention computes in chunks, even products and prefix sums, is a
-recurrence; its short convolution and gates are not. Choosing a token is indexing. An interpolation,
-which reads computed positions, is indexing. `_foreach_` arithmetic is elementwise (its phase shows
-that it is the optimizer's); only a fused optimizer step is `optimizer`.
+Border cases: copies, casts, im2col, concatenation and padding are layout. A fill is memory. `where`
+and masked scaling are elementwise. A split-K reduction belongs to its product. The chunked kernels
+of state space models and linear attention, even products and prefix sums, are recurrences; their
+short convolutions and gates are not. Sampling a token and interpolation are indexing. `_foreach_`
+arithmetic is elementwise; only a fused optimizer step is `optimizer`.
 """
 
 from tracelens.derive.kernels.inductor_names import INDUCTOR_RULES
@@ -19,7 +18,7 @@ GENERIC_HEAD = (
     r"(^|::)((vectorized_|unrolled_|legacy_)?elementwise_kernel(_manual_unroll|_with_index)?"
     r"|reduce_kernel|multi_tensor_apply_kernel|vectorized_templated_elementwise_kernel|kernelPointwiseApply[0-9])$"
 )
-"""Heads of ATen's (and Apex's) kernels that run any functor that they are given."""
+"""Pattern for heads of ATen's and Apex's kernels that run any functor."""
 
 FUNCTOR_RULES: tuple[tuple[str, str, str], ...] = (
     ("functor", r"Fused(Adam|AdamW|Sgd|SGD|Adagrad)[A-Za-z]*Functor", "optimizer"),
@@ -66,7 +65,7 @@ _RECURRENCE = (
     r"|^prepare_(precond_)?wy_repr_|linear_attn|lightning_attention|^_fwd_(none_)?diag_kernel"
     r"|^_fwd_kv_(parallel|reduce)|^parallel_((re)?based|simple_gla|delta_rule|retention)_"
 )
-"""Names of mamba, flash-linear-attention and of lightning attention in servers, read in 2026."""
+"""Pattern for kernels of mamba, flash-linear-attention and lightning attention, as of 2026."""
 _CONV = (
     r"winograd|Winograd|s?cudnn_[a-z0-9_]*(fprop|dgrad|wgrad|interior|128x|small|medium|large)|_[sh]cudnn_"
     r"|(^|_)convolve_|kern_precompute_indices|implicit_gemm|ImplicitGemm|(fprop|dgrad|wgrad)(_|[0-9])"
@@ -80,16 +79,16 @@ _GEMM = (
     r"|(^|::)Marlin$|scaled_mm(_|$)|flatmm|^_fused_(up|down)_proj_|^_moe_bwd_d(W|X|own)"
 )
 
-# Names whose head is an entry point that runs whatever kernel it is given. What follows within
-# some hundred characters is `[ -~]`, any of a name's characters: `.`, which is any of Unicode's,
-# takes eight times as long to compile.
+# The head of these names is an entry point that runs any kernel. Patterns match the characters
+# after it by `[ -~]`, because `.`, which matches all of Unicode, takes eight times as long to
+# compile.
 _EMBEDDED = r"^(_ZN[0-9]+(cutlass|ck(_tile)?[0-9])|ck(_tile)?::)"
 
 _CK_TILE = (
     r"^(ck_tile::kentry<(ck_tile::kernel_attr<[a-z]+>, )?([0-9]+, )*[a-z_]+::"
     r"|_ZN7ck_tile6kentryI(NS_11kernel_attrILb[01]EEE)?(L[ij][0-9]+E)*(NS_|N5aiter)?[0-9]+)[A-Za-z]*"
 )
-"""The entry point of CK Tile, up to a part of the name of the class that it runs."""
+"""Pattern for CK Tile's entry point and the first letters of the class that it runs."""
 
 _CK_TILE_RULES = tuple(
     ("text", _CK_TILE + words, primitive)
@@ -301,14 +300,14 @@ NAME_RULES: tuple[tuple[str, str, str], ...] = (
     ),
     ("head", r"_split_reshape_cat", "layout"),
 )
-"""Tuples of (text to search, pattern, primitive); a name that matches none is `unknown`."""
+"""Tuples of (column to search, pattern, primitive); a name without a match is `unknown`."""
 
 RECURRENT_OPS = (
     r"^(qwen_)?gdn_|^(kda|linear)_attention|(^|_)mamba|Mamba|[dD]elta_?[rR]ule|ChunkScan"
     r"|[sS]elective_?[sS]can|^(Chunk|FusedRecurrent|FusedChunk)[A-Za-z0-9]*Function"
     r"|^ParallelSimpleGLA"
 )
-"""Ops of servers and autograd functions around a recurrence."""
+"""Pattern for ops of servers, and for autograd functions, that compute a recurrence."""
 
 CONTEXT_RULES: tuple[tuple[str, str, str], ...] = (
     ("op", RECURRENT_OPS, "recurrence"),
@@ -357,7 +356,7 @@ ALLOCATING = (
         "memory",
     ),
 )
-"""Ops that make or fill memory; these rules are only for ops."""
+"""Rules for ops that allocate or fill memory, which are not used for kernels."""
 
 CONTEXT_DECIDES: dict[str, tuple[str, ...]] = {
     "recurrence": (),
@@ -370,8 +369,7 @@ CONTEXT_DECIDES: dict[str, tuple[str, ...]] = {
     "loss": ("elementwise", "reduction"),
     "optimizer": ("elementwise", "reduction"),
 }
-"""The kernel primitives that an op's primitive overrules.
+"""For each primitive of an op, the primitives of kernels that it overrules, besides `unknown`.
 
-It overrules `unknown`, too. Any other primitive that a kernel's name shows (a format change, a bias
-or a fill below a convolution) remains.
+Any other primitive of a kernel remains, such as a layout change or a fill below a convolution.
 """

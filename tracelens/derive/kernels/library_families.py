@@ -1,4 +1,4 @@
-"""Define families of products with packed weights, and of experts."""
+"""Define families of matrix products with packed weights, in groups, and of experts."""
 
 from collections.abc import Callable, Mapping
 from math import prod
@@ -8,10 +8,10 @@ from tracelens.derive.kernels.recorded_call import Tensor, UnknownWorkError, are
 
 
 def _results_of(operations: Callable[[Bound], int], n: int = 0) -> Outputs:
-    """Return the formula of a product's results, from its operations.
+    """Return a formula for the number of results of a product, from its number of operations.
 
-    Each result takes two operations per element of the summed dimension, which is the last one of
-    the nth input.
+    Each result takes two operations per element of the summed dimension, which is the last
+    dimension of the nth input.
     """
 
     def results(bound: Bound) -> list[int]:
@@ -23,7 +23,7 @@ def _results_of(operations: Callable[[Bound], int], n: int = 0) -> Outputs:
 
 
 def _by_scales(bound: Bound) -> int:
-    """Return the operations of a product with packed weights; the scales have its columns."""
+    """Return the FLOPs of a product with packed weights, whose scales have the result's columns."""
     x = bound.nth(0)
     columns = bound.first("S").shape[-1]
     return 2 * x.n_elements * columns
@@ -36,9 +36,9 @@ def _result_by_scales(bound: Bound) -> list[int]:
 
 
 def _linear(bound: Bound) -> int:
-    """Return the operations of a linear layer: input and weights, in either order.
+    """Return the FLOPs of a linear layer, whose input and weights may be in either order.
 
-    The summed dimension is last in both; any dimensions may precede.
+    The last dimension of input and weights is the summed dimension.
     """
     first = bound.nth(0)
     second = bound.nth(1)
@@ -50,7 +50,7 @@ def _linear(bound: Bound) -> int:
 
 
 def _by_rows(bound: Bound) -> int:
-    """Return the operations of a product with packed weights, whose columns an argument gives."""
+    """Return the FLOPs of a product with packed weights; an argument is the number of columns."""
     columns = bound.value("2")
     if type(columns) is not int:
         raise UnknownWorkError
@@ -59,7 +59,7 @@ def _by_rows(bound: Bound) -> int:
 
 
 def _by_nibbles(bound: Bound) -> int:
-    """Return the operations of a product with weights of four bits: two in each byte."""
+    """Return the FLOPs of a product with weights of four bits, two per byte."""
     x = bound.nth(0)
     packed = bound.nth(1)
     n_rows = x.n_elements // max(x.size(-1), 1)
@@ -68,7 +68,7 @@ def _by_nibbles(bound: Bound) -> int:
 
 
 def _by_packed_rows(bound: Bound) -> int:
-    """Return the operations of a product whose packed weights have a row per result's column."""
+    """Return the FLOPs of a product with packed weights, one row per column of the result."""
     x = bound.nth(0)
     weights = bound.nth(1).shape
     if len(weights) != 2:
@@ -78,7 +78,7 @@ def _by_packed_rows(bound: Bound) -> int:
 
 
 def _of_streams(bound: Bound) -> int:
-    """Return the operations of a product over all dimensions of its input except the first."""
+    """Return the FLOPs of a product that sums over all dimensions of its input but the first."""
     x = bound.nth(0)
     weights = bound.nth(1).shape
     if len(weights) != 2:
@@ -90,7 +90,10 @@ def _of_streams(bound: Bound) -> int:
 
 
 def _experts_by_rows(bound: Bound) -> int:
-    """Return the operations of experts with packed weights; arguments give columns and experts."""
+    """Return the FLOPs of experts with packed weights.
+
+    Arguments are the number of columns and the number of experts per token.
+    """
     columns = bound.value("2")
     n_chosen = bound.value("q")
     if type(columns) is not int or type(n_chosen) is not int:
@@ -106,7 +109,7 @@ def _experts_by_rows_read(bound: Bound) -> int:
 
 
 def _stacks(bound: Bound) -> int:
-    """Return the operations of one product per matrix of two stacks, one perhaps transposed."""
+    """Return the FLOPs of a batched product of two stacks of matrices; one may be transposed."""
     left = bound.nth(0).shape
     right = bound.nth(1).shape
     if not len(left) == len(right) == 3:
@@ -119,16 +122,16 @@ def _stacks(bound: Bound) -> int:
 
 
 def _triangular(bound: Bound) -> int:
-    """Return the operations of solving triangular systems: half of those of a product."""
+    """Return the FLOPs of solving triangular systems, half as many as of a product."""
     triangle = bound.nth(0)
     sides = bound.nth(1)
     return sides.n_elements * triangle.size(-1)
 
 
 def _of_expected_rows(bound: Bound) -> int:
-    """Return the operations of one product per group; an argument gives a group's expected rows.
+    """Return the FLOPs of one product per group; an argument is the expected rows per group.
 
-    The inputs are (groups, most rows, length) and (groups, columns, length).
+    The inputs are (groups, maximal rows, length) and (groups, columns, length).
     """
     x = bound.nth(0).shape
     weights = bound.nth(1).shape
@@ -139,7 +142,7 @@ def _of_expected_rows(bound: Bound) -> int:
 
 
 def _expected_rows_read(bound: Bound) -> int:
-    """Return the bytes of all weights, and of the rows that are read and written."""
+    """Return the bytes of all weights, and of the expected rows of input and result."""
     x = bound.nth(0)
     weights = bound.nth(1)
     n_groups = weights.size(0)
@@ -155,10 +158,11 @@ def _expected_rows_read(bound: Bound) -> int:
 
 
 def _by_groups(bound: Bound) -> int:
-    """Return the operations of products in groups of rows, whose sizes need not be known.
+    """Return the FLOPs of products in groups of rows, whose sizes need not be known.
 
-    Each row of the input meets one of the three-dimensional weights. With a second input of as many
-    rows instead, each group of rows is summed to a gradient of weights.
+    Each row of the input is multiplied by one matrix of the three-dimensional weights. If the
+    second input is a matrix with as many rows, the products are gradients of weights, one per group
+    of rows.
     """
     x = bound.nth(0).shape
     other = bound.nth(1).shape
@@ -177,13 +181,13 @@ def _result_by_groups(bound: Bound) -> list[int]:
 
 
 def _weights_of_groups(bound: Bound) -> list[Tensor]:
-    """Return the weights of the groups: matrices whose last size equals that of the first input."""
+    """Return the matrices of weights, whose last size is the last size of the first input."""
     summed = bound.nth(0).shape[-1:]
     return [tensor for tensor in bound.every()[1:] if tensor.shape[1:] == summed]
 
 
 def _linear_groups(bound: Bound) -> int:
-    """Return the operations of linear layers for groups of rows, all of one size."""
+    """Return the FLOPs of linear layers of equal size, one layer per group of rows."""
     weights = _weights_of_groups(bound)
     if not weights:
         raise UnknownWorkError
@@ -199,9 +203,8 @@ def _linear_groups_read(bound: Bound) -> int:
 
 
 def _of_adapter(bound: Bound) -> int:
-    """Return the number of weights of one adapter; its list has (adapters, columns, length)."""
-    place = bound.arguments.index("L")
-    shapes = bound.call.shapes[place]
+    """Return the number of weights of one adapter, from the list of (adapters, columns, length)."""
+    shapes = bound.call.shapes[bound.arguments.index("L")]
     if not isinstance(shapes, list):
         raise UnknownWorkError
     n_weights = 0
@@ -213,7 +216,7 @@ def _of_adapter(bound: Bound) -> int:
 
 
 def _adapted(bound: Bound) -> int:
-    """Return the operations of one of LoRA's products, for all slices of the layer."""
+    """Return the FLOPs of one of LoRA's two products, for all slices of the layer."""
     x = bound.nth(0)
     n_tokens = prod(x.shape[-2:-1])
     return 2 * n_tokens * _of_adapter(bound)
@@ -226,7 +229,7 @@ def _adapted_read(bound: Bound) -> int:
 
 
 def _two_linear(bound: Bound) -> int:
-    """Return the operations of two successive linear layers: input and both weights."""
+    """Return the FLOPs of two successive linear layers; inputs are x and two weight matrices."""
     x, *weights = (bound.nth(n) for n in range(3))
     n_summed = x.size(-1)
     are_matrices = all(len(weight.shape) == 2 for weight in weights)
@@ -238,7 +241,7 @@ def _two_linear(bound: Bound) -> int:
 
 
 def _rows_of_experts(bound: Bound) -> int:
-    """Return the operations of experts' products: each row of the input goes to one expert."""
+    """Return the FLOPs of products by experts, if each row of the input goes to one expert."""
     x = bound.nth(0).shape
     weights = bound.nth(1).shape
     if len(x) != 2 or len(weights) != 3:
@@ -255,12 +258,12 @@ _results_of_experts = _results_of(_rows_of_experts)
 
 
 def _pairs_of_experts(bound: Bound) -> int:
-    """Return the operations of experts' products if each byte holds two of the summed numbers."""
+    """Return the FLOPs of products by experts, if a byte holds two of the summed numbers."""
     return 2 * _rows_of_experts(bound)
 
 
 def _rows_of_experts_read(bound: Bound) -> int:
-    """Return the bytes of the input, and of as many experts as there are rows."""
+    """Return the bytes of the input, and of at most one expert per row."""
     return _read_with_experts(bound, bound.nth(0).size(0))
 
 
@@ -274,7 +277,7 @@ def _read_with_experts(bound: Bound, n_rows: int) -> int:
 
 
 def _experts_of_sizes(bound: Bound) -> int:
-    """Return the operations of experts with packed weights, from sizes and experts per token."""
+    """Return the FLOPs of experts with packed weights, from arguments for sizes and experts."""
     numbers = [bound.value(role) for role in "123q"]
     for number in numbers:
         if type(number) is not int or number < 0:
@@ -295,7 +298,7 @@ def _experts_of_sizes_read(bound: Bound) -> int:
 
 
 def _unpacked(bound: Bound) -> list[int]:
-    """Return the elements of the result: two for each byte of the input."""
+    """Return the number of elements of the result, two per byte of the input."""
     return [2 * bound.nth(0).n_bytes]
 
 

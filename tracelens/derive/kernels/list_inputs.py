@@ -1,11 +1,11 @@
-"""Find facts that the profiler does not record for lists of tensors: element types, some sizes.
+"""Find element types and sizes that the profiler does not record for lists of tensors.
 
-The element type is read from the kernel's template arguments. The profiler leaves out the sizes of
-a list of more than 30 tensors. If an optimizer's call takes all gradients of its step, the sizes
-are those that autograd accumulated in the step. The number of the kernels' blocks confirms this, as
-each block takes a chunk of 65,536 elements (kChunkSize in torch's MultiTensorApply.cuh). Otherwise
-the number of blocks gives the largest possible number of elements. For the indices of `x[i, j]` no
-sizes are recorded either; the grid of the kernel that took the elements gives their number.
+The element type is in the kernel's template arguments. Sizes are not recorded for a list of more
+than 30 tensors. If an optimizer's call takes all gradients of its step, the sizes are the sizes of
+the gradients that autograd accumulated in the step. The number of blocks confirms this, because a
+block takes a chunk of 65,536 elements (kChunkSize in torch's MultiTensorApply.cuh). Otherwise, the
+number of blocks bounds the number of elements. Sizes are not recorded for the indices of `x[i, j]`
+either. The grid of the indexing kernel shows the number of elements.
 """
 
 import json
@@ -34,23 +34,19 @@ _OPAQUE = {
 _GRADIENT = "torch::autograd::AccumulateGrad"
 _INDEXING = ("aten::index", "aten::_unsafe_index")
 _BY_ELEMENT = re.compile(r"index_elementwise_kernel<(\d{1,5}), ?(\d{1,3}),")
-"""Name of a kernel that takes elements; it contains the threads of a block, and the elements per
-thread."""
+"""Pattern for the kernel that indexes single elements: threads per block, elements per thread."""
 _BY_ROW = "vectorized_gather_kernel"
-"""Name of a kernel that takes rows of the first dimension, one row per block in x.
-
-It is from torch's IndexKernel.cu.
-"""
+"""Name of the kernel that indexes rows, one row per block in x (torch's IndexKernel.cu)."""
 _AT_MOST = "an upper bound: sizes are estimated from the kernels' blocks"
 
 
 def with_lists(trace: Trace, calls: pl.DataFrame, kernels: pl.DataFrame) -> pl.DataFrame:
-    """Return the calls with `list_dtype`, and with sizes of lists if the blocks show them.
+    """Return the calls with `list_dtype` and `inputs_assumed`, and with sizes of lists in shapes.
 
-    `inputs_assumed` says if the sizes are only the largest possible. `calls` has rank, span_id,
-    step, input_shapes and input_dtypes, as text; `kernels` has rank, span_id, name and grid_x of
-    the kernels that the calls ran. `list_dtype` is None for a call without a list, and if the
-    kernel's name does not contain the type.
+    `calls` has rank, span_id, step, input_shapes and input_dtypes, as text. `kernels` has rank,
+    span_id, name and grid_x of the kernels that the calls launched. `list_dtype` is the element
+    type of tensors in lists, None without a list or if the kernel's name does not show the type.
+    `inputs_assumed` is text if the sizes are only upper bounds, otherwise None.
     """
     none = pl.lit(None, pl.String)
     is_list = pl.col("input_dtypes").str.contains("TensorList", literal=True)
@@ -105,14 +101,14 @@ def with_lists(trace: Trace, calls: pl.DataFrame, kernels: pl.DataFrame) -> pl.D
 
 
 class _Gradients(Struct):
-    """The sizes of the gradients of a step, and the chunks that they take."""
+    """Holds the sizes of a step's gradients, and the number of chunks in all gradients."""
 
     sizes: list[list[int]]
     n_chunks: int
 
 
 def _gradients(trace: Trace) -> dict[tuple[int, int | None], _Gradients]:
-    """Return the gradients that each rank accumulated in each step. Each text is parsed once."""
+    """Return the gradients that autograd accumulated, by rank and step."""
     accumulated = trace.select(
         "spans",
         "rank",
@@ -136,7 +132,7 @@ def _gradients(trace: Trace) -> dict[tuple[int, int | None], _Gradients]:
 
 
 def _n_chunks(size: list[int]) -> int:
-    """Return how many chunks a tensor takes."""
+    """Return the number of chunks into which a tensor of this size is divided."""
     return -(-prod(size) // _CHUNK)
 
 
@@ -146,10 +142,10 @@ def _filled(
     gradients: _Gradients | None,
     n_blocks: int | None,
 ) -> tuple[str, str | None]:
-    """Return the shapes with sizes filled in for lists that lack them, and the assumption made.
+    """Return the shapes with sizes of lists filled in, and the assumption, None without one.
 
-    The sizes are those of the gradients if the number of blocks agrees. Otherwise the list gets the
-    most elements that the blocks can take.
+    A list gets the sizes of the gradients if the number of blocks agrees. Otherwise it gets one
+    tensor with the largest number of elements for the blocks.
     """
     sizes, words = listed(shapes), listed(dtypes)
     is_unknown = [
@@ -166,7 +162,7 @@ def _filled(
 
 
 def _chunks(kernel: str | None, n_blocks: int | None) -> int | None:
-    """Return how many chunks a call's kernels took; None for kernels that work without chunks."""
+    """Return the number of chunks of a call's kernels, None for kernels without chunks."""
     return n_blocks if "multi_tensor_apply" in (kernel or "") else None
 
 
@@ -176,11 +172,11 @@ def _type(kernel: str | None) -> str | None:
 
 
 def with_indexed(calls: pl.DataFrame, kernels: pl.DataFrame) -> pl.DataFrame:
-    """Return the calls, with sizes of indices replaced by the number of elements taken.
+    """Return the calls; the size of indices is set to the number of elements of the result.
 
-    `inputs_assumed` says if the last block may have taken fewer. `calls` has rank, span_id, name,
-    input_shapes and inputs_assumed; `kernels` has rank, span_id, name and grid_x of the kernels
-    that the calls ran.
+    `calls` has rank, span_id, name, input_shapes and inputs_assumed. `kernels` has rank, span_id,
+    name and grid_x of the kernels that the calls launched. `inputs_assumed` is set if the number is
+    an upper bound, because the last block may compute fewer elements.
     """
     wanted = calls.filter(pl.col("name").is_in(_INDEXING)).select("rank", "span_id", "input_shapes")
     if not wanted.height:
@@ -220,7 +216,10 @@ def with_indexed(calls: pl.DataFrame, kernels: pl.DataFrame) -> pl.DataFrame:
 def _filled_indices(
     shapes: str, kernel: str, n_blocks: int | None
 ) -> tuple[str | None, str | None]:
-    """Return the inputs' sizes with the indices' size filled in, and the assumption behind it."""
+    """Return the shapes with the size of indices filled in, and the assumption, None without one.
+
+    The shapes are None if they need no change or the size is unknown.
+    """
     sizes = listed(shapes)
     if len(sizes) < 2 or sizes[1] != [] or not are_sizes(sizes[0]) or n_blocks is None:
         return None, None

@@ -1,7 +1,7 @@
-"""Compute the bytes that ops read and write, with one formula per family of ops.
+"""Compute the bytes and operations of calls with one set of formulas per family of ops.
 
-`op_signatures.json` names the family and the signatures of torch's ops, `custom_ops.toml` those of
-other libraries. A signature has one letter per argument, `>`, and one letter per result;
+`op_signatures.json` lists the family and the signatures of torch's ops, `custom_ops.toml` does so
+for ops of other libraries. A signature has one letter per argument, `>`, and one letter per result.
 `bound_call.ROLES` explains the letters.
 """
 
@@ -34,10 +34,10 @@ _CUSTOM = Path(__file__).with_name("custom_ops.toml")
 
 
 class Traffic(Struct, frozen=True):
-    """The bytes and operations of a call; `dtype` is the element type in which it computes.
+    """Holds the bytes and operations of a call, and the element type in which the call computes.
 
-    `operations` counts all arithmetic, `flops` only that of products. Attention to a cache has
-    `pair_flops` for each query with each key, and `key_bytes` for each token of the cache.
+    `operations` counts all arithmetic, `flops` only products. Attention to a cache takes a further
+    `pair_flops` per pair of query and key, and `key_bytes` per cached token.
     """
 
     flops: int
@@ -57,8 +57,8 @@ def _broadcast(bound: Bound) -> list[int]:
         None,
     )
     if list_role is not None:
-        place = bound.arguments.index(list_role)
-        return [sum(tensor.n_elements for tensor in bound.call.tensors(place))]
+        position = bound.arguments.index(list_role)
+        return [sum(tensor.n_elements for tensor in bound.call.tensors(position))]
     if not shapes:
         raise UnknownWorkError
     n_dimensions = max(map(len, shapes))
@@ -82,7 +82,7 @@ def _reduced(bound: Bound) -> list[int]:
         type(d) is int and -len(shape) <= d < len(shape) for d in dims
     ):
         kept = {*range(len(shape))} - {d % len(shape) for d in dims}
-        left = prod(shape[place] for place in kept)
+        left = prod(shape[dim] for dim in kept)
     else:
         raise UnknownWorkError
     return [left] * len(bound.results)
@@ -100,7 +100,7 @@ def _filled(bound: Bound) -> list[int]:
 
 
 def _channels(bound: Bound, shape: Sequence[int]) -> int:
-    """Return the number of elements of a normalisation's weights."""
+    """Return the number of weights of a normalisation of a tensor of this shape."""
     sizes = bound.value("z")
     if are_sizes(sizes) and sizes:
         return prod(sizes)
@@ -110,7 +110,7 @@ def _channels(bound: Bound, shape: Sequence[int]) -> int:
 
 
 def _normalised(bound: Bound) -> list[int]:
-    """Return the elements of the result, and of the mean and deviation of each normalised group."""
+    """Return the elements of the result, of the means, and of the standard deviations."""
     x = bound.nth(0)
     channels = _channels(bound, x.shape)
     n_statistics = x.n_elements // max(channels, 1) if bound.value("z") else channels
@@ -123,7 +123,7 @@ def _normalised(bound: Bound) -> list[int]:
 
 
 def _normalised_backward(bound: Bound) -> list[int]:
-    """Return the elements of the requested gradients: of the input, the weights and the bias."""
+    """Return the elements of each requested gradient among input, weights and bias."""
     x = bound.nth(0)
     channels = _channels(bound, x.shape)
     sizes = [x.n_elements, channels, channels][: len(bound.results)]
@@ -137,7 +137,7 @@ def _looked_up(bound: Bound) -> list[int]:
 
 
 def _rows_read(bound: Bound) -> int:
-    """Return the bytes of the indices, and of at most as many rows as they can name."""
+    """Return the bytes of the indices, plus one row per index but at most the whole table."""
     table, indices = bound.nth(0), bound.nth(1)
     n_rows = min(
         indices.n_elements,
@@ -154,7 +154,10 @@ def _embedding_gradient(bound: Bound) -> list[int]:
 
 
 def _gathered(bound: Bound) -> list[int]:
-    """Return the number of elements taken: one per index, or per one-dimensional index a slice."""
+    """Return the number of gathered elements, one per index.
+
+    Indices with fewer dimensions than the source gather a slice each.
+    """
     source, indices = bound.nth(0), bound.nth(1)
     if len(indices.shape) == len(source.shape):
         return [indices.n_elements]
@@ -169,7 +172,7 @@ def _gathered_reads(bound: Bound) -> int:
 
 
 def _scattered(bound: Bound) -> list[int]:
-    """Return the elements written: a whole new tensor, else the sources or indices."""
+    """Return the number of written elements: a new tensor, or in place one per source or index."""
     if "w" not in bound.arguments:
         return [bound.nth(0).n_elements]
     others = bound.all("t")
@@ -206,7 +209,7 @@ def _pooled(bound: Bound) -> list[int]:
 
 
 def _windows(bound: Bound, shape: Sequence[int]) -> list[int]:
-    """Return how many windows of a pooling fit along each of the last dimensions."""
+    """Return the number of pooling windows along each of the last dimensions."""
     window = bound.value("k")
     if not are_sizes(window) or not window or len(shape) < len(window):
         raise UnknownWorkError
@@ -243,10 +246,7 @@ def _pooled_backward(bound: Bound) -> list[int]:
 
 
 def _pooled_backward_reads(bound: Bound) -> int:
-    """Return the bytes of the gradient and of the indices.
-
-    The input is not read, only its sizes matter.
-    """
+    """Return the bytes of the gradient and the indices; the input itself is not read."""
     gradient, *others = bound.all("t")
     return gradient.n_bytes + sum(tensor.n_bytes for tensor in others[1:])
 
@@ -256,7 +256,7 @@ def _dropped(bound: Bound) -> list[int]:
 
 
 def _picked(bound: Bound) -> list[int]:
-    """Return the elements of the loss (one, or one per target), and one for the sum of weights."""
+    """Return the elements of the loss (one, or one per target) and of the sum of weights (one)."""
     return [
         bound.nth(1).n_elements if bound.value("r") == 0 else 1,
         1,
@@ -275,7 +275,7 @@ def _picked_backward_reads(bound: Bound) -> int:
 
 
 def _best(bound: Bound) -> list[int]:
-    """Return the elements of the k largest values along a dimension, and of their indices."""
+    """Return the number of elements of topk's values and of its indices."""
     shape, n_best, dim = bound.nth(0).shape, bound.value("q"), bound.value("d")
     if type(n_best) is not int or type(dim) is not int or not -len(shape) <= dim < len(shape):
         raise UnknownWorkError
@@ -283,24 +283,30 @@ def _best(bound: Bound) -> list[int]:
 
 
 def _padded(bound: Bound) -> list[int]:
-    """Return the elements after padding both sides of the last dimensions, the last one first."""
+    """Return the number of elements after padding both sides of the last dimensions.
+
+    Paddings are listed from the last dimension backwards.
+    """
     x, pads = bound.nth(0).shape, bound.value("p")
     if not isinstance(pads, list) or not pads or len(pads) % 2 or len(x) < len(pads) // 2:
         raise UnknownWorkError
     n = len(pads) // 2
-    added = [sum(pads[2 * place : 2 * place + 2]) for place in reversed(range(n))]
+    added = [sum(pads[2 * dim : 2 * dim + 2]) for dim in reversed(range(n))]
     out = [size + more for size, more in zip(x[-n:], added, strict=True)]
     return [prod(x[:-n]) * prod(out)]
 
 
 def _sampled(bound: Bound) -> list[int]:
-    """Return one value per channel for each point of a grid (batch, …, coordinates)."""
+    """Return the number of sampled values: one per channel and point of the grid.
+
+    The grid is (batch, …, coordinates).
+    """
     x, grid = bound.nth(0).shape, bound.nth(1).shape
     return [prod(x[:2]) * prod(grid[1:-1])]
 
 
 def _bags(bound: Bound) -> list[int]:
-    """Return the elements of the result: one row of the table for each bag."""
+    """Return the number of elements of an embedding bag's result, one row per bag."""
     return [bound.nth(2).n_elements * prod(bound.nth(0).shape[1:])]
 
 
@@ -313,12 +319,12 @@ def _halved(bound: Bound) -> list[int]:
 
 
 def _indexed(bound: Bound) -> list[int]:
-    """Return the number of results, which `with_indexed` stores in place of the indices' sizes."""
+    """Return the number of indexed elements, which `with_indexed` stores as the size of indices."""
     return [prod(bound.call.shape(1, 1))]
 
 
 def _indexed_reads(bound: Bound) -> int:
-    """Return the bytes of the elements that indices name; the size of the indices is unknown."""
+    """Return the bytes of the indexed elements; the bytes of the indices are unknown."""
     return _indexed(bound)[0] * bound.nth(0).width
 
 
@@ -364,14 +370,14 @@ FAMILIES: Mapping[str, Family] = {
 }
 """The families by name.
 
-`read_only`: results are few, or their number is not known in advance. `update`: all results are
-arguments. `merged`: the results are as large as the first two tensors.
+Ops in `read_only` have results of few elements or of unknown size. Ops in `update` return only
+their arguments. Ops in `merged` have two results, as large as the first two tensors.
 """
 
 
 @cache
 def signatures() -> Mapping[str, tuple[str, Sequence[str]]]:
-    """Return the family and the signatures of each op whose family is known, by the op's name."""
+    """Return the family and the signatures of each op in the catalogue, by the op's name."""
     by_op: dict[str, list[str]] = json.loads(_SIGNATURES.read_text(encoding="utf-8"))["ops"]
     by_op |= tomllib.loads(_CUSTOM.read_text(encoding="utf-8"))["ops"]
     return {op: (row[0], row[1:]) for op, row in by_op.items()}
@@ -387,9 +393,9 @@ def backward_factor(op: str) -> float | None:
 
 
 def traffic_of(family: Family, known: Sequence[str], call: RecordedCall) -> Traffic:
-    """Return the least bytes that a call moves: inputs are read once, results written once.
+    """Return the operations and the least bytes of a call; `known` are the op's signatures.
 
-    Raises UnknownWorkError if its inputs fit no signature or have no recorded sizes.
+    Raises UnknownWorkError if the inputs fit no signature or have no recorded sizes.
     """
     bound = bind(known, call)
     kind, width = computed_in(bound, by_first=family.flops is not None)
@@ -420,9 +426,9 @@ def _written_bytes(
     outputs: Sequence[int],
     width: int,
 ) -> int:
-    """Return the bytes that a call writes: into its arguments, or as `outputs` elements of results.
+    """Return the bytes that a call writes into its arguments or into new results.
 
-    `width` is the size of an element that the call computes with.
+    `outputs` are the elements of each result. `width` is the bytes per element of the arithmetic.
     """
     changed = bound.all("wm")
     given_results = bound.all("on")

@@ -1,4 +1,4 @@
-"""Compute the operations and bytes of any op's call whose inputs were recorded."""
+"""Compute the operations and bytes of a call of any op from its recorded inputs."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -7,8 +7,7 @@ from math import prod
 
 import polars as pl
 
-from tracelens.derive.kernels.bound_call import bind
-from tracelens.derive.kernels.cache_bounds import most_of_contexts
+from tracelens.derive.kernels.bound_call import Bound, bind
 from tracelens.derive.kernels.flops import MODELLED, Work, counted_work
 from tracelens.derive.kernels.op_families import FAMILIES, signatures, traffic_of
 from tracelens.derive.kernels.recorded_call import RecordedCall, Tensor, UnknownWorkError, are_sizes
@@ -21,7 +20,7 @@ _MOVERS = (
     r"|sample|cache)(?:_|$))"
 )
 _NAMED = rf"^[A-Za-z_]\w*::(?:{_PRODUCTS}|{_MOVERS})"
-"""Ops of other libraries whose names contain the words of a rule.
+"""Pattern for ops of other libraries whose work follows from words in their names.
 
 torch's own ops are in the catalogue, or have no known work.
 """
@@ -29,34 +28,38 @@ torch's own ops are in the catalogue, or have no known work.
 _GETTER = "::get_"
 """Part of the names of ops that only compute sizes and positions."""
 _HIDDEN = re.compile(r"(?:fused|scale)_moe|attention|(?:prefill|decode)_with|_blocks$")
-"""Words of ops whose names do not show all that they do: experts, attention, copies of blocks."""
+"""Words in names that do not show all of an op's work: experts, attention, copies of blocks."""
 _OF_EXPERTS = re.compile(r"moe|expert")
-"""Words of products with the weights of experts, whose sizes are no matrix's."""
+"""Words in names of products with the weights of experts, which are not one matrix."""
 _CACHE = re.compile(r"cache|append")
-"""Words of ops that read or write a cache of keys and values."""
+"""Words in names of ops that read or write a key-value cache."""
 _BY_NAME = "at least: by the op's name, each of its inputs is moved once"
 """The assumption about ops that are not in the catalogue and compute no product."""
 _PACKED, _OF_FOUR_BITS = ("uint8", "float4"), re.compile(r"a4w4|fp4|mxf4")
-"""Element types of bytes that may hold two numbers, and words of ops that multiply such bytes."""
+"""Element types whose bytes may hold two numbers, and words in names of products of such bytes."""
+_CACHES = {"attention_to_cache": 2, "shared_cache": 1, "split_cache": 1, "scores_of_cache": 1}
+"""The number of tensors that make up the cache, by family of attention to a cache."""
+_OF_INPUTS = "attention_of_lengths"
+"""The family of attention whose keys and values are among the inputs."""
 _TRITON = "triton_"
 _TRITON_PRODUCT = re.compile(r"^triton_(tem_.*_)?(mm|addmm|bmm|baddbmm|scaled_mm)(_|$)")
 _TRITON_CONVOLUTION = re.compile(r"^triton_(tem_.*_)?convolution(2d)?(_|$)")
 _FLEX = re.compile(r"^triton_(tem_.*)?flex_(attention|decoding)")
 UNKNOWN_MASK = "at least: which pairs a mask leaves is not recorded"
-"""The assumption about flex_attention: it moves its tensors, and may compute any share of pairs."""
+"""The assumption about flex_attention, of which only the moved tensors are counted."""
 _LOOKUP = re.compile(r"_(embedding|index|index_select|gather)(_|$)")
 
 Model = Callable[[RecordedCall], tuple[int, int]]
-"""A function that returns a call's floating-point operations and the least bytes that it moves."""
+"""A function that returns the FLOPs and the least bytes of a call."""
 _REGISTERED: dict[str, Model] = {}
 
 
 def roofline_model(op: str) -> Callable[[Model], Model]:
-    """Return a decorator that registers a function as the roofline's model of an op.
+    """Return a decorator that registers a function as the roofline model of an op.
 
     The function reads a call's recorded inputs by position (`call.shape(0)`, `call.value(3)`,
-    `call.bytes_of(1)`). It returns the floating-point operations and the least bytes. It replaces
-    any model that the op already has. Raises ValueError for a name without a namespace.
+    `call.bytes_of(1)`), and returns the floating-point operations and the least bytes. The function
+    replaces any other model of the op. Raises ValueError for a name without a namespace.
     """
     if "::" not in op:
         raise ValueError(
@@ -71,7 +74,7 @@ def roofline_model(op: str) -> Callable[[Model], Model]:
 
 
 def is_modelled(name: pl.Expr) -> pl.Expr:
-    """Return whether the work of a call of an op may be known, by the op's name as text."""
+    """Return whether the work of calls of an op can be computed, by the op's name."""
     listed_names = frozenset((*MODELLED, *signatures(), *_REGISTERED))
     is_torch = name.str.starts_with("aten::")
     is_other = ~is_torch & name.str.contains(_NAMED) & ~name.str.contains(_GETTER, literal=True)
@@ -84,9 +87,9 @@ def work_of(
     list_dtype: str | None = None,
     experts: tuple[int, float] | None = None,
 ) -> Work | None:
-    """Return the operations and bytes of an op's call; None if its inputs do not show them.
+    """Return the operations and bytes of a call, None if its inputs do not show them.
 
-    `texts` are the recorded sizes, element types, strides and values, in JSON. `list_dtype` is the
+    `texts` are the recorded sizes, element types, strides and values as JSON. `list_dtype` is the
     element type of tensors in lists. For `experts` see `RecordedCall`.
     """
     try:
@@ -109,7 +112,7 @@ def _work(name: str, call: RecordedCall) -> Work | None:
     traffic = traffic_of(FAMILIES[family], known, call)
     most_flops = most_bytes = None
     if traffic.pair_flops:
-        most = most_of_contexts(family, bind(known, call), traffic.key_bytes)
+        most = _most_of_contexts(family, bind(known, call), traffic.key_bytes)
         if most is not None:
             most_flops = traffic.pair_flops * most[0]
             most_bytes = traffic.least_bytes + traffic.key_bytes * most[1]
@@ -126,15 +129,59 @@ def _work(name: str, call: RecordedCall) -> Work | None:
     )
 
 
-def _triton_work(name: str, call: RecordedCall) -> Work:
-    """Return the work of a kernel that torch.compile wrote: each tensor is moved once.
+def _most_of_contexts(family: str, bound: Bound, key_bytes: int) -> tuple[int, int] | None:
+    """Return upper bounds of the pairs of query and key, and of the cached tokens that are read.
 
-    Inductor records the launch as an op with the kernel's name. Its inputs are the kernel's
-    arguments: the tensors that it reads and writes, then its sizes. Results between the fused ops
-    never reach memory. Raises UnknownWorkError if no tensor was recorded, or if the matrices of a
-    product do not fit.
+    The lengths of requests were not recorded. A request has at most as many tokens as the cache, or
+    as its row of the block table. A cached token is read once, even if requests share it.
+    `key_bytes` are the bytes per cached token. Return None if no input bounds the numbers.
     """
-    tensors = [tensor for place in range(len(call.words)) for tensor in _tensors(call, place)]
+    n_queries = prod(bound.nth(0).shape[:-2])
+    if family == _OF_INPUTS:
+        return n_queries * prod(bound.nth(1).shape[:-2]), 0
+    caches = bound.all("K")
+    if family not in _CACHES or not caches or not key_bytes:
+        return None
+    cache = caches[0]
+    if len(cache.shape) == 3 and cache.shape[0] == n_queries:
+        return None  # these are the keys of the batch's own tokens
+    n_tokens = _CACHES[family] * cache.n_elements * cache.width // key_bytes
+    longest = total = n_tokens
+    table = _block_table(bound)
+    if table is not None:
+        n_requests, n_blocks = table.shape
+        longest = min(
+            n_tokens,
+            n_blocks * (n_tokens // max(cache.shape[0], 1)),
+        )
+        total = min(n_tokens, n_requests * longest)
+    return n_queries * longest, total
+
+
+def _block_table(bound: Bound) -> Tensor | None:
+    """Return the matrix with each request's blocks of the cache, the only matrix of integers.
+
+    Return None if there is no such matrix, or more than one.
+    """
+    try:
+        inputs = bound.every()
+    except UnknownWorkError:
+        return None
+    tables = [
+        tensor for tensor in inputs if tensor.dtype in ("int32", "int64") and len(tensor.shape) == 2
+    ]
+    return tables[0] if len(tables) == 1 else None
+
+
+def _triton_work(name: str, call: RecordedCall) -> Work:
+    """Return the work of a kernel that torch.compile generated; it moves each tensor once.
+
+    Inductor records the launch as an op with the kernel's name. The op's inputs are the tensors
+    that the kernel reads and writes, then sizes. Raises UnknownWorkError if no tensor was recorded,
+    or if the matrices of a product do not fit.
+    """
+    positions = range(len(call.words))
+    tensors = [tensor for position in positions for tensor in _tensors(call, position)]
     if not tensors:
         raise UnknownWorkError
     flops = None
@@ -162,12 +209,12 @@ def _triton_work(name: str, call: RecordedCall) -> Work:
     )
 
 
-def _tensors(call: RecordedCall, place: int) -> list[Tensor]:
-    return call.tensors(place) if call.tensor_type(place) is not None else []
+def _tensors(call: RecordedCall, position: int) -> list[Tensor]:
+    return call.tensors(position) if call.tensor_type(position) is not None else []
 
 
 def _triton_product(tensors: list[Tensor]) -> int:
-    """Return the operations of the product of the first two matrices whose sizes fit."""
+    """Return the FLOPs of the product of the first two successive matrices whose sizes fit."""
     for left, right in pairwise(tensor.shape for tensor in tensors[:-1]):
         are_matrices = 2 <= len(left) == len(right) <= 3
         if are_matrices and left[-1] == right[-2] and left[:-2] == right[:-2]:
@@ -176,12 +223,11 @@ def _triton_product(tensors: list[Tensor]) -> int:
 
 
 def _work_by_words(name: str, call: RecordedCall) -> Work:
-    """Return the work of a call of another library's unlisted op, by the words in its name.
+    """Return the work of a call of an op that is not in the catalogue, by words in the op's name.
 
-    An op called a norm, an activation or a quantisation moves each of its tensors once. An op
-    called a product multiplies the first two matrices whose sizes fit. A tensor with more rows than
-    the first one is a table: as many of its rows are moved as the first tensor has. Raises
-    UnknownWorkError for torch's ops, for products of experts, and if the inputs do not show it.
+    An op named as a norm, activation or quantisation moves its tensors once (see `_moved`). An op
+    named as a product multiplies the first two matrices whose sizes fit. Raises UnknownWorkError
+    for torch's ops, for products of experts, and if the inputs do not show the work.
     """
     library, _, op = name.partition("::")
     if library in ("aten", "prim", "c10d") or not re.match(_NAMED, name) or _GETTER in name:
@@ -190,9 +236,8 @@ def _work_by_words(name: str, call: RecordedCall) -> Work:
         raise UnknownWorkError
     tensors = [
         tensor
-        for place in range(len(call.words))
-        if call.tensor_type(place) is not None
-        for tensor in call.tensors(place)
+        for position in range(len(call.words))
+        for tensor in _tensors(call, position)
         if tensor.shape
     ]
     if not tensors:
@@ -224,11 +269,11 @@ def _work_by_words(name: str, call: RecordedCall) -> Work:
 
 
 def _moved(op: str, tensors: list[Tensor]) -> list[int]:
-    """Return how many elements of each tensor are moved at least.
+    """Return the least number of elements that are moved of each tensor.
 
-    A tensor with more rows than the first one is a table: at most as many of its rows are moved as
-    the first tensor has. Rows of a cache are blocks of many tokens, so that a cache counts as
-    nothing.
+    A tensor with more rows than the first tensor is a table, of which at most as many rows are
+    moved as the first tensor has. A key-value cache counts as 0, because its rows are blocks of
+    many tokens.
     """
     most_rows = max(tensors[0].shape[0], 1)
     least_of_row = 0 if _CACHE.search(op) else 1
@@ -244,12 +289,11 @@ def _moved(op: str, tensors: list[Tensor]) -> list[int]:
 
 
 def _product(name: str, tensors: list[Tensor]) -> tuple[int, int]:
-    """Return the operations of the first two matrices that fit, and the elements of their product.
+    """Return the FLOPs and the result's elements of the product of the first two fitting matrices.
 
-    The second one may be transposed. Both may have a batch dimension first. A byte may hold two
-    numbers of four bits. That is so for both matrices where the op's name contains a word for it,
-    else for a second matrix that is half as long. Numbers in float32 after an input of 8 bits are
-    scales.
+    The second matrix may be transposed. The matrices may have a batch dimension. A byte may hold
+    two numbers of four bits: in both matrices if the op's name says so, or in the second matrix if
+    it is half as long. If the first matrix has 8-bit elements, float32 matrices are scales.
     """
     matrices = [tensor for tensor in tensors if len(tensor.shape) in (2, 3)]
     if matrices and matrices[0].width == 1:
@@ -271,7 +315,7 @@ def _product(name: str, tensors: list[Tensor]) -> tuple[int, int]:
 
 
 def tensors_of(shapes: str | None, dtypes: str | None) -> tuple[str, str]:
-    """Return sizes and element types of an op's tensors as text to be shown.
+    """Return sizes and distinct element types of an op's tensors as texts for display.
 
     An example is `32x3x224x224 64x3x7x7` and `float32`.
     """

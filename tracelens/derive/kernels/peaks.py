@@ -1,4 +1,4 @@
-"""Peaks of devices: measured on the device, else from its maker's datasheet."""
+"""Read peak rates of devices, measured on the device or from its datasheet."""
 
 import tomllib
 from collections.abc import Mapping
@@ -18,9 +18,10 @@ PRECISIONS = ("fp64", "fp32", "tf32", "bf16", "fp16", "fp8", "fp6", "fp4", "int8
 
 
 class Peaks(Struct, frozen=True):
-    """Peaks of the device with this name, and the source of the numbers.
+    """Holds the peak rates of a device, and their source.
 
-    `link_bytes_per_s` is the bandwidth of its links to other devices in one direction, if stated.
+    `flops_per_s` is by precision. `link_bytes_per_s` is the bandwidth of the device's links to
+    other devices in one direction, None if unknown.
     """
 
     device: str
@@ -31,7 +32,7 @@ class Peaks(Struct, frozen=True):
 
 
 class _File(msgspec.Struct):
-    """The part of a file of `tracelens peaks` that is read."""
+    """Holds the fields of a file of `tracelens peaks` that are read."""
 
     device: str
     date: str
@@ -42,10 +43,7 @@ class _File(msgspec.Struct):
 
 
 def read_peaks(path: Path) -> Peaks:
-    """Return the peaks in a file of `tracelens peaks`.
-
-    Raises SourceError if it holds none.
-    """
+    """Return the peaks in a file of `tracelens peaks`. Raises SourceError if it is malformed."""
     again = f"write it with tracelens peaks --out {path.name}"
     try:
         measured = msgspec.json.decode(path.read_bytes(), type=_File)
@@ -71,10 +69,10 @@ def read_peaks(path: Path) -> Peaks:
 
 
 def peaks_of(device: str, given: Peaks | None) -> Peaks | None:
-    """Return the peaks of a device by its name; None if unknown.
+    """Return the peaks of a device by its name, None if unknown.
 
-    Given peaks are used for the device on which they were measured; other devices use their
-    datasheet.
+    `given` peaks are returned for the device on which they were measured. For other devices, the
+    peaks are from the datasheet.
     """
     if given is not None and given.device == device:
         return given
@@ -93,5 +91,5 @@ def peaks_of(device: str, given: Peaks | None) -> Peaks | None:
 
 @cache
 def _datasheets() -> Mapping[str, Mapping[str, Any]]:
-    """Return what makers state about each device, by its name without the maker's."""
+    """Return the datasheet of each device, by the device's name without the maker."""
     return tomllib.loads(_DATASHEETS.read_text(encoding="utf-8"))

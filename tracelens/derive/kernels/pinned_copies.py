@@ -1,4 +1,4 @@
-"""Measure how fast a device copies from and to pinned memory of the host."""
+"""Determine the bandwidth of copies between a device and pinned host memory."""
 
 from __future__ import annotations
 
@@ -7,16 +7,15 @@ import polars as pl
 from tracelens.trace import Trace
 
 LARGE_COPY = 1 << 20
-"""Copies above this size show the bandwidth; smaller ones show the latency."""
+"""Copies above this size in bytes show the bandwidth; smaller copies show the latency."""
 _BY_DEVICE = {"H100": 50e9, "H200": 50e9, "A100": 24e9, "L4": 24e9, "V100": 12e9}
-"""Bytes per second of pinned copies by device, assumed from the device's link if the trace has
-none."""
+"""Bytes per second of pinned copies by device, assumed if the trace has no such copies."""
 
 
 def pinned_bytes_per_s(trace: Trace, direction: str) -> float | None:
     """Return the bytes per second of the trace's large pinned copies in a direction, h2d or d2h.
 
-    If it has none, return what the device's link gives; None if that is not known.
+    Without such copies, return the rate assumed for the device, None if it is unknown.
     """
     memory = "source_memory" if direction == "h2d" else "destination_memory"
     copies = trace.select("memcpys", "direction", memory, "size_bytes", "duration_ns")

@@ -1,4 +1,4 @@
-"""Define formulas for matrix products and attention in libraries other than torch."""
+"""Define families of matrix products, experts and attention in libraries other than torch."""
 
 from collections.abc import Mapping, Sequence
 from math import prod
@@ -8,9 +8,9 @@ from tracelens.derive.kernels.recorded_call import Tensor, UnknownWorkError
 
 
 def _sizes(bound: Bound) -> tuple[int, int, int]:
-    """Return rows, columns and inner length of a product of the first two tensors.
+    """Return rows, columns and summed length of the product of the first two tensors.
 
-    The second one may be transposed: the side with the inner length is the summed one.
+    The second tensor may be transposed, which shows in the position of the summed length.
     """
     left, right = bound.nth(0).shape, bound.nth(1).shape
     if len(left) < 2 or len(right) != 2 or left[-1] not in right:
@@ -30,12 +30,12 @@ def _result(bound: Bound) -> list[int]:
 
 
 def _product_of_pairs(bound: Bound) -> int:
-    """Return the operations of a product of bytes with two four-bit numbers on the inner side."""
+    """Return the FLOPs of a product of matrices whose bytes hold two summed four-bit numbers."""
     return 2 * _product(bound)
 
 
 def _product_of_sizes(bound: Bound) -> int:
-    """Return the operations of a product with packed weights, from its size arguments."""
+    """Return the FLOPs of a product with packed weights, from its size arguments."""
     sizes = [bound.value(role) for role in "123"]
     if not all(type(size) is int and size >= 0 for size in sizes):
         raise UnknownWorkError
@@ -47,11 +47,11 @@ def _result_of_sizes(bound: Bound) -> list[int]:
 
 
 def _product_of_groups(bound: Bound) -> int:
-    """Return the operations of products in groups.
+    """Return the FLOPs of products in groups, as in torch's grouped_mm.
 
-    Inputs are matrices, or stacks of matrices with three dimensions. Each matrix of a stack is
-    multiplied by the same group's matrix of the other stack, or by a range of the rows or columns
-    of the other matrix. Two matrices are both divided along the side over which products sum.
+    An input is a matrix, or a stack with one matrix per group. A stack is multiplied by another
+    stack, or by a matrix whose rows or columns are divided into groups. Two matrices are divided
+    along the summed dimension.
     """
     left, right = bound.nth(0).shape, bound.nth(1).shape
     if not {len(left), len(right)} <= {2, 3} or left[-1] != right[-2]:
@@ -61,7 +61,7 @@ def _product_of_groups(bound: Bound) -> int:
 
 
 def _result_of_groups(bound: Bound) -> list[int]:
-    """Return the elements of the result; for two matrices, one result per group."""
+    """Return the number of elements of the result; two matrices have one result per group."""
     left, right = bound.nth(0).shape, bound.nth(1).shape
     if len(left) == len(right) == 2:
         return [bound.nth(2).n_elements * left[0] * right[1]]
@@ -69,16 +69,17 @@ def _result_of_groups(bound: Bound) -> list[int]:
 
 
 def _experts(bound: Bound) -> int:
-    """Return the operations of experts; inputs are tokens, two weights, and chosen experts."""
+    """Return the FLOPs of experts; inputs are tokens, two weights, and chosen experts."""
     tokens, first, second, chosen = (tensor.shape for tensor in _parts_of_experts(bound))
     n_weights = _each(first) + _each(second)
     return 2 * prod(chosen) * n_weights * _packed(tokens, first)
 
 
 def _parts_of_experts(bound: Bound) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Return tokens, both weights, and chosen experts; only weights have three dimensions.
+    """Return tokens, first weights, second weights, and chosen experts, wherever weights stand.
 
-    Of the other inputs, tokens come first, whatever the order.
+    Weights have three dimensions. Tokens are the first input with two dimensions, chosen experts
+    the second.
     """
     inputs = bound.all("tw")
     weights = [tensor for tensor in inputs if len(tensor.shape) == 3]
@@ -89,7 +90,7 @@ def _parts_of_experts(bound: Bound) -> tuple[Tensor, Tensor, Tensor, Tensor]:
 
 
 def _experts_read(bound: Bound) -> int:
-    """Return the bytes of tokens, choices and experts, if as many as possible are chosen."""
+    """Return the bytes of tokens, choices and experts, for as many distinct experts as possible."""
     tokens, first, second, chosen = _parts_of_experts(bound)
     n_experts = max(first.size(0), 1)
     n_read = min(n_experts, chosen.n_elements)
@@ -98,22 +99,23 @@ def _experts_read(bound: Bound) -> int:
 
 
 def _attention(bound: Bound) -> int:
-    """Return attention's operations; inputs are (batch, length, heads, width)."""
+    """Return the FLOPs of attention; inputs are (batch, length, heads, width)."""
     double_pairs, width, value_width = _attention_sizes(bound, first=0)
     return double_pairs * (width + value_width)
 
 
 def _attention_backward(bound: Bound) -> int:
-    """Return the operations of attention's gradients; the result's gradient is the first input."""
+    """Return the FLOPs of attention's gradients; the result's gradient is the first input."""
     double_pairs, width, value_width = _attention_sizes(bound, first=1)
     return double_pairs * (3 * width + 2 * value_width)
 
 
 def _attention_sizes(bound: Bound, first: int) -> tuple[int, int, int]:
-    """Return twice the pairs of a query and a key in all heads, and the widths of key and value.
+    """Return twice the number of pairs of query and key in all heads, and widths of key and value.
 
-    Twice, because each pair is multiplied and added. `first` is the position of the queries. More
-    than one dimension may precede the length. A causal mask leaves half of the pairs.
+    The factor is 2 because each pair is multiplied and added. A causal mask leaves half of the
+    pairs. `first` is the position of the queries among the inputs. Several dimensions may precede
+    the length.
     """
     queries, keys, values = (bound.nth(first + n).shape for n in range(3))
     if not len(queries) == len(keys) == len(values) >= 4:
@@ -130,15 +132,15 @@ def _attention_sizes(bound: Bound, first: int) -> tuple[int, int, int]:
 def _is_causal(bound: Bound) -> bool:
     """Return whether the attention's mask is causal.
 
-    An op records this as True, or as 1 or 2, which are cutlass's numbers of causal masks.
+    A causal mask is recorded as True, or as 1 or 2, which are cutlass's numbers of causal masks.
     """
     return bound.value("C") in (True, 1, 2)
 
 
 def _attention_of_either(bound: Bound, first: int = 0) -> int:
-    """Return the operations of attention over batches, or over requests one after another.
+    """Return the FLOPs of attention over a batch, or over concatenated requests with cu_seqlens.
 
-    With requests, a batch of one may precede the tokens.
+    A batch dimension of 1 may precede the tokens of concatenated requests.
     """
     if not bound.all("e"):
         return _attention_backward(bound) if first else _attention(bound)
@@ -150,11 +152,11 @@ def _attention_of_either_backward(bound: Bound) -> int:
 
 
 def _attention_of_lengths(bound: Bound, first: int = 0) -> int:
-    """Return the fewest operations that attention over requests of unknown lengths can take.
+    """Return the least FLOPs of attention over concatenated requests of unknown lengths.
 
-    Queries, keys and values are (tokens, heads, width), one request after another. The lengths are
-    values of a tensor, which are not recorded; the size of cu_seqlens gives the number of requests.
-    Equal lengths take the fewest operations.
+    Queries, keys and values are (tokens, heads, width). The lengths of requests are values of
+    cu_seqlens, which are not recorded, but its size shows the number of requests. Requests of equal
+    length take the least FLOPs.
     """
     shapes = [bound.nth(first + n).shape for n in range(3)]
     queries, keys, values = (s[1:] if len(s) == 4 and s[0] == 1 else s for s in shapes)
@@ -171,16 +173,17 @@ def _attention_of_lengths(bound: Bound, first: int = 0) -> int:
 
 
 def _attention_of_lengths_backward(bound: Bound) -> int:
-    """Return the fewest operations of the gradients. The result's gradient is the first input."""
+    """Return the least FLOPs of the gradients; the result's gradient is the first input."""
     return _attention_of_lengths(bound, first=1)
 
 
 def _attention_in_any_layout(bound: Bound) -> int:
-    """Return the fewest operations of attention whose layout and mask are texts, not recorded.
+    """Return the least FLOPs of attention whose layout and mask were not recorded.
 
     Queries, keys and values are (batch, length, heads, width), (length, batch, heads, width), or
-    (tokens, heads, width); the size of cu_seqlens gives the batch in all of them. Requests of equal
-    lengths take the fewest operations, and a causal mask halves the pairs of equal lengths.
+    (tokens, heads, width). In each layout, the size of cu_seqlens shows the batch. Requests of
+    equal length take the least FLOPs. A causal mask would halve the pairs if there are as many
+    queries as keys.
     """
     queries, keys, values = (bound.nth(n).shape for n in range(3))
     ends = bound.all("e")[0].shape
@@ -195,7 +198,10 @@ def _attention_in_any_layout(bound: Bound) -> int:
 
 
 def _pairs_of_lengths(bound: Bound) -> tuple[int, int]:
-    """Return the FLOPs of one query with one key, if keys and values are among the inputs."""
+    """Return the FLOPs per pair of query and key in all heads, and 0 bytes per cached token.
+
+    Keys and values are inputs, so there is no cache.
+    """
     queries = bound.nth(0)
     values = bound.nth(2)
     widths = queries.size(-1) + values.size(-1)
@@ -203,10 +209,10 @@ def _pairs_of_lengths(bound: Bound) -> tuple[int, int]:
 
 
 def _cached_keys(bound: Bound) -> tuple[int, int]:
-    """Return the FLOPs of one query with one key in all heads, and a token's bytes in the cache.
+    """Return the FLOPs per pair of query and key in all heads, and the bytes per cached token.
 
-    Queries are (tokens, heads, width), perhaps with a batch before; keys are (…, heads, width), or
-    in five dimensions (blocks, heads, width / x, block, x). Values are as wide as keys.
+    Queries are (…, heads, width). Keys are (…, heads, width), or (blocks, heads, width / x, block,
+    x). Values are as wide as keys.
     """
     queries, keys = bound.nth(0).shape, bound.all("K")[0]
     if len(queries) < 3 or len(keys.shape) < 3:
@@ -218,8 +224,8 @@ def _cached_keys(bound: Bound) -> tuple[int, int]:
 def _compressed_keys(bound: Bound) -> tuple[int, int]:
     """Return FLOPs and bytes as `_cached_keys` does, for latent attention with a compressed cache.
 
-    The cache holds one compressed row per token. Queries are (tokens, heads, width); the compressed
-    row and its rotated part come after them.
+    The cache holds one compressed row per token. The first three inputs are queries (tokens, heads,
+    width), the compressed row, and its rotated part.
     """
     queries, row, rotated = (bound.nth(n) for n in range(3))
     if len(queries.shape) < 3:
@@ -232,14 +238,14 @@ def _compressed_keys(bound: Bound) -> tuple[int, int]:
 
 
 _ROTATED = 64
-"""Numbers of a latent cache's row that are rotated and belong to no value (DeepSeek V2 and later).
-"""
+"""Width of the rotated part of a latent cache's row, which is not part of the value (DeepSeek)."""
 
 
 def _shared_keys(bound: Bound) -> tuple[int, int]:
-    """Return FLOPs and bytes as `_cached_keys` does, for latent attention with one cache argument.
+    """Return FLOPs and bytes as `_cached_keys` does, for latent attention with one cache tensor.
 
-    That argument includes the values. Queries are (…, heads, width); rows of the cache are as wide.
+    Rows of the cache hold keys, of which the values are a part, and are as wide as queries. Queries
+    are (…, heads, width).
     """
     queries = bound.nth(0).shape
     rows = bound.all("K")[0]
@@ -265,7 +271,7 @@ def _values_of_shared(bound: Bound) -> list[int]:
 
 
 def _own_pairs(bound: Bound) -> int:
-    """Return the fewest operations of attention, in which each token attends only to itself."""
+    """Return the least FLOPs of attention to a cache: each token attends only to itself."""
     return prod(bound.nth(0).shape[:-2]) * _cached_keys(bound)[0]
 
 
@@ -278,7 +284,7 @@ def _queries_read(bound: Bound) -> int:
 
 
 def _chosen_experts(bound: Bound) -> int:
-    """Return the operations of experts; an argument gives the number per token."""
+    """Return the FLOPs of experts; an argument is the number of experts per token."""
     tokens = bound.nth(0).shape
     first, second = (tensor.shape for tensor in bound.all("t")[-2:])
     n_weights = (_each(first) + _each(second)) * _packed(tokens, first)
@@ -286,12 +292,12 @@ def _chosen_experts(bound: Bound) -> int:
 
 
 def _chosen_experts_of_pairs(bound: Bound) -> int:
-    """Return the operations of experts if each byte of tokens and weights holds two numbers."""
+    """Return the FLOPs of experts if each byte of tokens and weights holds two numbers."""
     return 2 * _chosen_experts(bound)
 
 
 def _packed(tokens: Sequence[int], weights: Sequence[int]) -> int:
-    """Return how many numbers one element of the weights holds: two if they have four bits."""
+    """Return the numbers per element of the weights, for example two four-bit numbers per byte."""
     if not tokens or not weights:
         raise UnknownWorkError
     per_element = tokens[-1] // max(weights[-1], 1)
@@ -299,16 +305,16 @@ def _packed(tokens: Sequence[int], weights: Sequence[int]) -> int:
 
 
 def _one_product_of_experts(bound: Bound) -> int:
-    """Return the operations of one of the experts' products; each row goes through one expert."""
+    """Return the FLOPs of one product per expert; each row is multiplied by one expert."""
     x, weights = bound.nth(0).shape, bound.nth(1).shape
     return 2 * _rows_of_experts(bound) * _each(weights) * _packed(x, weights)
 
 
 def _rows_of_experts(bound: Bound) -> int:
-    """Return the number of rows that go through an expert: tokens times experts per token.
+    """Return the number of rows that experts multiply: tokens times experts per token.
 
-    The result or the input may have both as its first sizes. Otherwise an argument gives the
-    experts per token.
+    If result or input has three dimensions, its first two sizes are tokens and experts per token.
+    Otherwise, an argument is the number of experts per token.
     """
     x = bound.nth(0)
     result = bound.all("o")[0]
@@ -319,7 +325,7 @@ def _rows_of_experts(bound: Bound) -> int:
 
 
 def _one_product_of_experts_read(bound: Bound) -> int:
-    """Return the bytes of the input and of the experts, if as many as possible are chosen."""
+    """Return the bytes of the input and of as many distinct experts as possible."""
     x = bound.nth(0)
     weights = bound.nth(1)
     n_experts = max(weights.size(0), 1)
@@ -329,7 +335,7 @@ def _one_product_of_experts_read(bound: Bound) -> int:
 
 
 def _unseen_experts(bound: Bound) -> int:
-    """Return the operations of gated experts whose weights were not recorded.
+    """Return the FLOPs of gated experts whose weights were not recorded.
 
     The experts are assumed to be as wide as the tokens.
     """
@@ -340,7 +346,7 @@ def _unseen_experts(bound: Bound) -> int:
 
 
 def _unseen_experts_read(bound: Bound) -> int:
-    """Return the bytes of tokens, scores, and the experts, if as many as possible are chosen."""
+    """Return the bytes of tokens, scores, and as many distinct experts as possible."""
     tokens, scores = bound.nth(0), bound.nth(1)
     if bound.call.experts is None:
         raise UnknownWorkError
@@ -366,7 +372,7 @@ def _n_chosen(bound: Bound) -> int:
 
 
 def _chosen_experts_read(bound: Bound) -> int:
-    """Return the bytes of the tokens and of the experts, if as many as possible are chosen."""
+    """Return the bytes of the tokens and of as many distinct experts as possible."""
     tokens, first, second = bound.nth(0), *bound.all("t")[-2:]
     n_experts = max(first.size(0), 1)
     n_read = min(n_experts, tokens.size(0) * _n_chosen(bound))

@@ -9,17 +9,17 @@ from msgspec import Struct
 from tracelens.derive.kernels.recorded_dtypes import element_type, listed
 
 _LARGEST = 1 << 40
-"""Larger sizes are taken for damage."""
+"""A larger size counts as a damaged record."""
 
 
 class UnknownWorkError(Exception):
-    """A call's recorded inputs do not show its work."""
+    """Reports that the recorded inputs of a call do not show its work."""
 
 
 class Tensor(Struct, frozen=True):
-    """A recorded tensor.
+    """Holds a recorded tensor: shape, element type, and bytes per element (`width`).
 
-    `n_stored` counts the elements in memory: an expanded dimension counts once.
+    `n_stored` is the number of elements in memory, where an expanded dimension counts once.
     """
 
     shape: Sequence[int]
@@ -37,23 +37,23 @@ class Tensor(Struct, frozen=True):
         """Return the bytes that the tensor's elements take in memory."""
         return self.n_stored * self.width
 
-    def size(self, place: int) -> int:
-        """Return the size at this place; a negative one counts from the last.
+    def size(self, dim: int) -> int:
+        """Return the size of a dimension; negative dimensions count from the end.
 
         Raises UnknownWorkError if the tensor has no such dimension.
         """
         try:
-            return self.shape[place]
+            return self.shape[dim]
         except IndexError:
             raise UnknownWorkError from None
 
 
 class RecordedCall(Struct, frozen=True):
-    """The recorded inputs of one call, by position.
+    """Holds the recorded inputs of one call, by position.
 
-    `list_type` is the element type of tensors in lists, for which the profiler records none.
-    `experts` is for a call that does not record its experts' weights: the number of experts per
-    token, and the bytes of a weight, as observed around the call.
+    `words` are the recorded types. `list_type` is the element type of tensors in lists, which the
+    profiler does not record, with its bytes. `experts` is for a call that does not record the
+    weights of experts: the number of experts per token, and the bytes per weight.
     """
 
     shapes: Sequence[Any]
@@ -70,7 +70,7 @@ class RecordedCall(Struct, frozen=True):
         list_dtype: str | None = None,
         experts: tuple[int, float] | None = None,
     ) -> "RecordedCall":
-        """Parse a call's recorded sizes, element types, strides and values, texts in JSON."""
+        """Parse the recorded sizes, element types, strides and values of a call, as JSON."""
         shapes, dtypes, strides, values = map(listed, texts)
         list_type = None if list_dtype is None else element_type(list_dtype)
         return cls(shapes, strides, dtypes, values, list_type, experts)
@@ -86,13 +86,13 @@ class RecordedCall(Struct, frozen=True):
         return sizes
 
     def value(self, position: int) -> Any:
-        """Return an input that is not a tensor; None if it was not recorded."""
+        """Return the value of an input that is not a tensor, None if it was not recorded."""
         return self.values[position] if position < len(self.values) else None
 
     def sizes(self, position: int, n: int) -> list[int]:
-        """Return a list of n numbers, where one number may stand for all.
+        """Return an input that is a list of n numbers; a single recorded number is repeated.
 
-        Raises UnknownWorkError if there is no such list.
+        Raises UnknownWorkError if the input is no such list.
         """
         numbers = self.value(position)
         if not are_sizes(numbers) or len(numbers) not in {1, n}:
@@ -100,27 +100,27 @@ class RecordedCall(Struct, frozen=True):
         return numbers if len(numbers) == n else numbers * n
 
     def word(self, position: int) -> str:
-        """Return the text recorded as an input's type; it is empty if none was."""
+        """Return the recorded type of an input as text, empty if it was not recorded."""
         word = self.words[position] if position < len(self.words) else None
         return word if isinstance(word, str) else ""
 
     def tensor_type(self, position: int) -> tuple[str, int] | None:
-        """Return an input's element type and its size in bytes; None if it is not a tensor."""
+        """Return an input's element type and bytes per element, None if it is not a tensor."""
         return element_type(self.word(position))
 
     def first_dtype(self) -> str | None:
-        """Return the element type of the first tensor among the inputs; None if there is none."""
-        kinds = (self.tensor_type(place) for place in range(len(self.words)))
+        """Return the element type of the first tensor among the inputs, None without a tensor."""
+        kinds = (self.tensor_type(position) for position in range(len(self.words)))
         return next(
             (kind[0] for kind in kinds if kind is not None),
             None,
         )
 
     def tensors(self, position: int) -> list[Tensor]:
-        """Return the tensor at a position, or the tensors of the list there.
+        """Return the tensors of an input that is a tensor or a list of tensors.
 
-        The list is empty if no tensor is there. Raises UnknownWorkError if sizes or the element
-        type of a tensor are not known.
+        The result is empty if the input has no recorded type. Raises UnknownWorkError if sizes or
+        the element type of a tensor are unknown.
         """
         word = self.word(position)
         shape = self.shapes[position] if position < len(self.shapes) else None
@@ -137,9 +137,9 @@ class RecordedCall(Struct, frozen=True):
         return [_tensor(*pair, self.list_type) for pair in pairs]
 
     def bytes_of(self, position: int) -> int:
-        """Return the memory of an input; 0 if it is not a tensor.
+        """Return the bytes of an input, 0 if it is not a tensor.
 
-        Expanded dimensions (stride 0) count once.
+        An expanded dimension (stride 0) counts once.
         """
         kind = self.tensor_type(position)
         shape = self.shapes[position] if position < len(self.shapes) else None

@@ -1,7 +1,4 @@
-"""Read the element types that ops recorded for their inputs.
-
-Copies and casts launched by these ops may have read such elements.
-"""
+"""Parse the element types that the profiler recorded for the inputs of ops."""
 
 import json
 from math import prod
@@ -38,18 +35,15 @@ _DTYPES = {
 }
 _DTYPES |= {name: (name, width) for name, width in [*_DTYPES.values()]}  # as torch prints them
 _FLOAT8, _FLOAT4 = ("float8", 1), ("float4", 1)
-"""Element types of 8 bits, and torch's float4_e2m1fn_x2.
-
-An element of float4_e2m1fn_x2 is a byte that holds two numbers.
-"""
+"""All 8-bit float types, and torch's float4_e2m1fn_x2, whose element is a byte with two numbers."""
 
 
 def recorded_inputs(trace: Trace, spans: pl.DataFrame) -> pl.DataFrame:
-    """Return the element types that the ops at these spans recorded: rank, span_id and `inputs`.
+    """Return the recorded element types and sizes of ops, one row per op: rank, span_id, inputs.
 
-    `inputs` is a list of {dtype, width (bytes per element), elements (None if no shape is known)}.
-    There is one entry for each combination of an element type and a size among the op's tensors. A
-    copy may convert, so the type of one tensor may belong to the size of another.
+    `inputs` is a list of {dtype, width (bytes per element), elements (None if unknown)}. It has one
+    entry per combination of an element type and a size among the op's tensors, because a copy may
+    convert one tensor's type to another. An op without recorded types has no row.
     """
     columns = ["rank", "span_id", "input_shapes", "input_dtypes"]
     if not spans.height:
@@ -81,7 +75,7 @@ _SCHEMA = pl.Schema(
 
 
 def _inputs(shapes: str | None, dtypes: str) -> list[dict[str, Any]]:
-    """Return every combination of the inputs' element types and numbers of elements, once each."""
+    """Return the distinct combinations of the inputs' element types and numbers of elements."""
     words = [word for word in listed(dtypes) if isinstance(word, str)]
     types = dict.fromkeys(map(element_type, words))
     sizes = dict.fromkeys(map(_elements, listed(shapes)))
@@ -95,7 +89,7 @@ def _inputs(shapes: str | None, dtypes: str) -> list[dict[str, Any]]:
 
 
 def listed(text: str | None) -> list[Any]:
-    """Return the list that a recorded column holds as JSON; empty if it holds no list."""
+    """Decode a list in JSON; return an empty list if the text is no such list."""
     try:
         values = json.loads(text or "[]")
     except (ValueError, RecursionError):
@@ -104,9 +98,9 @@ def listed(text: str | None) -> list[Any]:
 
 
 def element_type(word: str) -> tuple[str, int] | None:
-    """Parse an element type as the profiler or torch writes it: return its name and its bytes.
+    """Return the name and the bytes of an element type as written by the profiler or torch.
 
-    Return None for any other word.
+    Return None if the word is not an element type.
     """
     plain = word.strip().lower()
     if "float4" in plain:
@@ -115,7 +109,7 @@ def element_type(word: str) -> tuple[str, int] | None:
 
 
 def _elements(shape: Any) -> int | None:
-    """Return the number of elements of a shape; None without a shape, or for a list of shapes."""
+    """Return the number of elements of a shape, None if the value is not one shape."""
     return (
         prod(shape)
         if isinstance(shape, list) and all(isinstance(size, int) for size in shape)

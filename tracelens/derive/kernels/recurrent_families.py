@@ -1,4 +1,4 @@
-"""Define formulas for recurrent layers, their cells, and Fourier transforms."""
+"""Define families of recurrent layers, recurrent cells, and Fourier transforms."""
 
 from collections.abc import Mapping, Sequence
 from math import log2, prod
@@ -7,9 +7,9 @@ from tracelens.derive.kernels.bound_call import Bound, Family
 from tracelens.derive.kernels.recorded_call import Tensor, UnknownWorkError, are_sizes
 
 _LSTM_GATES, _GRU_GATES, _GRU_SAVED = 4, 3, 5
-"""Number of gates of a cell, and of tensors that a GRU cell saves, each as wide as the state.
+"""Numbers of gates of a cell, and of tensors that a GRU cell saves for its backward pass.
 
-A GRU cell saves them for its backward pass.
+Each gate and each saved tensor is as wide as the state.
 """
 
 
@@ -21,16 +21,16 @@ def _weight_shapes(bound: Bound) -> list[Sequence[int]]:
 
 
 def _layer(bound: Bound) -> int:
-    """Return the operations of a layer: each token is multiplied by each matrix of weights.
+    """Return the FLOPs of a layer, which multiplies each token by each matrix of weights.
 
-    Tokens are the input's rows; of packed sequences these are the ones that are not padding.
+    Tokens are the rows of the input. Packed sequences have no rows for padding.
     """
     matrices = [shape for shape in _weight_shapes(bound) if len(shape) == 2]
     return 2 * _n_tokens(bound) * sum(map(prod, matrices))
 
 
 def _layer_backward(bound: Bound) -> int:
-    """Return the operations of the gradients: of each product, two more."""
+    """Return the FLOPs of the gradients, which take two products per product of the layer."""
     return 2 * _layer(bound)
 
 
@@ -39,7 +39,7 @@ def _n_tokens(bound: Bound) -> int:
 
 
 def _states(bound: Bound) -> list[Tensor]:
-    """Return the states at the beginning, (layers and directions, batch, width)."""
+    """Return the initial states, (layers and directions, batch, width)."""
     states = [tensor for tensor in bound.all("t")[1:] if len(tensor.shape) == 3]
     if not states:
         raise UnknownWorkError
@@ -47,7 +47,7 @@ def _states(bound: Bound) -> list[Tensor]:
 
 
 def _layer_results(bound: Bound) -> list[int]:
-    """Return the elements of the output and of the last states."""
+    """Return the elements of the output, of the last hidden state, and of the last cell state."""
     n_directions = 2 if bound.value("B") is True else 1
     hidden, *cells = _states(bound)
     output = _n_tokens(bound) * n_directions * hidden.shape[-1]
@@ -59,7 +59,7 @@ def _layer_results(bound: Bound) -> list[int]:
 
 
 def _layer_gradients(bound: Bound) -> list[int]:
-    """Return the elements of the gradients: of the input and of all weights."""
+    """Return the elements of the input's gradient, and of all weights' gradients."""
     return [
         bound.nth(0).n_elements,
         sum(map(prod, _weight_shapes(bound))),
@@ -69,41 +69,42 @@ def _layer_gradients(bound: Bound) -> list[int]:
 def _layer_reads(bound: Bound) -> int:
     """Return the bytes of inputs, states, gradients and weights, each read once.
 
-    Tensors of one dimension are left out: they are the weights once more, and what cuDNN saves.
+    Other tensors of one dimension are left out, which are a flat copy of the weights and buffers of
+    cuDNN.
     """
     given = sum(tensor.n_bytes for tensor in bound.all("t") if len(tensor.shape) > 1)
     return given + sum(map(prod, _weight_shapes(bound))) * bound.nth(0).width
 
 
 def _lstm_cell(bound: Bound) -> list[int]:
-    """Return the elements of both states and of the saved gates."""
+    """Return the elements of the hidden state, of the cell state, and of the saved gates."""
     gates, state = bound.nth(0), bound.nth(2)
     return [state.n_elements, state.n_elements, gates.n_elements]
 
 
 def _gru_cell(bound: Bound) -> list[int]:
-    """Return the elements of the state and of what is saved for the backward pass."""
+    """Return the elements of the state, and of the tensors saved for the backward pass."""
     state = bound.nth(2).n_elements
     return [state, _GRU_SAVED * state]
 
 
 def _lstm_cell_backward(bound: Bound) -> list[int]:
-    """Return the elements of the gradients: of the gates and of the cell's state."""
+    """Return the elements of the gates' gradient and of the cell state's gradient."""
     saved = bound.all("t")[-1].n_elements
     return [saved, saved // _LSTM_GATES]
 
 
 def _gru_cell_backward(bound: Bound) -> list[int]:
-    """Return the elements of the gradients: of the gates of input and state, and of the state."""
+    """Return the elements of the gradients of the input's gates, the state's gates, the state."""
     state = bound.nth(0).n_elements
     return [_GRU_GATES * state, _GRU_GATES * state, state]
 
 
 def _transformed(bound: Bound) -> list[int]:
-    """Return the result's size in elements of the input's width.
+    """Return the size of a Fourier transform's result, in elements as wide as the input's.
 
-    A complex element counts as two real ones. Of a real input's last transformed dimension, one
-    half and one more element are kept.
+    A complex number is as wide as two real numbers. If the input is real, the last transformed
+    dimension of the result has n // 2 + 1 numbers.
     """
     shape, dims = list(bound.nth(0).shape), _dims(bound)
     n_last = bound.value("u")
@@ -126,9 +127,9 @@ def _dims(bound: Bound) -> list[int]:
 
 
 def _transform_operations(bound: Bound) -> int:
-    """Return 5 n log2(n) operations per complex transform of n points, half for a real one.
+    """Return the operations of a Fourier transform: 5 n log2(n) for n points, half for real data.
 
-    It is the usual count, of FFTW's benchmark (https://www.fftw.org/speed/method.html).
+    FFTW's benchmark uses this count (https://www.fftw.org/speed/method.html).
     """
     shape, dims = list(bound.nth(0).shape), _dims(bound)
     n_last = bound.value("u")

@@ -1,4 +1,4 @@
-"""Define families of scans over a state: Mamba, delta rules and linear attention."""
+"""Define families of linear recurrences: Mamba's scans, delta rules and linear attention."""
 
 from collections.abc import Mapping
 from math import prod
@@ -7,16 +7,16 @@ from tracelens.derive.kernels.bound_call import Bound, Family, no_outputs, resul
 from tracelens.derive.kernels.recorded_call import UnknownWorkError
 
 _OF_SCAN = 9
-"""Operations of a selective scan for each number of the state, and for each number of the input.
+"""Operations of a selective scan per number of the state and token.
 
-For the state: exp(Δ a) is a product and a function, Δ b u is two products, updating the state is a
-product and a sum, and the output is two more. For the input: the softplus of Δ. VMamba's
-flops_selective_scan_fn counts the same (9 B L D N).
+exp(Δ a) is a product and a function, Δ b u is two products, updating the state is a product and a
+sum, and the output is a product and a sum. One operation is for the softplus of Δ. VMamba's
+flops_selective_scan_fn also counts 9 B L D N.
 """
 
 
 def _selective_scan(bound: Bound) -> int:
-    """Return the operations of Mamba's scan of u, delta and A, which is (channels, states)."""
+    """Return the operations of Mamba's scan of u, delta and A; A is (channels, states)."""
     rates = bound.nth(2).shape
     if len(rates) != 2:
         raise UnknownWorkError
@@ -24,7 +24,7 @@ def _selective_scan(bound: Bound) -> int:
 
 
 def _inner_scan(bound: Bound) -> int:
-    """Return the operations of Mamba's scan, given x and z as one tensor, and A."""
+    """Return the operations of Mamba's scan, for x and z in one tensor, and A."""
     rates = bound.nth(1).shape
     if len(rates) != 2:
         raise UnknownWorkError
@@ -32,7 +32,7 @@ def _inner_scan(bound: Bound) -> int:
 
 
 def _short_convolution(bound: Bound) -> int:
-    """Return the operations of a convolution of each channel by its own few weights."""
+    """Return the operations of a short depthwise convolution; weights are (channels, width)."""
     x, weights = bound.nth(0), bound.nth(1).shape
     if len(weights) != 2:
         raise UnknownWorkError
@@ -61,9 +61,9 @@ def _of_a_token(
 ) -> int:
     """Return the operations of Mamba 2's scan for one token.
 
-    In a chunk, c is multiplied by b, and their product by x; half of that product lies above the
-    diagonal and is not needed, if `causal`. Each chunk's x is added to its state, and c reads the
-    state of the chunk before.
+    In a chunk, c is multiplied by b, and the result by x. With `causal`, half of these products is
+    left out, because it lies above the diagonal. Each chunk's x is added to the chunk's state, and
+    c is multiplied by the state of the previous chunk.
     """
     inside = chunk * (n_groups * n_states + n_inner)
     return inside * (1 if causal else 2) + 4 * n_inner * n_states
@@ -74,10 +74,10 @@ def _needed_chunk_scan(bound: Bound) -> int:
 
 
 def _split_scan(bound: Bound, *, causal: bool = False) -> int:
-    """Return the operations of Mamba 2's short convolution and scan, as one function computes them.
+    """Return the operations of Mamba 2's fused short convolution and scan.
 
-    Its inputs are one projection (batch, length, all channels), and the convolution's weights,
-    whose rows are the channels of x, b and c. D (S) has one number per head.
+    The inputs are one projection (batch, length, all channels), and the convolution's weights, one
+    row per channel of x, b and c. D (S) has one number per head.
     """
     projection = bound.nth(0).shape
     weights = bound.nth(1).shape
@@ -101,7 +101,7 @@ def _needed_split_scan(bound: Bound) -> int:
 
 
 def _n_inner(bound: Bound) -> int:
-    """Return the channels of x: the number of heads times the width of one."""
+    """Return the number of channels of x: the number of heads times the width of a head."""
     width = bound.value("h")
     if type(width) is not int:
         raise UnknownWorkError
@@ -109,16 +109,16 @@ def _n_inner(bound: Bound) -> int:
 
 
 def _split_scan_result(bound: Bound) -> list[int]:
-    """Return the elements of the result; a last argument may project it (outproj_weight)."""
+    """Return the number of elements of the result before a projection by outproj_weight."""
     return [prod(bound.nth(0).shape[:2]) * _n_inner(bound)]
 
 
 def _gated_delta(bound: Bound) -> int:
     """Return the operations of a gated delta rule, token by token.
 
-    The result is (tokens, heads, width). A head's state is as wide for keys as for values. Each
-    number of the state takes seven operations: one product for its decay, and a product and a sum
-    each to read it by the key, to change it, and to read it by the query.
+    The result is (tokens, heads, width), and a head's state is (width, width). Each number of the
+    state takes seven operations per token: a product for the decay, and a product and a sum each
+    for the product with the key, for the update, and for the product with the query.
     """
     result = bound.all("o")
     if not result or len(result[0].shape) != 3:
@@ -127,15 +127,16 @@ def _gated_delta(bound: Bound) -> int:
 
 
 _CHUNK = 64
-"""Tokens in a chunk of flash-linear-attention's kernels (chunk_size of its ops)."""
+"""Tokens per chunk in the kernels of flash-linear-attention (chunk_size of its ops)."""
 
 
 def _in_chunks(bound: Bound, of_state: int, of_keys: int, of_values: int) -> int:
-    """Return the operations of attention to a state, computed in chunks.
+    """Return the operations of linear attention that is computed in chunks.
 
-    Keys are (batch, length, heads, width), values likewise, with as many heads or more. A token
-    takes products of key by value with the state of its head. In its chunk it meets the tokens
-    before, half of them on average, in products of keys and of values.
+    Keys are (batch, length, heads, width). Values have the same form, with as many heads or more.
+    Each token takes `of_state` products with the state (key width, value width) of its head. With
+    each earlier token of its chunk, it takes `of_keys` products of key width and `of_values`
+    products of value width. On average, half of a chunk is earlier.
     """
     keys, values = bound.nth(1).shape, bound.nth(2).shape
     if len(keys) != 4 or len(values) != 4 or keys[:2] != values[:2]:
@@ -148,8 +149,8 @@ def _in_chunks(bound: Bound, of_state: int, of_keys: int, of_values: int) -> int
 def _linear_attention(bound: Bound) -> int:
     """Return the operations of gated linear attention (Yang and others 2023, 2312.06635).
 
-    A token adds k v to the state, and q reads the state. Within a chunk, q is multiplied by k, and
-    the result by v.
+    Per token, k v is added to the state, and q is multiplied by the state. Within a chunk, q is
+    multiplied by k, and the result by v.
     """
     return _in_chunks(bound, of_state=2, of_keys=1, of_values=1)
 
@@ -157,9 +158,9 @@ def _linear_attention(bound: Bound) -> int:
 def _delta_rule(bound: Bound) -> int:
     """Return the operations of the delta rule in chunks (Yang and others 2024, 2412.06464).
 
-    The state takes part in three products per token: what it holds for the key is subtracted from
-    the value, the result is added to it, and the query reads it. Within a chunk, three products are
-    as wide as a key (k kᵀ, w, q kᵀ), and two as wide as a value (u, and q kᵀ times v).
+    Per token, the state takes part in three products: with the key, in the update, and with the
+    query. Within a chunk, three products have the width of a key (k kᵀ, w, q kᵀ), and two products
+    have the width of a value (u, and q kᵀ times v).
     """
     return _in_chunks(bound, of_state=3, of_keys=3, of_values=2)
 
@@ -167,9 +168,9 @@ def _delta_rule(bound: Bound) -> int:
 def _recurrent(bound: Bound) -> int:
     """Return the least operations of a linear recurrence, token by token.
 
-    Queries are (batch, length, heads, width), values likewise. A token's key and value are added to
-    the state of its head, and its query reads the state: each is a product and a sum for each
-    number of the state.
+    Queries and values are (batch, length, heads, width). The update of a head's state by key and
+    value, and the product of query and state, take a product and a sum each per number of the
+    state.
     """
     queries, values = bound.nth(0).shape, bound.nth(2).shape
     if len(queries) != 4 or len(values) != 4:

@@ -1,7 +1,7 @@
-"""Find what convolutions and poolings computed in traces that record no values of arguments.
+"""Infer strides and paddings of convolutions and poolings in traces without argument values.
 
-Without stride and padding the size of a result is not known. But the op that reads the result
-records its size: it is the next op of the thread with an input that the call may have made.
+The size of the result is an input size of the op that reads the result. This op is the next op of
+the thread with an input whose size the call can produce.
 """
 
 import json
@@ -20,7 +20,7 @@ _CONVOLUTIONS = {
     "aten::cudnn_convolution": (3, 2, 4, None),
     "aten::_conv_depthwise2d": (4, 5, 6, None),
 }
-"""Places of stride, padding, dilation, and of whether the convolution is transposed."""
+"""Positions of the arguments stride, padding, dilation and transposed (None if absent)."""
 _POOLINGS = ("aten::max_pool2d_with_indices", "aten::avg_pool2d")
 _ADAPTIVE = ("aten::_adaptive_avg_pool2d", "aten::adaptive_avg_pool2d", "aten::adaptive_max_pool2d")
 _BACKWARD = "aten::convolution_backward"
@@ -31,11 +31,11 @@ _TEXT = ["name", "input_shapes"]
 
 
 def with_values(trace: Trace, calls: pl.DataFrame) -> pl.DataFrame:
-    """Return the calls; calls of _OPS without recorded values get values that fit their results.
+    """Return the calls; calls of _OPS without argument values get values that fit their results.
 
-    `calls` has rank, span_id, name, input_shapes, concrete_inputs and inputs_assumed, as text. A
-    result has the size that a later op read. Several values may give this size, so a stride of one
-    without padding may stand for dilation with padding.
+    `calls` has rank, span_id, name, input_shapes, concrete_inputs and inputs_assumed, as text.
+    Several values may produce the same size: a stride of 1 without padding may be inferred for a
+    dilation with padding.
     """
     is_open = pl.col("name").is_in(_OPS) & pl.col("concrete_inputs").is_null()
     open_calls = calls.filter(is_open).select("rank", "span_id", *_TEXT)
@@ -61,16 +61,16 @@ def with_values(trace: Trace, calls: pl.DataFrame) -> pl.DataFrame:
     )
     key = ["rank", "span_id"]
     values = values.cast({name: calls.schema[name] for name in key})
-    found = calls.join(values, on=key, how="left", maintain_order="left")
+    filled = calls.join(values, on=key, how="left", maintain_order="left")
     assumed = pl.when(pl.col("values").is_not_null()).then(pl.lit(ASSUMED))
-    return found.with_columns(
+    return filled.with_columns(
         concrete_inputs=pl.coalesce("concrete_inputs", "values"),
         inputs_assumed=pl.coalesce("inputs_assumed", assumed),
     ).drop("values")
 
 
 def _tensors(ops: pl.DataFrame) -> pl.DataFrame:
-    """Return one row per op and tensor among its inputs: thread, start_ns, op and shape as text."""
+    """Return the input tensors of ops, one row per tensor: thread, start_ns, op, shape as text."""
     texts = ops["input_shapes"].unique().cast(pl.String)
     shapes = [[json.dumps(shape) for shape in _shapes(text)] for text in texts]
     by_text = pl.DataFrame({"input_shapes": texts, "shape": shapes}).explode("shape").drop_nulls()
@@ -86,7 +86,7 @@ def _tensors(ops: pl.DataFrame) -> pl.DataFrame:
 
 
 def _shapes(text: str) -> list[list[int]]:
-    """Return the shapes of an op's tensors, those in lists of tensors too."""
+    """Return the shapes of an op's tensors, including tensors in lists."""
     shapes = []
     for item in listed(text):
         if are_sizes(item):
@@ -97,7 +97,7 @@ def _shapes(text: str) -> list[list[int]]:
 
 
 def _values_of_results(calls: pl.DataFrame, read: pl.DataFrame) -> pl.DataFrame:
-    """Return rank, span_id and values of the calls whose result a later op of the thread reads."""
+    """Return rank, span_id and inferred values of calls whose result a later op reads."""
     texts = calls.select(_TEXT).unique().rows()
     shapes = read["shape"].unique().to_list()
     by_batch: dict[tuple[int, int], list[list[int]]] = {}
@@ -136,7 +136,7 @@ def _next(
     readers: pl.DataFrame,
     by: list[str],
 ) -> pl.DataFrame:
-    """Return the calls with the first reader that begins after their end."""
+    """Return each call with the first reader that starts after the call's end."""
     return calls.sort("end_ns").join_asof(
         readers.sort("start_ns", maintain_order=True).rename({"start_ns": "read_ns"}),
         left_on="end_ns",
@@ -152,7 +152,7 @@ def _values(
     inputs: Sequence[list[int]],
     result: list[int],
 ) -> list[object] | None:
-    """Return arguments with which the call makes a result of this size; None if it cannot."""
+    """Return argument values for which the result has this size, None if there are none."""
     x = inputs[0]
     if name not in _CONVOLUTIONS:
         is_smaller = all(
@@ -194,22 +194,21 @@ def _values(
         list,
         zip(*filter(None, steps), strict=True),
     )
-    places = _CONVOLUTIONS[name]
     values: list[object] = [None] * 9
-    for place, value in zip(
-        places,
+    for position, value in zip(
+        _CONVOLUTIONS[name],
         (strides, paddings, [1] * len(steps), False),
         strict=True,
     ):
-        if place is not None:
-            values[place] = value
+        if position is not None:
+            values[position] = value
     return values
 
 
 def _stride_and_padding(size: int, window: int, n_results: int) -> tuple[int, int] | None:
-    """Return a stride and a padding with which windows give this many results.
+    """Return the least stride, with its padding, that yields this many results; None without one.
 
-    Windows longer than one element do not skip any, and padding is shorter than the window.
+    The stride is at most the window's length (or 2), and padding is shorter than the window.
     """
     for stride in range(
         1,
@@ -223,11 +222,10 @@ def _stride_and_padding(size: int, window: int, n_results: int) -> tuple[int, in
 
 
 def _values_of_gradients(calls: pl.DataFrame, read: pl.DataFrame) -> pl.DataFrame:
-    """Return rank, span_id and values of convolutions' backward passes.
+    """Return rank, span_id and inferred values of convolutions' backward passes.
 
-    A gradient was requested if a later op of the thread reads a tensor of its size. Other backward
-    passes of convolutions do not count, because they read inputs of the same sizes. A result is not
-    larger than the input, unless the convolution is transposed.
+    A gradient was requested if a later op of the thread reads a tensor of its size. Reads by other
+    backward passes of convolutions do not count, because their inputs have the same sizes.
     """
     texts = calls["input_shapes"].unique().to_list()
     rows = [(text, *_of_gradients(text)) for text in texts]
@@ -265,7 +263,11 @@ def _values_of_gradients(calls: pl.DataFrame, read: pl.DataFrame) -> pl.DataFram
 
 
 def _of_gradients(text: str) -> tuple[str | None, str | None, int | None]:
-    """Return the shapes of input and weights, and the number of groups; None if they do not fit."""
+    """Return the shapes of input and weights as JSON, and the number of groups.
+
+    They are None if the shapes do not fit, as for a transposed convolution, whose result is larger
+    than its input.
+    """
     shapes = _shapes(text)
     if len(shapes) < 3 or not 3 <= len(shapes[0]) == len(shapes[1]) == len(shapes[2]):
         return None, None, None

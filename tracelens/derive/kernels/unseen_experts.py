@@ -1,8 +1,8 @@
-"""Find the number of experts per token of ops that do not record their experts' weights.
+"""Infer the number of experts per token for ops that do not record the weights of experts.
 
-vLLM's moe_forward takes only tokens and the experts' scores. An op inside it chooses experts by
-integers: the width of that tensor is the number of experts per token. The kernels' names show how
-wide a weight is.
+The inputs of vLLM's moe_forward are tokens and the experts' scores. An op inside it has a matrix of
+the chosen experts' indices, whose width is the number of experts per token. The kernels' names show
+the bytes per weight.
 """
 
 import re
@@ -22,17 +22,14 @@ _CALL_INPUTS = ("input_shapes_call", "input_dtypes_call")
 OPS = ("vllm::moe_forward", "vllm::moe_forward_shared")
 _INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32")
 _WIDTHS = ((r"mxfp4|nvfp4|fp4|int4|w4a", 0.5), (r"fp8|e4m3|e5m2|int8|w8a8", 1.0))
-"""Bytes of a weight by a word in the kernels' names.
-
-Without such a word, weights are as wide as tokens.
-"""
+"""Patterns for kernel names, each with the bytes per weight; otherwise, it is that of tokens."""
 
 
 def with_experts(trace: Trace, calls: pl.DataFrame, kernels: pl.DataFrame) -> pl.DataFrame:
-    """Return the calls with `n_chosen` and `weight_bytes`; None for other ops, and if unknown.
+    """Return the calls with `n_chosen` (experts per token) and `weight_bytes` (per weight).
 
-    `calls` has rank, span_id, name, input_shapes and input_dtypes, as text; `kernels` has rank,
-    span_id and name.
+    The values are None for other ops, and if they are unknown. `calls` has rank, span_id, name,
+    input_shapes and input_dtypes, as text. `kernels` has rank, span_id and name.
     """
     expert_calls = calls.filter(pl.col("name").is_in(OPS))
     if expert_calls.is_empty():
@@ -66,7 +63,10 @@ def with_experts(trace: Trace, calls: pl.DataFrame, kernels: pl.DataFrame) -> pl
 
 
 def _ops_and_kernels(trace: Trace, kernels: pl.DataFrame) -> pl.DataFrame:
-    """Return one row per kernel, and one per op whose input types were recorded, with its span."""
+    """Return kernels and ops with recorded input types, one row each.
+
+    Columns: rank, span_id, input_shapes and input_dtypes of ops, kernel (the name of kernels).
+    """
     is_op = pl.col("kind") == "op"
     has_types = pl.col("input_dtypes").is_not_null()
     columns = ("rank", "span_id", "input_shapes", "input_dtypes")
@@ -82,7 +82,10 @@ def _inside_calls(
     calls: pl.DataFrame,
     events: pl.DataFrame,
 ) -> pl.DataFrame:
-    """Return the events inside each call of a rank, with `call` and the call's own inputs."""
+    """Return the events inside the calls of a rank, with `call` and _CALL_INPUTS.
+
+    `call` is the span id of the call around the event.
+    """
     no_flags = pl.repeat(False, tree.height, dtype=pl.Boolean, eager=True)
     is_call = no_flags.scatter(calls["span_id"], True)
     span = events["span_id"].cast(pl.Int64)
@@ -94,7 +97,10 @@ def _inside_calls(
 
 
 def _seen(shapes: str, dtypes: str, inside: pl.DataFrame) -> tuple[int | None, float | None]:
-    """Return the number of experts per token, and the bytes of a weight."""
+    """Return the number of experts per token and the bytes per weight, None if unknown.
+
+    `shapes` and `dtypes` are the call's inputs, `inside` are the events inside the call.
+    """
     sizes = listed(shapes)
     words = listed(dtypes) or [""]
     token_type = element_type(str(words[0]))
@@ -116,9 +122,9 @@ def _seen(shapes: str, dtypes: str, inside: pl.DataFrame) -> tuple[int | None, f
 
 
 def _integer_width(inside: pl.DataFrame, *, n_tokens: int, n_experts: int) -> int | None:
-    """Return the least width of a matrix of integers with one row per token.
+    """Return the least width of a matrix of integers with one row per token, None without one.
 
-    A matrix with as many columns as there are experts, or more, is left out.
+    Only matrices with fewer columns than experts count.
     """
     widths = []
     for shapes, dtypes in inside.select("input_shapes", "input_dtypes").unique().iter_rows():

@@ -1,7 +1,7 @@
-"""Classify a kernel by its kind of work for a model: attention, products, experts, normalisation.
+"""Classify kernels by their kind of work in a model, such as attention, experts or normalisation.
 
-The first rule that applies decides. A layer's name outweighs the primitives of its kernels: a norm
-written as multiplications is normalisation, a softmax inside attention is attention.
+The first rule that applies wins. The layer's name takes precedence over the kernel's primitive:
+elementwise kernels of a norm are normalisation, a softmax inside attention is attention.
 """
 
 from typing import TypeAlias
@@ -27,9 +27,9 @@ KINDS = (
 )
 """Kinds of work.
 
-`indexing` is taking and putting by index (embeddings, gathers, scatters), sorting, and choosing
-tokens. `reductions` are sums and other results of many elements, with losses, pooling, and softmax
-outside of attention. `elementwise` includes copies, fills and random numbers.
+`indexing` includes embeddings, gathers, scatters, sorting, and sampling of tokens. `reductions`
+include losses, pooling, and softmax outside of attention. `elementwise` includes copies, fills and
+random numbers.
 """
 _TEXTS = ("name", "op", "layer", "phase")
 _NAMED = pl.concat_str("op", "name", separator=" ")
@@ -43,9 +43,9 @@ _OF_EXPERTS = (
     r"|token_gather_weighted|row_id_map|combined_routing|problem_sizes|shuffle_?(input_?)?rows"
     r"|top_?k_?softplus|(^| )bmm_\w+_dynB"
 )
-"""Ops and kernels of experts, among them products of groups of rows, each with weights of its own.
+"""Pattern for ops and kernels of experts, including grouped products.
 
-In DeepGEMM's GemmType, 0 is a single product and 4 a batch of them.
+In DeepGEMM's GemmType, 0 is a single product, 1 to 3 are grouped products, and 4 is a batch.
 """
 _ROUTER_PRODUCT = r"(?i)router_gemm"
 _IS_ROUTER = _LAST.str.contains(r"(?i)router|(^|_)gate(_\d+)?$")
@@ -70,15 +70,15 @@ _DISPATCH = (
 _RECURRENT_LAYER = r"(?i)linear_?attn|linear_?attention|mamba|delta_?net|rwkv"
 _RECURRENT_OP = r"gdn_|(kda|linear)_attention|mamba"
 _EXPERTS_OF = r"^(.*?)\.(?:\w*_)?experts?(?:[._,]|$)"
-"""A layer that contains its experts.
+"""Pattern for the path of an expert, whose first group is the layer that contains the experts.
 
-The layer before them routes tokens, sends them, and adds up results.
+This layer routes and dispatches tokens, and combines results.
 """
 _OF_LANGUAGE = ("attention", "recurrence", "MoE")
 
 
 def kinds_of(kernels: pl.DataFrame) -> pl.Series:
-    """Return the kind of each kernel; each distinct launch is looked at once.
+    """Return the kind of work of each kernel.
 
     `kernels` has name, op, layer, phase (None if unknown), primitive and is_communication.
     """
@@ -114,8 +114,8 @@ _FIRST_RULES: tuple[_Rule, ...] = (
 def _expert_rules(mixtures: pl.Series) -> tuple[_Rule, ...]:
     """Return the rules for mixtures of experts; `mixtures` are the layers that contain experts.
 
-    A router beside the experts is known by its layer's name. Kernels of a mixture's own layer, or
-    of experts by their name, may move tokens.
+    A kernel belongs to an expert or a router by its layer's name or its own name. Such kernels, and
+    kernels of a mixture's own layer, may dispatch or combine tokens.
     """
     in_mixture = pl.col("layer").is_in(mixtures.implode())
     layer_above = pl.col("layer").str.extract(r"^(.*)\.")
@@ -160,11 +160,10 @@ _LAST_RULES: tuple[_Rule, ...] = (
 
 
 def language_kinds(trace: Trace, rank: int, least: float) -> list[tuple[str, float]]:
-    """Return the kinds of a rank's work with their shares, largest first, for an answer.
+    """Return the kinds of a rank's work with their shares of kernel time (0 to 1), largest first.
 
-    They are read from the call sites only, which is cheap. The parts of a mixture of experts are
-    one kind here. The result is empty if attention, recurrences and experts together take less than
-    the share `least` of all time except communication.
+    The parts of a mixture of experts are one kind, `MoE`. The result is empty if attention,
+    recurrence and MoE together take less than the share `least` of the time without communication.
     """
     duration_ns = pl.col("duration_ns")
     key = ["site_id", "name", "primitive", "is_communication"]
