@@ -25,7 +25,7 @@ from tracelens.derive.replay.costs import (
     CallCost,
     Costs,
     CostsBeside,
-    slowness_under_nsys,
+    nsys_costs,
 )
 from tracelens.derive.replay.replay import Replay, replays, steady_step_ns
 from tracelens.derive.replay.unprofiled import (
@@ -53,11 +53,10 @@ class Replayed:
     case: Case
     replay: Replay
     scale: float
-    slowness: float
 
     def missed(self, costs: Costs) -> tuple[float, float]:
         """Return the step's error, relative to the measurement and to the expected error."""
-        of_host = costs.times(self.slowness) if costs != NO_COSTS else costs
+        of_host = nsys_costs(self.replay, costs) if isinstance(costs, CostsBeside) else costs
         steps = [steady_step_ns(self.replay, w) for w in weights_of_scenarios(self.replay, of_host)]
         apart = abs(steps[0] * self.scale - self.case.step_ns)
         return apart / self.case.step_ns, apart / (uncertainty_ns(*steps[:3]) * self.scale)
@@ -70,7 +69,7 @@ def replayed(cases: list[Case]) -> list[Replayed]:
         trace = tl.collect(case.path)
         replay = replays(trace)[0]
         scale = unprofiled_steps(trace)[0].recorded_ns / steady_step_ns(replay)
-        rows.append(Replayed(case, replay, scale, slowness_under_nsys(replay)))
+        rows.append(Replayed(case, replay, scale))
     return rows
 
 

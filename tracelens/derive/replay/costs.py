@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 from msgspec import Struct
-from msgspec.structs import astuple
+from msgspec.structs import astuple, replace
 
 from tracelens.derive.replay.moment_graph import Flags, Ints
 from tracelens.derive.replay.replay import Replay
@@ -29,6 +29,16 @@ class Costs(Struct, frozen=True):
     python_ns: float
     call_ns: float
     generated_ns: float = 0
+
+    @property
+    def usual_factor(self) -> float:
+        """The factor from the host's time during the recording to its usual time; at most 1."""
+        return 1
+
+    @property
+    def fastest_factor(self) -> float:
+        """The factor from the host's usual time to its time at the highest speed; at most 1."""
+        return 1
 
     def times(self, factor: float) -> Costs:
         """Multiply these costs by the factor."""
@@ -77,12 +87,28 @@ class CostsBeside(Costs, frozen=True):
     """Costs of a profiler that works before and after an API call, by kind of call.
 
     Kinds are launches of kernels, other calls that start device work (copies, fills, graphs), and
-    all others. `python_ns` is the cost of an NVTX range.
+    all others. `python_ns` is the cost of an NVTX range. `slowness` is the time of the recorded
+    launches over the time of launches on a fast host.
     """
 
     of_launch: CallCost = CallCost(0, 0)
     of_work: CallCost = CallCost(0, 0)
     of_other: CallCost = CallCost(0, 0)
+    slowness: float = 1
+
+    @property
+    def usual_factor(self) -> float:
+        """The factor from the host's time during the recording to its usual time; at most 1.
+
+        A trace does not show whether a slow host is always slow. The usual speed is therefore
+        taken as the geometric mean of the recorded speed and a fast host's speed.
+        """
+        return min(1, self.slowness**-0.5)
+
+    @property
+    def fastest_factor(self) -> float:
+        """The factor from the usual time to that of a fast host; at most 1."""
+        return self.usual_factor
 
     def times(self, factor: float) -> CostsBeside:
         """Multiply these costs by the factor."""
@@ -94,6 +120,7 @@ class CostsBeside(Costs, frozen=True):
             self.of_launch.times(factor),
             self.of_work.times(factor),
             self.of_other.times(factor),
+            self.slowness,
         )
 
     def of_calls(self, kinds: pl.Series) -> tuple[Floats, Floats]:
@@ -146,6 +173,12 @@ docs/accuracy.md.
 """
 _NSYS_LAUNCH_NS = 7_200
 """The median time of a recorded launch in the captures on which NSYS_COSTS were fitted."""
+_FAST_LAUNCH_NS = 5_100
+"""The median time of a launch that nsys records on a fast host.
+
+Hosts of an H200 and of an H100 had two speeds and changed between them within a second. At the
+higher speed, the median of the recorded launches was 5.0 to 5.4 µs in nine programs.
+"""
 _LAUNCH_NS = 4_700
 """The mean time of a recorded launch in the captures on which TORCH_COSTS were fitted."""
 _BARE_LAUNCH_NS = _LAUNCH_NS - TORCH_COSTS["plain"].call_ns
@@ -209,7 +242,7 @@ def costs_of(trace: Trace, replay: Replay) -> tuple[Costs, str]:
             if kind in calibrated:
                 return calibrated[kind], "calibrated"
     if is_of(trace, rank, "nsys"):
-        return NSYS_COSTS.times(slowness_under_nsys(replay)), "table"
+        return nsys_costs(replay), "table"
     costs = TORCH_COSTS[kind].times(slowness(replay))
     launch_ns = _launch_ns(replay) or _LAUNCH_NS
     slow = CostsOfHost(
@@ -244,14 +277,18 @@ def slowness(replay: Replay) -> float:
     return max(slower, _LEAST_SLOWNESS) * launch_ns / usual_ns
 
 
-def slowness_under_nsys(replay: Replay) -> float:
-    """Return the factor by which nsys is slower here than where its costs were fitted.
+def nsys_costs(replay: Replay, costs: CostsBeside = NSYS_COSTS) -> CostsBeside:
+    """Return the costs of nsys at the speed that the host had while it recorded.
 
-    It is the factor by which the median launch is slower: most of nsys' cost is outside of it.
+    nsys is slower here than where its costs were fitted by the same factor as the median launch,
+    because most of the cost of nsys lies outside of the recorded launch.
     """
     took_ns = _launches_ns(replay)
-    slower = np.median(took_ns) / _NSYS_LAUNCH_NS if len(took_ns) >= _FEW_LAUNCHES else 1.0
-    return float(min(max(slower, _LEAST_SLOWNESS), _MOST_SLOWNESS))
+    if len(took_ns) < _FEW_LAUNCHES:
+        return costs
+    launch_ns = float(np.median(took_ns))
+    factor = min(max(launch_ns / _NSYS_LAUNCH_NS, _LEAST_SLOWNESS), _MOST_SLOWNESS)
+    return replace(costs.times(factor), slowness=launch_ns / _FAST_LAUNCH_NS)
 
 
 def _launch_ns(replay: Replay) -> float | None:

@@ -194,7 +194,7 @@ def _of_rank(trace: Trace, replay: Replay, steps: pl.DataFrame) -> UnprofiledSte
     )
     high = round(usual + margin + may_miss)
     slowness = costs.slowness if isinstance(costs, CostsOfHost) else 1.0
-    if isinstance(costs, CostsOfHost) and slowness > SLOWEST_HOST:
+    if isinstance(costs, CostsOfHost | CostsBeside) and costs.usual_factor < 1:
         always_slow = weights_without(replay, replace(costs, slowness=1))
         high = max(high, round(steady_step_ns(replay, always_slow) * scale))
     return UnprofiledStep(
@@ -302,7 +302,7 @@ def weights_without(replay: Replay, costs: Costs, host_factor: float = 1) -> Int
     """
     table = replay.table
     recorded = table.graph.weights
-    of_pieces = costs.usual_factor if isinstance(costs, CostsOfHost) else 1
+    of_pieces = costs.usual_factor
     is_launch = table.kinds == LAUNCH
     waited = replay.waited
     own = recorded - waited
@@ -324,8 +324,10 @@ def weights_without(replay: Replay, costs: Costs, host_factor: float = 1) -> Int
         )
     is_pageable = replay.excerpt.work["is_pageable"].fill_null(value=False).to_numpy()
     is_staged = (table.kinds == COPY) & picked(is_pageable, table.items)
-    # The host moves the bytes of these copies.
-    copy_factor = of_pieces * max(
+    # The host moves the bytes of these copies. Under nsys, they took as long at either speed of the
+    # host, because memory limits them.
+    of_copies = 1 if isinstance(costs, CostsBeside) else costs.usual_factor
+    copy_factor = of_copies * max(
         1 + _COPY_VARIES * (host_factor - 1),
         min(host_factor, 1),
     )
@@ -404,11 +406,7 @@ def weights_of_scenarios(replay: Replay, costs: Costs) -> tuple[Ints, Ints, Ints
         weights_without(replay, costs),
         weights_without(replay, costs, _SLOWER_HOST),
         replay.table.graph.weights,
-        weights_without(
-            replay,
-            costs,
-            costs.fastest_factor if isinstance(costs, CostsOfHost) else 1,
-        ),
+        weights_without(replay, costs, costs.fastest_factor),
     )
 
 
