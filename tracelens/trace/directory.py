@@ -284,6 +284,11 @@ def read_manifest(folder: Path) -> Manifest:
         raise SourceError(
             f"{folder}: no such file or directory; make a trace with tracelens collect"
         )
+    if folder.is_file():
+        raise SourceError(
+            f"{folder}: expected a trace directory, found a file; tl.collect(path) and tracelens"
+            " collect files read the files of profilers"
+        )
     try:
         content = (folder / "manifest.json").read_bytes()
     except OSError as error:
