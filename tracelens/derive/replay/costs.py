@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -103,7 +104,7 @@ class CostsBeside(Costs, frozen=True):
         A trace does not show whether a slow host is always slow. The usual speed is therefore
         taken as the geometric mean of the recorded speed and a fast host's speed.
         """
-        return min(1, self.slowness**-0.5)
+        return min(1.0, 1 / math.sqrt(self.slowness))
 
     @property
     def fastest_factor(self) -> float:
