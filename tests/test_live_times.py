@@ -18,7 +18,7 @@ from tests.test_live_torch import (
     run,
     steps,
 )
-from tracelens.collectors.torch.recording import _of_cost, _of_other_steps
+from tracelens.collectors.torch.recording import _cost_sentence, _other_steps_warning
 from tracelens.trace.capture import Manifest
 
 torch = pytest.importorskip("torch")
@@ -294,15 +294,15 @@ def test_a_note_says_what_the_profiler_cost(recorded_ms: int, begin: str) -> Non
         "profiled_step_ns": {"mean": recorded_ms * 1_000_000},
         "unprofiled_step_ns": {"n": 8, "mean": 10_000_000},
     }
-    cost = _of_cost(report, is_light=False)
+    cost = _cost_sentence(report, is_light=False)
     assert cost.startswith(begin)
-    assert bool(cost) != bool(_of_other_steps(report, is_light=False))
+    assert bool(cost) != bool(_other_steps_warning(report, is_light=False))
 
 
 def test_a_note_names_the_longer_steps() -> None:
     plain = {"n": 9, "mean": 6_000_000, "n_long": 1, "long_ns": 156_000_000}
     report = {"profiled_step_ns": {"mean": 6_000_000}, "unprofiled_step_ns": plain}
-    assert "(mean of 9; 1 took 156 ms)" in _of_cost(report, is_light=False)
+    assert "(mean of 9; 1 took 156 ms)" in _cost_sentence(report, is_light=False)
 
 
 @pytest.mark.parametrize(

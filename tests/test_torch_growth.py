@@ -80,7 +80,7 @@ def counting(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 
     counted(document, "decode_whole")
     counted(document, "decode_lines")
-    counted(damage, "mended")
+    counted(damage, "repaired_event")
     counted(damage, "_SCAN")
     parse = reading._Parser.parse
 

@@ -231,15 +231,15 @@ class _Live:
         if self.limits.where_frame is None and breakpoint_.n_calls <= self.limits.skip:
             breakpoint_.n_matching += 1  # not examined, which makes skipping fast
             return
-        taken = self.reader.frames(session, stop)
-        if not self.reader.matches(taken):
+        full_stop = self.reader.frames(session, stop)
+        if not self.reader.matches(full_stop):
             return
         breakpoint_.n_matching += 1
         if breakpoint_.n_matching <= self.limits.skip:
             return
-        taken.hit = breakpoint_.n_calls
-        self.reader.complete(session, taken, breakpoint_.symbol)
-        self.stops.append(taken)
+        full_stop.hit = breakpoint_.n_calls
+        self.reader.complete(session, full_stop, breakpoint_.symbol)
+        self.stops.append(full_stop)
         breakpoint_.n_kept += 1
         if breakpoint_.n_kept >= self.limits.hits:
             breakpoint_.remove(session)

@@ -92,7 +92,7 @@ class Export(ABC):
         if not self.has(table):
             return
         # A table without any of the columns still has rows.
-        for chunk in self._chunks(table, present) if present else [self._nothing(table)]:
+        for chunk in self._chunks(table, present) if present else [self._rows_only(table)]:
             yield chunk.select(
                 (
                     pl.col(name).cast(dtype, strict=False, wrap_numerical=dtype == pl.Int64)
@@ -102,7 +102,7 @@ class Export(ABC):
                 for name, dtype in columns.items()
             )
 
-    def _nothing(self, table: str) -> pl.DataFrame:
+    def _rows_only(self, table: str) -> pl.DataFrame:
         """Return a frame with as many rows as the table, without any of its columns."""
         return pl.DataFrame({"": pl.repeat(None, self.n_rows(table), dtype=pl.Int8, eager=True)})
 
@@ -239,10 +239,10 @@ def _parquet_tables(file: Path, columns: list[str]) -> Iterator[pa.Table]:
         cells = parquet.metadata.num_rows * len(columns) * _CELL_BYTES
         _check_size(file, max(cells, page_bytes(file, columns)))
         for batch in parquet.iter_batches(chunk_rows(columns), columns=columns, use_threads=False):
-            yield _spread(file, pa.Table.from_batches([batch]))
+            yield _without_dictionaries(file, pa.Table.from_batches([batch]))
 
 
-def _spread(file: Path, table: pa.Table) -> pa.Table:
+def _without_dictionaries(file: Path, table: pa.Table) -> pa.Table:
     """Return the table with its dictionary columns decoded to texts.
 
     Raises SourceError if the texts would be far larger than the file.

@@ -111,7 +111,7 @@ class _Process(msgspec.Struct):
     kernel_symbols: list[_Symbol] = []
     buffer_records: _Records = msgspec.field(default_factory=_Records)
 
-    def named(self, record: _Record) -> dict[str, Any]:
+    def category_and_name(self, record: _Record) -> dict[str, Any]:
         """Return the category and name of a record."""
         kinds = self.strings.buffer_records
         kind = kinds[record.kind] if record.kind < len(kinds) else _Kind()
@@ -119,7 +119,7 @@ class _Process(msgspec.Struct):
         name = kind.operations[record.operation] if is_known else "unknown"
         return {"category": kind.kind, "name": name}
 
-    def placed(self, record: _Record) -> dict[str, Any]:
+    def common_columns(self, record: _Record) -> dict[str, Any]:
         """Return the record's process, times, correlation id and stream."""
         return {
             "process_id": self.metadata.pid,
@@ -153,8 +153,8 @@ def _recorded(process: _Process) -> Recorded:
     records = process.buffer_records
     texts = {text.key: text.value for text in process.strings.marker_api}
     copies = [
-        process.placed(record)
-        | process.named(record)
+        process.common_columns(record)
+        | process.category_and_name(record)
         | {
             "size_bytes": record.bytes,
             "device_id": ordinals.get(
@@ -165,8 +165,8 @@ def _recorded(process: _Process) -> Recorded:
         for record in records.memory_copy
     ]
     regions = [
-        process.placed(record)
-        | process.named(record)
+        process.common_columns(record)
+        | process.category_and_name(record)
         | {
             "thread_id": record.thread_id,
             "message": texts.get(record.correlation_id.internal),
@@ -190,7 +190,7 @@ def _kernels(process: _Process, ordinals: dict[int, int]) -> list[dict[str, Any]
         symbol = symbols.get(info.kernel_id, _Symbol(0))
         grid, block = info.grid_size, info.workgroup_size
         rows.append(
-            process.placed(record)
+            process.common_columns(record)
             | {
                 "name": symbol.formatted_kernel_name or symbol.kernel_name or "unknown kernel",
                 "device_id": ordinals.get(info.agent_id.handle, 0),

@@ -9,7 +9,7 @@ import json
 import re
 
 from tracelens.collectors.torch.events import EVENT_START, Event, is_json, object_end
-from tracelens.collectors.torch.repair import TOO_DEEP, mended
+from tracelens.collectors.torch.repair import TOO_DEEP, repaired_event
 from tracelens.collectors.torch.text import Finder, Text
 from tracelens.storage.limits import EVENT_MIB
 from tracelens.trace.capture import Diagnostics
@@ -77,8 +77,8 @@ class Recovery:
         text = self._text
         text.reach(_NEAR)
         size = self._json_end()
-        if size and (event := self._mended(text.at + size)):
-            return self._taken(event, text.at + size)
+        if size and (event := self._repaired(text.at + size)):
+            return self._move_past(event, text.at + size)
         stop = self._next_stop()
         if stop is None:
             return None
@@ -86,8 +86,8 @@ class Recovery:
         # A damaged event ends with its own brace or, if quotes hide that, before the next event.
         ends = (object_end(text.data, text.at, stop), stop) if begins_object else (stop,)
         for end in ends:
-            if end is not None and (event := self._mended(end)):
-                return self._taken(event, end)
+            if end is not None and (event := self._repaired(end)):
+                return self._move_past(event, end)
         if stop == len(text.data):
             self.is_cut = True
             what = "the file ends inside an event; the event is lost"
@@ -97,11 +97,11 @@ class Recovery:
         text.at, self.has_lost = stop, True
         return None
 
-    def _mended(self, end: int) -> Event | None:
+    def _repaired(self, end: int) -> Event | None:
         piece = bytes(self._text.data[self._text.at : end])
-        return mended(piece.rstrip(SEPARATORS), self._diagnostics)
+        return repaired_event(piece.rstrip(SEPARATORS), self._diagnostics)
 
-    def _taken(self, event: Event, end: int) -> Event | None:
+    def _move_past(self, event: Event, end: int) -> Event | None:
         """Move past the event and return it, None if its values are nested too deep."""
         self._text.at, self.has_lost = end, False
         return None if event is TOO_DEEP else event

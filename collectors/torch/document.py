@@ -75,7 +75,7 @@ class Document:
     # The bytes that are decoded at once. The number begins small, because a file may hold many
     # small traces.
     _at_once: int = 2 * _FEWEST_AT_ONCE
-    _no_sound_before: int = 0
+    _no_intact_before: int = 0
     _end: int | None = None
 
     def events(self) -> Iterator[list[Event]]:
@@ -91,14 +91,14 @@ class Document:
         """Yield the next events of the list in batches, up to the text's offset `end` if given."""
         text, self._end = self.text, end
         while not self.is_closed and (end is None or text.offset < end):
-            while not self._recovery.has_lost and (batch := self._sound()):
+            while not self._recovery.has_lost and (batch := self._intact_events()):
                 self.n_events += len(batch)
                 yield batch
             if end is not None and text.offset >= end:
                 return
             if not text.left and not text.more():
                 return
-            event = self._after_sound()
+            event = self._repaired_event()
             if event is not None:
                 self.n_events += 1
                 yield [event]
@@ -142,7 +142,7 @@ class Document:
         self.complete = is_whole
         self.text.skip(_BETWEEN)
 
-    def _after_sound(self) -> Event | None:
+    def _repaired_event(self) -> Event | None:
         """Read on at text that is not an intact event.
 
         Return the repaired event, None if no event was read.
@@ -159,12 +159,12 @@ class Document:
             return None
         return self._recovery.step()
 
-    def _sound(self) -> list[Event]:
+    def _intact_events(self) -> list[Event]:
         """Return the next events that are valid JSON, an empty list if other text comes first."""
         text = self.text
         if self._is_lines:
-            return self._sound_lines()
-        if text.offset < self._no_sound_before:
+            return self._intact_lines()
+        if text.offset < self._no_intact_before:
             return []
         size = self._at_once
         most = LONG if self._end is None else min(LONG, self._end - text.offset)
@@ -176,7 +176,7 @@ class Document:
             if cut is None:
                 if has_failed or size >= most or text.left <= size:
                     if not has_failed:
-                        self._no_sound_before = text.offset + min(size, text.left) - _OVERLAP
+                        self._no_intact_before = text.offset + min(size, text.left) - _OVERLAP
                     return []
                 size *= 4
                 continue
@@ -190,12 +190,12 @@ class Document:
                 self._at_once = _FEWEST_AT_ONCE
                 if is_first:
                     # The text before `cut` is read event by event, without another attempt here.
-                    self._no_sound_before = text.offset + cut[0] - text.at
+                    self._no_intact_before = text.offset + cut[0] - text.at
                 return []
             has_failed = True
             size = max(_FEWEST_AT_ONCE, min(size, cut[0] - text.at) // 8)
 
-    def _sound_lines(self) -> list[Event]:
+    def _intact_lines(self) -> list[Event]:
         """Return the next events of a text that has one event per line and no list around them."""
         text, size = self.text, self._at_once
         size = size if self._end is None else min(size, self._end - text.offset)

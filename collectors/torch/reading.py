@@ -25,7 +25,7 @@ from tracelens.collectors.torch.document import (
     last_boundary,
     what_follows,
 )
-from tracelens.collectors.torch.repair import mended
+from tracelens.collectors.torch.repair import repaired_event
 from tracelens.collectors.torch.stream import ByteSource
 from tracelens.collectors.torch.text import Text
 from tracelens.collectors.torch.values import extended, integer
@@ -199,7 +199,7 @@ def _take(block: _Block, collected: RawEvents, document: Document) -> int:
     parsed = block.parsed.result() if block.parsed else _Parsed()
     refused = []
     for written, n_before in parsed.refused:
-        event = mended(written, document.diagnostics)
+        event = repaired_event(written, document.diagnostics)
         if event is None:
             parsed.n_events -= 1
             document.diagnostics.add("loss", "event_damaged", LOST)

@@ -70,10 +70,10 @@ def read_recording(
         "unprofiled_step_ns", first_report.get("unprofiled_step_ns")
     )
     with_unprofiled = first_report | {"unprofiled_step_ns": unprofiled}
-    notes += _of_steps(with_unprofiled, settings, is_light=is_light)
-    if warning := _of_other_steps(with_unprofiled, is_light=is_light):
+    notes += _step_sentences(with_unprofiled, settings, is_light=is_light)
+    if warning := _other_steps_warning(with_unprofiled, is_light=is_light):
         notes.append(warning)
-    return captures, notes, _of_cost(with_unprofiled, is_light=is_light)
+    return captures, notes, _cost_sentence(with_unprofiled, is_light=is_light)
 
 
 def _read_traces(
@@ -200,7 +200,7 @@ def _why_nothing(
     )
 
 
-def _of_steps(
+def _step_sentences(
     report: Mapping[str, Any],
     settings: Settings,
     *,
@@ -250,14 +250,14 @@ def _step_times(report: Mapping[str, Any], *, is_light: bool) -> tuple[Any, Any]
     )
 
 
-def _without(plain: Mapping[str, Any]) -> str:
+def _unprofiled_text(plain: Mapping[str, Any]) -> str:
     """Return the time of a step without the profiler as text, with the number of timed steps."""
     n_long = plain.get("n_long")
     others = f"; {n_long} took {duration(plain['long_ns'])}" if n_long else ""
     return f"{duration(plain['mean'])} without the profiler (mean of {plain['n']}{others})"
 
 
-def _of_other_steps(report: Mapping[str, Any], *, is_light: bool) -> str:
+def _other_steps_warning(report: Mapping[str, Any], *, is_light: bool) -> str:
     """Return a warning if no step ran without the profiler, or if steps take longer without it.
 
     Return "" otherwise.
@@ -266,10 +266,14 @@ def _of_other_steps(report: Mapping[str, Any], *, is_light: bool) -> str:
     if not plain or not active:
         return f"what the profiler cost is unknown, as no step ran without it; {_NO_TIMES}"
     is_shorter = plain["n"] >= _FEW_STEPS and active["mean"] / plain["mean"] < _SHORTER
-    return f"the recorded steps are shorter than others: {_without(plain)}" if is_shorter else ""
+    return (
+        f"the recorded steps are shorter than others: {_unprofiled_text(plain)}"
+        if is_shorter
+        else ""
+    )
 
 
-def _of_cost(report: Mapping[str, Any], *, is_light: bool) -> str:
+def _cost_sentence(report: Mapping[str, Any], *, is_light: bool) -> str:
     """Return a sentence on how much longer steps took under the profiler, "" if it is unknown.
 
     The program itself measured these times. A step in the trace also contains work of the profiler.
@@ -280,7 +284,7 @@ def _of_cost(report: Mapping[str, Any], *, is_light: bool) -> str:
     ratio = active["mean"] / plain["mean"]
     deep = report.get("profiled_step_ns")
     with_all = f", {duration(deep['mean'])} with stacks and shapes" if is_light and deep else ""
-    with_it = f"{_without(plain)}, {duration(active['mean'])} with it{with_all}"
+    with_it = f"{_unprofiled_text(plain)}, {duration(active['mean'])} with it{with_all}"
     if ratio > _SLOWED:
         return f"by the program's own clock a step takes {with_it}; {_NO_TIMES}"
     if plain["n"] < _FEW_STEPS or ratio < _SHORTER:

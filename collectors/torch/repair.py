@@ -28,7 +28,7 @@ _AFTER_STRING = re.compile(rb'\s*(?:$|[:}\]]|,\s*(?:$|["{\[\-0-9tfnN]))')
 _CLOSING_ESCAPED = re.compile(rb'(?<!\\)\\"(?=\s*(?:[}\]]|,\s*"))')
 
 
-def mended(piece: bytes, diagnostics: Diagnostics) -> Event | None:
+def repaired_event(piece: bytes, diagnostics: Diagnostics) -> Event | None:
     """Return the event in a piece of text, repaired if necessary, None if repair fails.
 
     Repairs and lost args are counted.

@@ -165,11 +165,11 @@ def _by_function(calls: list[Call]) -> dict[Function, CallLines]:
     by_function: dict[Function, list[tuple[int, int, Line]]] = {}
     for start, end, (file, function, line, _) in calls:
         by_function.setdefault((file, function), []).append((start, end, (file, function, line)))
-    by_function[None] = _out_of_own_code(calls)
+    by_function[None] = _calls_out_of_program(calls)
     return {function: CallLines.of(lines) for function, lines in by_function.items()}
 
 
-def _out_of_own_code(calls: list[Call]) -> list[tuple[int, int, Line]]:
+def _calls_out_of_program(calls: list[Call]) -> list[tuple[int, int, Line]]:
     """Return the calls from the program's own code into other code, with their lines.
 
     A call of one program function by another is left out. The inner function is known by the calls
@@ -196,8 +196,8 @@ def _out_of_own_code(calls: list[Call]) -> list[tuple[int, int, Line]]:
 
 def _line_in(stack: Stack, function: Function) -> Line | None:
     """Return the line of a function's innermost frame in a stack, None if it has no frame."""
-    for file, name, line, is_own in stack:
-        if is_own if function is None else function == (file, name):
+    for file, name, line, is_program in stack:
+        if is_program if function is None else function == (file, name):
             return file, name, line
     return None
 

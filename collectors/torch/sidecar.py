@@ -175,7 +175,7 @@ def is_sidecar(path: Path) -> bool:
 
 
 _LEFT_SHARE = 0.8
-"""The time that CUPTI adds to an API call after the recording, as a share of its recorded time.
+"""The time that CUPTI adds to an API call after the recording, as a share of the recorded call.
 
 A call longer than the median launch waits or works, so it counts like the median launch. Launches
 slower than on the slowest usual host count as SLOWEST_LAUNCH_NS, because such a host was slow only
@@ -206,7 +206,7 @@ def without_cupti(
     times = facts.get("unprofiled_step_ns")
     if not (isinstance(times, dict) and _are_times(times) and facts.get("is_run_slower") is True):
         return dict(facts)
-    stays_ns, least_ns = _of_a_step(raw)
+    stays_ns, least_ns = _cupti_and_work_ns(raw)
     left_ns = {"mean": stays_ns, "median": stays_ns, "min": stays_ns / _LEFT_SHARE}
     shorter = {
         name: round(min(times[name], max(times[name] - left_ns[name], least_ns)))
@@ -216,7 +216,7 @@ def without_cupti(
     return {**facts, "unprofiled_step_ns": times | shorter}
 
 
-def _of_a_step(raw: Mapping[str, pl.DataFrame]) -> tuple[float, float]:
+def _cupti_and_work_ns(raw: Mapping[str, pl.DataFrame]) -> tuple[float, float]:
     """Return the ns that CUPTI adds to a step, and the ns of work of the step's busiest device."""
     needed = {"device_id", "correlation_id"}
     tables = [raw[name] for name in ("kernels", "memcpys", "memsets") if name in raw]

@@ -99,12 +99,12 @@ class Recorder:
         extern: Any = importlib.import_module("torch._inductor.ir").ExternKernel
         # Up to torch 2.9 the hook is called for some library calls only after all generated kernels
         # of the graph.
-        hears_all = "kernel_name" in inspect.signature(extern.codegen_comment).parameters
-        hook = self._hook(original if hasattr(config.trace, LEVEL) else _nothing, hears_all)
+        hook_gets_all = "kernel_name" in inspect.signature(extern.codegen_comment).parameters
+        hook = self._hook(original if hasattr(config.trace, LEVEL) else _nothing, hook_gets_all)
         for name in (*HOMES, *USERS):
             if _attribute(name, HOOK) is original:
                 self._set(importlib.import_module(name), HOOK, hook)
-        if not hears_all:
+        if not hook_gets_all:
             self._set(extern, "codegen_comment", self._commented(extern.codegen_comment))
         if not hasattr(config.trace, LEVEL):
             for name in ASKING:
@@ -112,7 +112,7 @@ class Recorder:
                 self._set(
                     module,
                     "config",
-                    _Over(module.config, trace=_Over(config.trace, enabled=True)),
+                    _Override(module.config, trace=_Override(config.trace, enabled=True)),
                 )
         graph = output.CompiledFxGraph
         self._set(graph, "__init__", self._compiled(graph.__init__))
@@ -172,7 +172,7 @@ class Recorder:
         self._undo.append((owner, name, getattr(owner, name)))
         setattr(owner, name, value)
 
-    def _hook(self, original: Any, hears_all: bool) -> Any:
+    def _hook(self, original: Any, hook_gets_all: bool) -> Any:
         def hook(
             node_schedule: Any,
             kernel_name: str,
@@ -180,7 +180,7 @@ class Recorder:
             *more: Any,
             **named: Any,
         ) -> Any:
-            if hears_all or not is_extern:
+            if hook_gets_all or not is_extern:
                 self._note(node_schedule, kernel_name, is_extern)
             return original(node_schedule, kernel_name, is_extern, *more, **named)
 
@@ -196,11 +196,11 @@ class Recorder:
 
         return codegen_comment
 
-    def _note(self, made_by: Any, kernel_name: str, is_extern: bool) -> None:
+    def _note(self, origin: Any, kernel_name: str, is_extern: bool) -> None:
         try:
             graph: Any = importlib.import_module("torch._inductor.virtualized").V.graph
             calls = graph.__dict__.setdefault(_CALLS, [])
-            call = _call(made_by, kernel_name, is_extern)
+            call = _call(origin, kernel_name, is_extern)
             calls.append(call)
             self.n_without_sizes += call["inputs"] is None
         except Exception:  # noqa: BLE001 - a compilation must not fail because it is watched
@@ -219,7 +219,7 @@ class Recorder:
         return init
 
 
-class _Over:
+class _Override:
     """Replaces a module or object, with other values of some attributes.
 
     Other code still uses the original.
@@ -258,7 +258,7 @@ def _attribute(module: str, name: str) -> Any:
 def _call(node_schedule: Any, kernel_name: str, is_extern: bool) -> dict[str, Any]:
     """Return the name, FX nodes and inputs of one kernel call, and whether it is a library call."""
     if is_extern:
-        made_of = (
+        fx_nodes = (
             [node_schedule.origin_node]
             if node_schedule.origin_node is not None
             else list(node_schedule.origins)
@@ -266,11 +266,11 @@ def _call(node_schedule: Any, kernel_name: str, is_extern: bool) -> dict[str, An
         users: list[Any] = []
     else:
         scheduled = [item for item in node_schedule if getattr(item, "node", None) is not None]
-        made_of = [origin for item in scheduled for origin in item.node.origins]
+        fx_nodes = [origin for item in scheduled for origin in item.node.origins]
         users = [
             user.node for item in scheduled for out in item.get_outputs() for user in out.users
         ]
-    nodes = _described(made_of)
+    nodes = _described(fx_nodes)
     if not nodes:
         # Copies that Inductor itself adds, such as one of a weight in another layout, come from no
         # node. They get the nodes of the kernels that use their results.

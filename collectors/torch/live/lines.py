@@ -152,15 +152,17 @@ class LineSampler:
         name = (
             path.replace("\\", "/").rpartition("/")[2],
             function,
-            _is_own(_whole(path)),
+            _is_program_file(_full_path(path)),
         )
         return self._names.setdefault(name, len(self._names))
 
 
 def _is_alone(sampled: int, running: Collection[int]) -> bool:
     """Return whether only the sampled thread and the capture's own threads run Python code."""
-    own = {thread.ident for thread in threading.enumerate() if thread.name.startswith(_OWN_THREADS)}
-    return own.union([sampled]).issuperset(running)
+    capture_threads = {
+        thread.ident for thread in threading.enumerate() if thread.name.startswith(_OWN_THREADS)
+    }
+    return capture_threads.union([sampled]).issuperset(running)
 
 
 def _stack(frame: FrameType | None) -> list[tuple[CodeType, int]]:
@@ -243,7 +245,7 @@ def _place(frame: Any) -> _Place:
 
 
 @functools.cache
-def _whole(path: str) -> str:
+def _full_path(path: str) -> str:
     """Return a file's path with its import folder, which the profiler leaves out."""
     whole = (Path(folder, path) for folder in sys.path)
     return next(
@@ -253,7 +255,7 @@ def _whole(path: str) -> str:
 
 
 @functools.cache
-def _is_own(path: str) -> bool:
+def _is_program_file(path: str) -> bool:
     """Return whether the file belongs to the program, not to Python, a package or this capture."""
     if path.startswith(("<frozen", "<string")) or "/collectors/torch/live/" in path:
         return False

@@ -85,10 +85,10 @@ def _alive() -> dict[int, Any]:
     """
     kinds = set(_kinds(torch.nn.Module))
     modules = [thing for thing in gc.get_objects() if type(thing) in kinds]
-    return {id(module): module for module in modules if _is_made(module)}
+    return {id(module): module for module in modules if _is_constructed(module)}
 
 
-def _is_made(module: Any) -> bool:
+def _is_constructed(module: Any) -> bool:
     """Return whether the module's constructor has run.
 
     A traced module gets its parts through another constructor.

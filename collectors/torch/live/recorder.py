@@ -331,7 +331,8 @@ class Recorder:
         """Return the marked steps that are incomplete.
 
         Such a step comes after the last whole step, or a window of time cuts it. If no step is
-        whole, as in a program without steps, return none, so that the recording keeps its mark.
+        whole, as in a program without steps, the set is empty, so that the recording keeps its
+        mark.
         """
         whole = self.times.whole()
         return set(range(self._first_marked, profiler.step_num + 1)) - whole if whole else set()
@@ -371,7 +372,7 @@ class Recorder:
                 other.write(self.status.stem)
 
     def _count(self) -> None:
-        """Set the facts on the number and the times of steps so far."""
+        """Write the number and the times of the steps so far into the status file's facts."""
         facts = self.status.facts
         facts["source"] = self.finder.source
         facts["n_steps"] = self.n

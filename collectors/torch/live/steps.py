@@ -85,7 +85,7 @@ class StepFinder:
         self._is_paused = False
         self._is_settled = False
         self._is_recording = False
-        self._is_told = False
+        self._is_handled = False
         self._turns = Turns()
         self._loop: Loop | None = None
         self._n_calls_in_turn, self._n_since_turn = 1, 0
@@ -124,7 +124,7 @@ class StepFinder:
         From the first mark on, no other sign counts.
         """
         source_before, self.source = self.source, PROGRAM
-        self._see()
+        self._note_work()
         # A step found just before the first mark is the step that this mark means.
         if source_before in (None, PROGRAM):
             self._boundary()
@@ -145,7 +145,7 @@ class StepFinder:
 
     def _repeats(self, source: str, key: object) -> None:
         """Handle a call of a graph, a compiled function or backward. `key` is the called object."""
-        if self.source == PROGRAM or self._is_tracing or not self._see():
+        if self.source == PROGRAM or self._is_tracing or not self._note_work():
             return
         self._n_calls[key] += 1
         if self.source is None:
@@ -164,8 +164,8 @@ class StepFinder:
         """Return whether a module is being called while the source of steps is still unknown."""
         return torch.nn.Module.__call__ is self._own_call
 
-    def _see(self) -> bool:
-        """Return whether this thread counts. Its first sign of work begins step 0."""
+    def _note_work(self) -> bool:
+        """Begin step 0 at the first sign of work, and return whether this thread counts."""
         # A number may be given to another thread, once this one has ended
         me = threading.current_thread()
         if self._thread is None:
@@ -208,7 +208,7 @@ class StepFinder:
     def _stepped(self, optimizer: Any, _args: Any, _kwargs: Any) -> None:
         if torch.compiler.is_compiling():  # torch.compile(optimizer.step)
             return
-        if not self._see() and not self._takes_over():
+        if not self._note_work() and not self._takes_over():
             self.other_trainers.add(threading.get_ident())
             return
         if self.source == PROGRAM:
@@ -222,7 +222,7 @@ class StepFinder:
     def _watch_loaders(self, original: Any) -> Any:
         @functools.wraps(original)
         def following(iterator: Any) -> Any:
-            if self._see() and not _has_given_all(iterator):
+            if self._note_work() and not _has_given_all(iterator):
                 self.n_workers = iterator._num_workers
                 self._asked_for_batch()
             return original(iterator)
@@ -271,10 +271,10 @@ class StepFinder:
                 finder._spy_on()
 
         self._own_call, self._spying_call = original, call
-        self._undo.append(self._put_back)
+        self._undo.append(self._restore_own_call)
         self._spy_on()
 
-    def _put_back(self) -> None:
+    def _restore_own_call(self) -> None:
         if self._own_call is not None:
             torch.nn.Module.__call__ = self._own_call
 
@@ -289,9 +289,9 @@ class StepFinder:
 
         `ModuleCalls` watches all calls from then on, and reports outermost calls to `call_begins`.
         """
-        self._put_back()
+        self._restore_own_call()
         self._is_paused = self._is_recording = True
-        self._let_go()
+        self._remove_hooks()
 
     def recorded(self) -> None:
         """Watch module calls again after the recording, if they mark the steps."""
@@ -309,9 +309,9 @@ class StepFinder:
         main module are watched from outside. With a hook on the module, a step would begin inside
         the call, and the time of marking the step would count for the module.
         """
-        self._put_back()
+        self._restore_own_call()
         self._is_recording = True
-        self._let_go()
+        self._remove_hooks()
         try:
             yield
         finally:
@@ -319,7 +319,7 @@ class StepFinder:
 
     def call_begins(self, module: Any) -> None:
         """Handle a call of a module that is not made inside another module."""
-        if self._is_tracing or self.source not in (None, MODULE) or not self._see():
+        if self._is_tracing or self.source not in (None, MODULE) or not self._note_work():
             return
         self._called = True
         caller = sys._getframe(1)
@@ -328,7 +328,9 @@ class StepFinder:
                 self._maybe_turn(module, caller)
                 # If the turn put the hooks back, the module's own hook reports this call, too.
                 is_marking = any(marking is module for marking in self._marking)
-                self._is_told = self._loop is not None and self._unhook is not None and is_marking
+                self._is_handled = (
+                    self._loop is not None and self._unhook is not None and is_marking
+                )
             return
         if self.source == MODULE:
             self._maybe_another(module)
@@ -350,20 +352,20 @@ class StepFinder:
             step = self._turns.step(caller)
             if step is not None:
                 self.source = MODULE
-                self._undo.append(self._let_go)
+                self._undo.append(self._remove_hooks)
                 self._begin_with(step, module)
 
     def _begin_with(self, step: Step, called: Any) -> None:
         """Begin steps as `step` describes. `called` is the module of the present call."""
         self._loop, self._n_calls_in_turn = step.loop, len(step.turn)
         if step.loop is None:
-            self._go_by(step.module, is_called=step.module is called)
+            self._begin_at_calls(step.module, is_called=step.module is called)
             return
         self.main = step.module
         self._marking = list({id(module): module for module in step.turn}.values())
         self._boundary()
         self._hook()
-        self._is_settled = self._is_told = self._unhook is not None
+        self._is_settled = self._is_handled = self._unhook is not None
 
     def _maybe_turn(self, module: Any, caller: FrameType) -> None:
         """Begin a step if the loop that makes the steps has turned."""
@@ -374,7 +376,7 @@ class StepFinder:
             self._boundary()
         elif self._n_since_turn > _N_TURNS_MISSED * self._n_calls_in_turn:
             self._loop = None
-            self._go_by(module)
+            self._begin_at_calls(module)
 
     def _maybe_another(self, module: Any) -> None:
         """Handle a module's call. It becomes the main module if it marks the turns better."""
@@ -382,15 +384,15 @@ class StepFinder:
             return
         self._turns.note(module)
         if self._turns.is_left(self.main):
-            self._go_by(module)
+            self._begin_at_calls(module)
         elif module is self.main:
             if self._unhook is None:
                 self._boundary()
                 # If the boundary ended the recording, the module's own hook reports this call, too.
-                self._is_told = self._unhook is not None
+                self._is_handled = self._unhook is not None
         elif self._turns.is_once(module, self.main) and self._begin_anew():
             self._is_settled = False
-            self._go_by(module)
+            self._begin_at_calls(module)
 
     def _is_in_main(self) -> bool:
         """Return whether the main module's call is running.
@@ -413,9 +415,9 @@ class StepFinder:
             if frame.f_code is code:
                 yield frame.f_locals.get("self")
 
-    def _go_by(self, module: Any, *, is_called: bool = True) -> None:
+    def _begin_at_calls(self, module: Any, *, is_called: bool = True) -> None:
         """Begin steps at the calls of this module, from the present call on with `is_called`."""
-        self._let_go()
+        self._remove_hooks()
         self.main, self._marking = module, [module]
         self._hook()
         if self._unhook is None and is_called:
@@ -437,7 +439,7 @@ class StepFinder:
                 hooks.callback(module.register_forward_pre_hook(self._called_again).remove)
             self._unhook = hooks.pop_all().close
 
-    def _let_go(self) -> None:
+    def _remove_hooks(self) -> None:
         if self._unhook is not None:
             self._unhook()
             self._unhook = None
@@ -450,10 +452,10 @@ class StepFinder:
             and self._thread is threading.current_thread()
             and not self._is_tracing
         ):
-            is_told, self._is_told = self._is_told, False
-            if self._loop is not None and not is_told:
+            is_handled, self._is_handled = self._is_handled, False
+            if self._loop is not None and not is_handled:
                 self._maybe_turn(module, sys._getframe(1))
-            elif not is_told:
+            elif not is_handled:
                 self._boundary()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from itertools import pairwise
+from operator import is_
 from types import FrameType
 from typing import Any
 
@@ -139,8 +140,4 @@ def _step(turn: list[Any], loop: Loop | None) -> Step:
 
 def _are_same(some: list[Any], others: list[Any]) -> bool:
     """Return whether two lists have the same modules in the same order."""
-    return len(some) == len(others) and all(map(_is, some, others))
-
-
-def _is(one: Any, other: Any) -> bool:
-    return one is other
+    return len(some) == len(others) and all(map(is_, some, others))
