@@ -51,7 +51,9 @@ _WHY_EMPTY = {
     "counters": (
         "the capture has no GPU metrics; capture with nsys profile --gpu-metrics-devices=all"
     ),
-    "collectives": "nsys does not record sizes or groups of collectives; tracelens collect torch does",
+    "collectives": (
+        "nsys does not record sizes or groups of collectives; tracelens collect torch does"
+    ),
     "devices": "the export describes no GPU",
     "memcpys": "the capture has no copies",
     "memsets": "the capture has no fills",

@@ -58,11 +58,7 @@ NONE_U32 = 2**32 - 1
 """CUPTI's value for a synchronization without a stream, device or event."""
 
 
-def word(
-    code: pl.Expr,
-    words: dict[int, str],
-    default: str | None = "unknown",
-) -> pl.Expr:
+def word(code: pl.Expr, words: dict[int, str], default: str | None = "unknown") -> pl.Expr:
     """Return the words for a column of codes, as Categorical.
 
     A code that is absent or not listed becomes `default`.

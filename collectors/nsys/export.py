@@ -37,10 +37,7 @@ _FLAT = (
 )
 
 
-def wanted(
-    integers: Iterable[str] = (),
-    texts: Iterable[str] = (),
-) -> dict[str, DataType]:
+def wanted(integers: Iterable[str] = (), texts: Iterable[str] = ()) -> dict[str, DataType]:
     """Return a schema of columns to read from an export: integers as Int64, texts as String."""
     columns: dict[str, DataType] = dict.fromkeys(integers, pl.Int64)
     return columns | dict.fromkeys(texts, pl.String)
@@ -54,11 +51,7 @@ def chunk_rows(columns: Collection[str]) -> int:
 class Export(ABC):
     """Reads the tables of one export. All formats yield the same frames."""
 
-    def __init__(
-        self,
-        path: Path,
-        columns: Mapping[str, frozenset[str]],
-    ) -> None:
+    def __init__(self, path: Path, columns: Mapping[str, frozenset[str]]) -> None:
         self.path = path
         self.columns = columns
 

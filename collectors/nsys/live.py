@@ -105,12 +105,7 @@ def run(
     return Run(captures, exit_code, remarks)
 
 
-def _run_under(
-    tool: Nsys,
-    command: Sequence[str],
-    options: Options,
-    folder: Path,
-) -> int:
+def _run_under(tool: Nsys, command: Sequence[str], options: Options, folder: Path) -> int:
     """Run the program under nsys, and return its exit code, which is 128+n for signal n."""
     noted = folder / "exit_code"
     profile = [

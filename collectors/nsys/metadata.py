@@ -31,8 +31,8 @@ _READ = {
     "CUDA_CALLCHAINS",
 }
 _NO_EVENTS = re.compile(
-    r"^(NVTX_EVENTS(_V\d)?|ENUM_.*|META_DATA_.*|TARGET_INFO_.*|ANALYSIS_.*|EXPORT_.*|StringIds|ThreadNames|Process.*|"
-    r"PROCESSES|.*_(TYPES|FIELDS|SOURCES)|UnwindMethodType|NVTX_PAYLOAD_.*)$"
+    r"^(NVTX_EVENTS(_V\d)?|ENUM_.*|META_DATA_.*|TARGET_INFO_.*|ANALYSIS_.*|EXPORT_.*|StringIds"
+    r"|ThreadNames|Process.*|PROCESSES|.*_(TYPES|FIELDS|SOURCES)|UnwindMethodType|NVTX_PAYLOAD_.*)$"
 )
 _ENVIRONMENT = ("META_DATA_CAPTURE", "TARGET_INFO_SYSTEM_ENV")
 _HOME = r"""(?:/home|[/\\]Users)[/\\]+([^\s"'/\\:;,]+)"""

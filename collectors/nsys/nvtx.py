@@ -56,11 +56,7 @@ def spans(session: Session, end_ns: Callable[[], int | None]) -> pl.DataFrame:
     return together(_of_table(session, table, end_ns) for table in tables or ["NVTX_EVENTS"])
 
 
-def _of_table(
-    session: Session,
-    table: str,
-    end_ns: Callable[[], int | None],
-) -> pl.DataFrame:
+def _of_table(session: Session, table: str, end_ns: Callable[[], int | None]) -> pl.DataFrame:
     parts, created = [], []
     for raw in session.chunks(table, _NEEDED, ["end", "textId", "domainId"], ["text"]):
         named = raw.with_columns(

@@ -274,11 +274,7 @@ def _column(of: fields.Column, values: dict[str, list[Any]]) -> pl.Series:
     return column.cast(pl.Categorical) if of.how in fields.STRINGS else column
 
 
-def _read(
-    key: str,
-    axis: int,
-    of_keys: dict[str, list[Any]],
-) -> pl.Series:
+def _read(key: str, axis: int, of_keys: dict[str, list[Any]]) -> pl.Series:
     """Return the values of a key as a column, with None for a value of the wrong type.
 
     For a triple, return the values of one axis.

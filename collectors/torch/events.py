@@ -158,10 +158,7 @@ def decode_one(piece: bytes) -> Event | None:
         return None
 
 
-def _with_values(
-    events: list[Event],
-    raw_args: Callable[[], list[_RawArgs]],
-) -> list[Event]:
+def _with_values(events: list[Event], raw_args: Callable[[], list[_RawArgs]]) -> list[Event]:
     """Return the events with all args of each counter.
 
     `raw_args` decodes the text again. Most texts have no counter, so they are decoded only once.

@@ -147,11 +147,7 @@ def _callers(spans: pl.DataFrame) -> pl.Series:
     return caller_rows
 
 
-def _first_rows(
-    numbers: pl.Series,
-    rows: pl.Series,
-    wanted: pl.Series,
-) -> pl.Series:
+def _first_rows(numbers: pl.Series, rows: pl.Series, wanted: pl.Series) -> pl.Series:
     """Return the first row that has each wanted number, None if no row has it."""
     lowest, highest = numbers.min(), numbers.max()
     # The profiler counts calls upwards, so a list indexed by number is short; it takes a tenth of a

@@ -276,7 +276,8 @@ def devices(
         diagnostics.add(
             "info",
             "device_renumbered",
-            f"devices described as {described}, which kernels call {device}: the only ones of the trace",
+            f"devices described as {described}, which kernels call {device}: the only ones of the"
+            " trace",
         )
     for device in sorted(used - set(rows)):
         diagnostics.add(

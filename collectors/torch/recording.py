@@ -171,11 +171,7 @@ def _holds_events(capture: Capture) -> bool:
     )
 
 
-def _why_nothing(
-    reports: Sequence[Mapping[str, Any]],
-    *,
-    failed: bool,
-) -> str:
+def _why_nothing(reports: Sequence[Mapping[str, Any]], *, failed: bool) -> str:
     """Return why nothing was captured, by the stage that the program's processes reached."""
     stages = {report["stage"] for report in reports}
     if not stages:

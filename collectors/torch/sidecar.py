@@ -190,10 +190,7 @@ It is 1.8 times the 4,350 ns where the costs of `derive.replay.costs` were fitte
 _TIMES = ("start_ns", "end_ns")
 
 
-def without_cupti(
-    facts: Mapping[str, Any],
-    raw: Mapping[str, pl.DataFrame],
-) -> dict[str, Any]:
+def without_cupti(facts: Mapping[str, Any], raw: Mapping[str, pl.DataFrame]) -> dict[str, Any]:
     """Return a sidecar's facts with `unprofiled_step_ns` as in a process that never profiled.
 
     Once CUPTI has recorded a GPU, it stays in the process and slows each API call, unless

@@ -159,12 +159,7 @@ def text(value: Any) -> str | None:
     return str(value) if isinstance(value, (int, float)) else None
 
 
-def extended(
-    known: pl.Series,
-    written: list[bytes],
-    *,
-    is_json: bool,
-) -> pl.Series:
+def extended(known: pl.Series, written: list[bytes], *, is_json: bool) -> pl.Series:
     """Return a column of the known strings and the new ones.
 
     `written` has the new strings as bytes of the file. With `is_json`, they are whole JSON values.

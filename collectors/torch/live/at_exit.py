@@ -29,10 +29,7 @@ def is_main_thread() -> bool:
     return threading.current_thread() is threading.main_thread()
 
 
-def at_end(
-    finish: Callable[[], None],
-    in_child: Callable[[], None],
-) -> Callable[[], None]:
+def at_end(finish: Callable[[], None], in_child: Callable[[], None]) -> Callable[[], None]:
     """Call `finish` when this process exits, raises or is terminated.
 
     Interrupts and exceptions lead to an exit by themselves, but SIGTERM does not. Unless the

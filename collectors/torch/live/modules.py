@@ -103,11 +103,7 @@ def _kinds(kind: type) -> Iterator[type]:
         yield from _kinds(subclass)
 
 
-def _paths(
-    alive: dict[int, Any],
-    main: Any,
-    called: set[int],
-) -> dict[int, str]:
+def _paths(alive: dict[int, Any], main: Any, called: set[int]) -> dict[int, str]:
     """Return the path of every module in models that were called, by the module's address.
 
     The main model contains `main`, or else has the most called modules.

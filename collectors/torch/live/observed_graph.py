@@ -61,10 +61,7 @@ class Observer:
         return [row | {"op": NAMES.get(row["op"], row["op"])} for row in rows]
 
 
-def _observed(
-    nodes: list[dict[str, Any]],
-    shapes: list[list[int]],
-) -> list[dict[str, Any]]:
+def _observed(nodes: list[dict[str, Any]], shapes: list[list[int]]) -> list[dict[str, Any]]:
     """Return rows of the graph from an observer's nodes, one per outermost operator, in order.
 
     The observer reuses the id of a freed tensor, so an id means the tensor last written under it. A
@@ -121,11 +118,7 @@ class _ObservedGraph:
             self.rows[-1]["alias_of"] = names[0]
         self._writers.update((value[0], name) for value, *_ in results)
 
-    def _name_of(
-        self,
-        value: list[Any],
-        facts: tuple[Any, ...],
-    ) -> str | None:
+    def _name_of(self, value: list[Any], facts: tuple[Any, ...]) -> str | None:
         """Return the name of the row that wrote a tensor, None for an empty tensor without one.
 
         A new input or parameter gets its row here.
@@ -161,10 +154,7 @@ def _values(described: dict[str, Any]) -> list[tuple[Any, Any, str, Any]]:
     return rows
 
 
-def _is_inside(
-    node: dict[str, Any],
-    by_id: dict[int, dict[str, Any]],
-) -> bool:
+def _is_inside(node: dict[str, Any], by_id: dict[int, dict[str, Any]]) -> bool:
     above = by_id.get(node["ctrl_deps"])
     while above is not None and above["id"] != above["ctrl_deps"]:
         if above["name"].startswith("aten::"):

@@ -48,11 +48,7 @@ def watch_repeated_calls(note: Callable[[str, object], None]) -> Callable[[], No
     return undo_all
 
 
-def _noting(
-    original: Any,
-    kind: str,
-    note: Callable[[str, object], None],
-) -> Any:
+def _noting(original: Any, kind: str, note: Callable[[str, object], None]) -> Any:
     @functools.wraps(original)
     def repeated(*args: Any, **kwargs: Any) -> Any:
         if torch.compiler.is_compiling():

@@ -129,12 +129,7 @@ class StepFinder:
         if source_before in (None, PROGRAM):
             self._boundary()
 
-    def _patch(
-        self,
-        owner: Any,
-        name: str,
-        wrap: Callable[[Any], Any],
-    ) -> None:
+    def _patch(self, owner: Any, name: str, wrap: Callable[[Any], Any]) -> None:
         original = getattr(owner, name)
         setattr(owner, name, wrap(original))
         self._undo.append(lambda: setattr(owner, name, original))

@@ -203,11 +203,7 @@ def is_cupti_taken_out() -> bool:
     return os.environ.get("TEARDOWN_CUPTI") == "1"
 
 
-def export_trace(
-    profiler: profile,
-    trace: Path,
-    part_steps: Iterable[int] = (),
-) -> None:
+def export_trace(profiler: profile, trace: Path, part_steps: Iterable[int] = ()) -> None:
     """Write a profiler's recording as a Chrome trace, with the marks of incomplete steps renamed.
 
     An export that runs out of space leaves its file open, and writes the rest into it when the
