@@ -1,4 +1,4 @@
-"""The errors that tracelens raises on purpose, and how messages word them.
+"""Define the errors that tracelens raises on purpose, and the wording of messages.
 
 The command line turns each error into one line on stderr.
 """

@@ -1,4 +1,4 @@
-"""Log the progress of a long task; the command line draws it."""
+"""Log the progress of a long task, which the command line draws."""
 
 import logging
 from typing import NamedTuple

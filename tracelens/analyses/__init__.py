@@ -56,7 +56,7 @@ class _Package(ModuleType):
     """
 
     def __setattr__(self, name: str, value: object) -> None:
-        """Keep the analysis's function where Python would store its module after the import."""
+        """Store an analysis's function instead of its module, which Python sets after an import."""
         if isinstance(value, ModuleType) and name in ANALYSES:
             value = _taking_paths(value.ANALYSIS.run)
         super().__setattr__(name, value)

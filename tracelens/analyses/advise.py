@@ -1,6 +1,6 @@
 """Find library calls that would compute the model faster, by a search over the legal sequences.
 
-The method is that of Tang and Zhai, SC '19.
+The method was published by Tang and Zhai, SC '19.
 """
 
 from collections import Counter

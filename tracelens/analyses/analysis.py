@@ -1,6 +1,6 @@
 """Declare an analysis: its question, result, function and notes, and how to show the result.
 
-Charts only name the data that they show; `views` draws them.
+Charts only name the data that they show. The package `views` draws them.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -47,10 +47,11 @@ class SplitBars(Struct, frozen=True):
 
 
 class Points(Struct, frozen=True):
-    """One point per row, sized by its total duration; the x axis is logarithmic.
+    """One point per row, sized by its total duration.
 
-    `roofs` maps a colour to the largest y, and to the slope of the line that limits y at small x.
-    If given, roofs are drawn as lines, and both axes are logarithmic.
+    The x axis is logarithmic. `roofs` maps a colour to the largest y, and to the slope of the line
+    that limits y at small x. If given, roofs are drawn as lines, and the y axis is logarithmic,
+    too.
     """
 
     title: str
@@ -110,18 +111,16 @@ class Parallel(Enum):
 
 
 class Analysis(Struct, frozen=True):
-    """An analysis, as the report, the views, the documentation and the tests use it.
+    """Declares an analysis for the report, the views, the documentation and the tests.
 
-    `run` takes one trace, or base and other. Its signature may name more: `base` (the trace with
-    which this one is compared, if any), `rules` (how to judge a comparison), `peaks` (a device's
-    measured peaks).
-    `notes` takes the same traces and the resulting frame, then `base`. It returns the finding in
-    words, plus whatever the reader must know to trust it: plain text, one or two sentences in an
-    entry. `shown` lists the columns that people need first; empty means all. A narrow terminal
-    drops the last of them. HTML has the other columns after them. CSV and JSON have all, as
-    declared. `words` has the words that people read for stored values, by column. `charts` takes
-    the resulting frame. `of_one_program`: the analysis needs two runs of one program, and is not
-    run on other pairs.
+    `run` takes one trace, or base and other. Its signature may have further parameters: `base` (the
+    trace with which this one is compared, if any), `rules` (how to judge a comparison), `peaks` (a
+    device's measured peaks). `notes` takes the same traces and the resulting frame, then `base`. It
+    returns sentences on the finding and on reasons for doubt, one or two in an entry. `shown` lists
+    the columns that people need first; empty means all. A narrow terminal drops the last of these.
+    HTML shows the other columns after these. CSV and JSON have all columns, as declared. `words`
+    maps stored values to displayed words, by column. `charts` takes the resulting frame. With
+    `of_one_program`, the analysis needs two runs of one program, and is not run on other pairs.
     """
 
     question: str

@@ -166,7 +166,7 @@ def _paths(rows: pl.DataFrame) -> pl.Series:
 
 
 def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:  # noqa: ARG001 - as all notes
-    """Say how many chains there are, and which has the most self time."""
+    """Give the host's time on all threads, and the chain with the most self time."""
     sentences = []
     for (rank,), part in frame.group_by("rank", maintain_order=True):
         total = int(part["host_self_ns"].sum())

@@ -40,8 +40,8 @@ def compare_layers(base: Trace, other: Trace, *, rules: Rules = DEFAULT) -> pl.D
     """Compare layers: one row per layer, phase and way of timing.
 
     Rows are sorted by way, then by time in base, longest first. Layers that one run lacks come
-    last. The row for work outside of layers has times and no speedup. Kernel times are those of a
-    step, or of the whole trace if no step is marked. Measured times are those of an execution. Each
+    last. The row for work outside of layers has times and no speedup. Kernel times are per
+    step, or for the whole trace if no step is marked. Measured times are per execution. Each
     way's rows are judged together, see `judge`. Fused kernels may be split among layers in two
     ways. A layer is unclear if it is faster by one split and slower by the other. Raises
     MissingTableError unless both runs have kernels, or layers that were measured by the same

@@ -66,9 +66,9 @@ def compare_time(base: Trace, other: Trace, *, rules: Rules = DEFAULT) -> pl.Dat
 
 
 def _widened(recorded: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
-    """Make intervals at least as wide as those of the recorded times.
+    """Make intervals at least as wide as the intervals of the recorded times.
 
-    An outcome that differs from that of the recorded times becomes unclear. The reason: if a run
+    If the recorded times have another outcome, the outcome becomes unclear. The reason: if a run
     timed steps without the profiler, one ratio shortens all of its recorded steps. The error of
     that ratio is the same in each step, so the spread of the steps does not show it. By these two
     rules, equal runs are found different no more often than by their recorded steps.

@@ -23,9 +23,9 @@ _KEY = ["rank", "direction", "source_memory", "destination_memory", "step"]
 _WAYS = {"h2d": "to the device", "d2h": "to the host", "d2d": "between devices"}
 _MOST_PLACES = 3
 _PINNED_BYTES = 64 << 10
-"""Smaller copies are limited by latency, not bandwidth.
+"""Copies below this size are limited by latency, not bandwidth.
 
-Pinned memory does not speed them up, and they do not show its bandwidth.
+Pinned memory does not speed up such copies, and such copies do not show its bandwidth.
 """
 
 

@@ -137,8 +137,11 @@ def _checks(trace: Trace, rank: int, known: _Facts) -> Iterator[_Check]:
     else:
         yield "complete", "loss", None, None, "a source is cut off; totals are too low"
     precision = trace.manifest.time_precision_ns
-    exact = "times are exact nanoseconds"
-    text = exact if precision == 1 else "times are whole microseconds: short events round to zero"
+    text = (
+        "times are exact nanoseconds"
+        if precision == 1
+        else "times are whole microseconds: short events round to zero"
+    )
     yield "time_precision", "ok" if precision == 1 else "warning", float(precision), "ns", text
     if rank in known.kernels:
         yield from _kernel_checks(

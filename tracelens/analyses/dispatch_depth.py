@@ -74,7 +74,7 @@ def _span_rows(trace: Trace, launches: pl.DataFrame) -> pl.DataFrame:
     sites = (
         _stored_sites(trace, launches)
         if "site_id" in launches.columns
-        else _found_sites(trace, launches)
+        else _sites_from_spans(trace, launches)
     )
     sites = sites.with_columns(total_depth=pl.col("op_depth") + pl.col("python_depth"))
     depth_names = ("op_depth", "python_depth", "total_depth")
@@ -109,7 +109,7 @@ def _stored_sites(trace: Trace, launches: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _found_sites(trace: Trace, launches: pl.DataFrame) -> pl.DataFrame:
+def _sites_from_spans(trace: Trace, launches: pl.DataFrame) -> pl.DataFrame:
     """Return each launch with its outermost op, layer, phase and depths.
 
     `host_ns` is the time from the start of the outermost op until the launching call returned.

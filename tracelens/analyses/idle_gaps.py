@@ -48,7 +48,7 @@ def _program_times(model: TimeModel) -> pl.DataFrame:
     """Return each device's time without the time that the profiler is known to add.
 
     Columns: rank, device_id, judged_ns and kept. The profiler slows some parts of the time. `kept`
-    is the share of them that the program takes without the profiler.
+    is the share of these parts that the program takes without the profiler.
     """
     kept = pl.DataFrame(
         [*model.kept_shares().items()],

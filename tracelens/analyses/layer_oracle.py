@@ -44,7 +44,7 @@ def layer_oracle(
 
     Base is meant to be the eager run, and other the compiled one. Without evidence for that, the
     choices are called base and other. `method` selects the times as compare_layers names them. By
-    default they are the kernels' times, else those of the first method that measured both runs.
+    default these are kernel times, else the times of the first method that measured both runs.
     `switch_cost_ns` is the cost of each change between eager and compiled. The model's caller
     counts as eager. By default the cost is half of the measured cost of calling a compiled region
     (in timings), or 0 if that was not measured. A layer that only one run timed keeps that run's
@@ -102,9 +102,9 @@ def layer_oracle(
 
 
 def _chosen_way(pairs: pl.DataFrame, method: str | None) -> dict[str, Any]:
-    """Choose the preferred way of timing among those that timed a layer in both traces.
+    """Return the preferred way of timing among the ways that timed a layer in both traces.
 
-    Timings of a whole model are preferred to those of a custom configuration.
+    Other configurations are preferred to a custom one.
     """
     if not pairs.is_empty():
         pairs = pairs.filter((pl.col("match") == "both") & ~pl.col("layer").str.starts_with("("))
@@ -188,7 +188,7 @@ def _measured_region(base: Trace, other: Trace, configuration: str | None) -> fl
 
 @says_ranks
 def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:
-    """Give the gain of each oracle, and the assumptions on which its number depends."""
+    """Give the gain of each oracle, and the assumptions of the estimate."""
     sentences = []
     several = frame["rank"].n_unique() > 1
     for row in frame.filter(pl.col("layer") == TOTAL).iter_rows(named=True):

@@ -71,7 +71,7 @@ def reconcile(base: Trace, other: Trace) -> pl.DataFrame:
 
 
 def _evidence() -> pl.Expr:
-    """Return which captures recorded layer, op or input shapes of a pair of kinds."""
+    """Return the column evidence: whether both captures record layer, op or shapes, or one only."""
     in_base = pl.any_horizontal(pl.col(_WHERE).is_not_null())
     in_other = pl.any_horizontal(pl.col(f"{column}_other").is_not_null() for column in _WHERE)
     return (
@@ -146,7 +146,7 @@ def _recorded(trace: Trace) -> pl.DataFrame:
 
 @says_ranks
 def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:
-    """Say how many kernels were aligned, their time in each capture, and from where layers came."""
+    """Give number and time of the aligned kernels, and the share whose layer one capture knows."""
     aligned = frame.filter(match="aligned")
     base_ns, other_ns = (int(aligned[column].sum()) for column in _TOTALS)
     completed = aligned.filter(evidence="other capture")
@@ -231,8 +231,8 @@ def _codes(base_kernels: pl.DataFrame, other_kernels: pl.DataFrame) -> tuple[pl.
 
 def _sequences(kernels: pl.DataFrame, codes: pl.Series) -> pl.DataFrame:
     """Return one row per rank and sequence, with lists of its codes and kernel ids."""
-    coded = kernels.with_columns(code=codes)
-    return coded.group_by("rank", "sequence", maintain_order=True).agg("code", "kernel_id")
+    by_sequence = kernels.with_columns(code=codes).group_by("rank", "sequence", maintain_order=True)
+    return by_sequence.agg("code", "kernel_id")
 
 
 def _matches(

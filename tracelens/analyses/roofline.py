@@ -326,7 +326,7 @@ def _nearness(calls: pl.DataFrame, total: int) -> list[str]:
 
 
 def _upper_bound(rows: pl.DataFrame) -> str:
-    """Return a sentence on the most bytes of rows with unknown contexts; empty if not known."""
+    """Return a sentence on the most bytes of ops with unknown contexts; empty without a bound."""
     bounded = rows.drop_nulls("most_bytes")
     if not bounded.height:
         return ""

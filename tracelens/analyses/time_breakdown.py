@@ -25,7 +25,7 @@ def time_breakdown(trace: Trace) -> pl.DataFrame:
 
     Compute, exposed communication, exposed copies and the causes of idle time add up to each row's
     window. Lengths are of unions of intervals, so overlapping work counts once. Exposed time is
-    time that no other work hides. The definitions of compute and idle are those of HTA's temporal
+    time that no other work hides. Compute and idle are defined as in HTA's temporal
     breakdown. Raises MissingTableError without kernels and ops.
     """
     require_time(trace, "time_breakdown")
@@ -48,7 +48,7 @@ def _with_shares(model: TimeModel) -> pl.DataFrame:
 
 
 def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:  # noqa: ARG001 - every notes function takes both
-    """Give the length of steps and of the program's phase, and the time left out of it."""
+    """Give the length of steps and of the phase program, and the time of the other phases."""
     model = time_model(trace)
     return (
         step_sentences(model) + phase_sentences(model) + process_sentences(trace, model.processes)

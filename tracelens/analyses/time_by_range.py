@@ -120,9 +120,9 @@ def _rows_outside(ranges: Ranges) -> pl.DataFrame:
 
 
 def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
-    """Give the share of work launched inside ranges, the path with most work, and cut ranges.
+    """Give the share of work launched inside ranges, the main path, and ranges open at the end.
 
-    Name a path during which other threads of the process launch more work than its own thread.
+    Name a path during which other threads of the process launch more work than the path's thread.
     """
     ns = pl.col("duration_ns")
     work = pl.concat(

@@ -315,7 +315,7 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
 
 
 def _doubts(trace: Trace, frame: pl.DataFrame) -> list[str]:
-    """Warn if recorded Python calls slowed a host that is the bound, or if the trace is cut."""
+    """Warn if recording Python calls slowed a rank bound by its host, or if the trace is cut."""
     is_of_host = pl.col("bound").is_in(["launch", "host"])
     slowed = frame.filter(is_of_host, pl.col("unprofiled_step_ns").is_null())
     doubts = []

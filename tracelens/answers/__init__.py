@@ -20,7 +20,7 @@ def make_answer(trace: Trace, base: Trace | None = None, rules: Rules = DEFAULT)
     """Return the answer to a trace, or to a trace compared with a base.
 
     If the base is only the capture of the trace's CUDA graphs, nothing is compared. The answer is
-    that of the trace, with ops and layers from the capture. For a trace without time to judge, the
+    about the trace, with ops and layers from the capture. For a trace without time to judge, the
     answer is one sentence.
     """
     trace, base = trace.with_listed_names(), base and base.with_listed_names()

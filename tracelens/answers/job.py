@@ -52,7 +52,7 @@ def _of_straggler(
     judged: Sequence[RankTime],
     row: dict[str, Any],
 ) -> Answer:
-    """Return the answer for a job with late ranks, with their step and the step of the others."""
+    """Return the answer for a job with late ranks: their mean step beside that of other ranks."""
     trace = model.trace
     sentence, _, more = str(row["evidence"]).partition("; ")
     together = mean_rank(judged)
@@ -181,7 +181,10 @@ def _of_all(trace: Trace, judged: Sequence[RankTime], row: dict[str, Any]) -> An
 
 
 def _first_place(verdicts: pl.DataFrame, part: str) -> str | None:
-    """Return the first known place of a part among the bounds and second parts of the ranks."""
+    """Return the place of a part on the first rank whose verdict names one.
+
+    Return None if no verdict does.
+    """
     of_part = (
         pl.when(pl.col(name) == part).then(what)
         for name, what in (("bound", "what"), ("second", "second_what"))

@@ -25,7 +25,7 @@ from tracelens.derive.time.time_parts import RankTime, TimeModel
 from tracelens.trace import Trace
 
 _MOST_READS = 0.8
-"""A process reads values back if reading takes this share of the time of its calls of ops."""
+"""A process reads values back if reading takes this share of its time in op calls."""
 _UNEVEN = 0.05
 """The answer gives both the mean and the median step if they differ by more than this share."""
 _MOSTLY = 0.8
@@ -113,23 +113,17 @@ def limits_of(model: TimeModel, rank: RankTime, row: Mapping[str, Any]) -> Limit
     place_of_reads = _read_place(model, rank) if rank.is_process and bound == "launch" else None
     use = few_sms(model.trace, rank) if bound == "compute" else None
     both = _work_and_waits(model, rank) if bound == "host" and rank.n_devices <= 1 else None
+    reads = place_of_reads is not None
     second = rank.beside_computing
     if second is None or use is not None or both is not None or rank.n_devices > 1:
         return Limits(
             bound,
             place_of_reads or where[bound],
-            reads=place_of_reads is not None,
+            reads=reads,
             few_sms=use,
             work_and_waits=both,
         )
-    reads = place_of_reads is not None
-    return Limits(
-        "compute",
-        where["compute"],
-        second,
-        where[second],
-        reads=reads,
-    )
+    return Limits("compute", where["compute"], second, where[second], reads=reads)
 
 
 def _where(model: TimeModel, row: Mapping[str, Any], part: str = "bound") -> str | None:
@@ -154,7 +148,7 @@ def places_of(model: TimeModel, rank: int, cause: str | None) -> list[tuple[str,
 def _read_place(model: TimeModel, rank: RankTime) -> str | None:
     """Return the place where a process reads single values back.
 
-    Return None if reading takes little of the time of the process's calls of ops.
+    Return None if reading takes little of the process's time in op calls.
     """
     times = called_places(model, rank)
     reads = reads_of(times)
@@ -177,7 +171,8 @@ def called_places(model: TimeModel, rank: RankTime) -> list[tuple[str, int]]:
 def bound_place(model: TimeModel, rank: RankTime, limits: Limits) -> str | None:
     """Describe the bound's place, with the number of reads if it reads single values.
 
-    If no place has half of an idle cause's time, name the call path that half of the time shares.
+    If no place has half of an idle cause's time, name the call path that places with half of the
+    time share.
     """
     places = () if limits.reads else places_of(model, rank.rank, limits.bound)
     text = place_text(
@@ -193,7 +188,7 @@ def bound_place(model: TimeModel, rank: RankTime, limits: Limits) -> str | None:
 
 
 def launching_functions(model: TimeModel, rank: RankTime, limits: Limits) -> str | None:
-    """Name the functions that launch for most of the time; None if one place has half of it.
+    """Name the functions that take most of the launching time; None if one place takes half.
 
     Launches by autograd count for the backward pass. Without stacks, no other caller is known.
     """

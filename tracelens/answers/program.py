@@ -89,7 +89,7 @@ def answer_program(trace: Trace) -> Answer:
 
 
 def no_change(rank: RankTime) -> str:
-    """Return the line in place of changes: other advice, or that nothing would save much."""
+    """Return the line that replaces changes: other advice, or a remark that none would help."""
     whole = "a step" if rank.n_steps else "the time"
     if rank.bound == "unknown" and not rank.is_process:
         return _RECORD_HOST

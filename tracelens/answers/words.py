@@ -42,7 +42,7 @@ _WITHOUT_LINE = re.compile(r"([^\s():]+\.py): (.*)")
 _LINE = re.compile(r"(?<=\.py)\((?:defined at )?\d+\)(?=:)")
 _OPTIMIZER = re.compile(r"^Optimizer\.\w+#")
 _DIRECTION = re.compile(r"^(?:h2d|d2h) (?=copies from )")
-"""Matches a copy's direction, if the kinds of memory after it show the direction, too."""
+"""Matches a copy's direction if the kinds of memory after it imply the direction."""
 _SEPARATOR = " > "
 _MOST_FRAMES = 3
 
@@ -56,8 +56,8 @@ def place_text(
     """Write a place as the second line of an answer: file:line, at most three frames of a path.
 
     With `is_busy`, the place is the kernel or op that ran longest. `places` are all places of the
-    part, each with its nanoseconds. If half of the time shares a call path, this path is written
-    instead of `what`.
+    part, each with its nanoseconds. If places with half of the time share a call path, this path is
+    written instead of `what`.
     """
     if not what:
         return None
@@ -74,10 +74,10 @@ def place_text(
 
 
 def shared_path(places: Sequence[tuple[str, int]]) -> str | None:
-    """Return the longest call path that at least half of the time of these places shares.
+    """Return the longest call path that places with at least half of the time have in common.
 
-    A frame has its line if half of the time is on that line. The path is None if only the outermost
-    frame is shared, which says little.
+    A frame has its line if half of the time is on that line. The path is None if the places share
+    only the outermost frame, which says little.
     """
     half_ns = sum(ns for _, ns in places) / 2
     inner = [(what.split(_SEPARATOR), ns) for what, ns in places]

@@ -34,7 +34,7 @@ _GLOBAL_OPTIONS = (
     "-h",
     "--help",
 )
-"""Options that stand before a command. Other options in this place are those of `report`."""
+"""Options that stand before a command. Other options in this place belong to `report`."""
 _OF_THE_SYSTEM = (BrokenPipeError, MemoryError, PermissionError)
 """Errors that are never caused by the rows of a trace."""
 
@@ -294,7 +294,7 @@ def split_command(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def with_report(words: Sequence[str]) -> list[str]:
-    """Put `report` before the words if they begin with a file, an address or its options.
+    """Put `report` before the words if they begin with a file, an address or an option of `report`.
 
     This makes `tracelens FILE` and `tracelens --all FILE` work.
     """
@@ -322,7 +322,7 @@ def with_report(words: Sequence[str]) -> list[str]:
 
 
 def repeat_against(words: Sequence[str]) -> list[str]:
-    """Repeat `--against` before each further base, because a shell's pattern gives several.
+    """Repeat `--against` before each further base, as a shell expands a pattern to several.
 
     Words count as bases only if the traces come first: in `report --against BASE TRACE`, the last
     word is the trace.

@@ -56,7 +56,7 @@ def add(
         list[Path], typer.Argument(metavar="TRACE...", help="Traces or sources, each one run.")
     ],
 ) -> None:
-    """Add runs to a baseline; make the baseline if there is none.
+    """Add runs to a baseline, and make the baseline if there is none.
 
     A new run is judged by the spread of at least three runs, and of the latest ten at most. If a
     run is of another program, it is refused, and none is added.

@@ -243,7 +243,7 @@ def plain(frame: pl.DataFrame) -> str:
 
 
 def format_of(name: str | None, out: Path | None) -> Format:
-    """Return the named format, else that of the file's ending, else text.
+    """Return the named format, else the format of the file's ending, else text.
 
     Raises UsageError for an unknown name or ending.
     """

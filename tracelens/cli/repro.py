@@ -18,7 +18,7 @@ def repro(
     *,
     out: OutFile = None,
 ) -> None:
-    """Write a Python script that runs one op again and times it; it needs only PyTorch.
+    """Write a Python script that runs one op again and times it, with PyTorch only.
 
     Its inputs have the shapes, types and strides of the calls that took the most time. The trace
     must have shapes: profile with record_shapes=True.

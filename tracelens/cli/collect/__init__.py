@@ -26,7 +26,7 @@ _SUMMARIES = {
     "gdb": "Collect call stacks of gdb, or run a program under it.",
     "timings": "Measure how long a model's layers take, by several methods.",
 }
-"""Lines of `collect --help` for commands whose own first line is too long for it."""
+"""Lines of `collect --help` that replace a first line of a docstring that is too long."""
 _NAMES = [
     *_WITH_OPTIONS,
     *(name for name in NAMES if name not in _WITH_OPTIONS),

@@ -69,8 +69,8 @@ def collect_timings(  # noqa: PLR0913 - one parameter an option
 ) -> None:
     """Measure how long a model's layers take, by several methods, and what measuring costs.
 
-    There is no time limit; Ctrl-C ends it. Processes and threads that FUNCTION left running end
-    with the command.
+    There is no time limit. Ctrl-C ends the measurement. Processes and threads that FUNCTION left
+    running end with the command.
     """
     target = out or Path(f"{Path(subject.rpartition(':')[0]).stem}.tracelens")
     check_target(target, force=force)
