@@ -48,10 +48,10 @@ def apply_calls(
             " reads what is a guess or names no node; capture it with tracelens collect torch"
             " --graph, and make the plan again"
         )
-    given = tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)
-    given = _example_inputs(torch, model, chosen) if inputs is None else given
+    examples = tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)
+    examples = _example_inputs(torch, model, chosen) if inputs is None else examples
     with torch.no_grad():
-        program = torch.export.export(model, given).run_decompositions({})
+        program = torch.export.export(model, examples).run_decompositions({})
         try:
             rewritten = _Rewriting(torch, program, chosen).build()
         except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
@@ -59,7 +59,7 @@ def apply_calls(
             raise UsageError(
                 f"the plan does not fit the model's graph ({reason}): {_ANEW}"
             ) from error
-        _check(torch, (model, rewritten), given, tolerance)
+        _check(torch, (model, rewritten), examples, tolerance)
     return rewritten
 
 
@@ -78,17 +78,17 @@ def _example_inputs(torch: Any, model: Any, plan: CallPlan) -> tuple[Any, ...]:
 def _check(
     torch: Any,
     models: tuple[Any, Any],
-    given: Sequence[Any],
+    examples: Sequence[Any],
     tolerance: float | None,
 ) -> None:
     """Raise ToolError if the rewritten model's outputs differ by more than `tolerance`."""
     try:
-        expected, rewritten = (module(*given) for module in models)
+        expected, rewritten = (module(*examples) for module in models)
     except RuntimeError as error:
         raise ToolError(
             f"a call of the plan fails ({str(error)[:300]}); the model is as it was"
         ) from error
-    is_tf32 = torch.backends.cudnn.allow_tf32 and given[0].is_cuda
+    is_tf32 = torch.backends.cudnn.allow_tf32 and examples[0].is_cuda
     limit = _LIMITS[is_tf32] if tolerance is None else tolerance
     pairs = zip(_tensors(torch, expected), _tensors(torch, rewritten), strict=True)
     for right, result in pairs:

@@ -171,10 +171,10 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:  # noqa: ARG001 - as 
     for (rank,), part in frame.group_by("rank", maintain_order=True):
         total = int(part["host_self_ns"].sum())
         if total:
-            name, own = part.select("name", pl.col("host_self_ns") / total).row(0)
+            name, share = part.select("name", pl.col("host_self_ns") / total).row(0)
             sentences.append(
                 f"Rank {rank}: the host takes {duration(total)} on all threads. The chain of"
-                f" calls with the most own time ends in {name}, and has {own:.1%} of that time."
+                f" calls with the most own time ends in {name}, and has {share:.1%} of that time."
             )
     return sentences
 

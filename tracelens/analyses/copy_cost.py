@@ -154,12 +154,12 @@ def _about_pages(trace: Trace) -> list[str]:
             for direction, words in _WAYS.items()
             if (there := part.filter(pl.col("direction") == direction)).height
         ]
-        said = f"Rank {rank}: pages of managed memory move {' and '.join(ways)}"
+        sentence = f"Rank {rank}: pages of managed memory move {' and '.join(ways)}"
         waiting = waiting_kernels(trace, part)
         if waiting.height:
             places = stalls_by_place(trace, waiting)
             shown = ", ".join(f"{duration(ns)} in {what}" for what, ns in places[:_MOST_PLACES])
-            said += (
+            sentence += (
                 f"; {waiting.height:,} kernels wait for them, for"
                 f" {duration(int(waiting['stalled_ns'].sum()))} ({shown})"
             )
@@ -168,9 +168,9 @@ def _about_pages(trace: Trace) -> list[str]:
             shown = ", ".join(
                 f"{size / 1e6:,.3f} MB in {what}" for what, size in back[:_MOST_PLACES]
             )
-            said += f"; back to the host {shown}"
+            sentence += f"; back to the host {shown}"
         sentences.append(
-            f"{said}. Move them before they are used (cudaMemPrefetchAsync), or copy from pinned"
+            f"{sentence}. Move them before they are used (cudaMemPrefetchAsync), or copy from pinned"
             " memory."
         )
     return sentences

@@ -71,24 +71,19 @@ def _of_device(work: pl.DataFrame) -> list[tuple[int, int, int, float]]:
     streams = busiest.sort("duration_ns", descending=True)["stream_id"].head(_MOST_STREAMS).sort()
     if len(streams) < 2:
         return []
-    pieces = {
+    intervals = {
         stream: union(work.filter(pl.col("stream_id") == stream).select("start_ns", "end_ns"))
         for stream in streams
     }
-    busy = {
-        stream: int((times["end_ns"] - times["start_ns"]).sum()) for stream, times in pieces.items()
+    busy_ns = {
+        stream: int((times["end_ns"] - times["start_ns"]).sum())
+        for stream, times in intervals.items()
     }
-    rows = [(stream, stream, ns, 1.0) for stream, ns in busy.items()]
-    for one, other in combinations(streams, 2):
-        both = int(covered_by(pieces[one], pieces[other]).sum())
-        rows.append(
-            (
-                one,
-                other,
-                both,
-                both / max(1, min(busy[one], busy[other])),
-            )
-        )
+    rows = [(stream, stream, ns, 1.0) for stream, ns in busy_ns.items()]
+    for first, second in combinations(streams, 2):
+        overlap_ns = int(covered_by(intervals[first], intervals[second]).sum())
+        share = overlap_ns / max(1, min(busy_ns[first], busy_ns[second]))
+        rows.append((first, second, overlap_ns, share))
     return rows
 
 

@@ -199,8 +199,8 @@ def _differing_rows(base: CallPath, other: CallPath) -> Iterator[str]:
     shown = rest[: _MOST_LEVELS - 1] if cut else rest
     yield f"  {'base':{_SIDE}}  new"
     for row in shown:
-        mine, theirs = (_cell(frame) for frame in row)
-        yield f"  {mine:{_SIDE}}  {theirs}".rstrip()
+        base_cell, other_cell = (_cell(frame) for frame in row)
+        yield f"  {base_cell:{_SIDE}}  {other_cell}".rstrip()
     if cut:
         left = [max(len(frames) - len(shown), 0) for frames in sides]
         more = [f"… and {counted(n, 'frame')}" if n else "" for n in left]
@@ -215,8 +215,8 @@ def _cell(frame: _Frame | None) -> str:
 
 def _same(base: CallPath, other: CallPath) -> int:
     """Count the frames, from the outermost on, that name the same function."""
-    mine, theirs = ([frame[1] for frame in path.frames] for path in (base, other))
-    return n_shared_outer(mine, theirs)
+    names = ([frame[1] for frame in path.frames] for path in (base, other))
+    return n_shared_outer(*names)
 
 
 def _same_inner(base: CallPath, other: CallPath) -> int:
@@ -225,8 +225,8 @@ def _same_inner(base: CallPath, other: CallPath) -> int:
     The stopped function alone does not count, because both stacks were taken in it.
     """
     outer = _same(base, other)
-    mine, theirs = ([frame[1] for frame in path.frames[outer:][::-1]] for path in (base, other))
-    n_shared = n_shared_outer(mine, theirs)
+    names = ([frame[1] for frame in path.frames[outer:][::-1]] for path in (base, other))
+    n_shared = n_shared_outer(*names)
     return n_shared if n_shared > 1 else 0
 
 

@@ -52,14 +52,14 @@ def examine() -> pl.DataFrame:
     ]
     rows = []
     for name, used_for, to_get_it, find in tools:
-        found = find(name)
+        finding = find(name)
         rows.append(
             (
                 name,
-                found.is_here,
-                found.version,
+                finding.is_here,
+                finding.version,
                 used_for,
-                found.advice if found.is_here else to_get_it,
+                finding.advice if finding.is_here else to_get_it,
             )
         )
     return FINDINGS.check(pl.DataFrame(rows, schema=FINDINGS.schema, orient="row"))

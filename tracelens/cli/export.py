@@ -24,7 +24,7 @@ def export(
         typer.Option(
             metavar="|".join(EXPORTS),
             help="Format: "
-            + "; ".join(f"{one.name} for {one.opened_by}" for one in EXPORTS.values())
+            + "; ".join(f"{form.name} for {form.opened_by}" for form in EXPORTS.values())
             + ".",
         ),
     ] = None,

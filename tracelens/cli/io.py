@@ -253,7 +253,7 @@ def format_of(name: str | None, out: Path | None) -> Format:
         return FORMATS[name]
     if out is None or not out.suffix:
         return FORMATS["text"]
-    by_ending = {ending: one for one in FORMATS.values() for ending in one.endings}
+    by_ending = {ending: form for form in FORMATS.values() for ending in form.endings}
     if out.suffix.lower() not in by_ending:
         known = ", ".join(sorted(by_ending))
         raise UsageError(

@@ -17,8 +17,8 @@ def suggest(command: str, *more: str) -> None:
     """Write the next command to standard error, followed by options for other purposes."""
     begin, typed = f"{_NAME} ", f"{_typed_name()} "
     words = [
-        f"{typed}{one.removeprefix(begin)}" if one.startswith(begin) else one
-        for one in (command, *more)
+        f"{typed}{text.removeprefix(begin)}" if text.startswith(begin) else text
+        for text in (command, *more)
     ]
     tell("next: " + "    ".join(words))
 

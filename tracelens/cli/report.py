@@ -399,7 +399,7 @@ def _conclude(
     if os.environ.get("GITHUB_ACTIONS") == "true":
         for line in annotations(gate):
             tell(line)
-    verdicts = [one.verdict for one in gate]
+    verdicts = [result.verdict for result in gate]
     if FAILED in verdicts and has_one_run:
         warn(
             "one run per side does not show how much runs differ by chance, which may fail"
@@ -409,7 +409,7 @@ def _conclude(
         raise typer.Exit(EXIT_GATE)
     if UNCLEAR in verdicts:
         n = verdicts.count(UNCLEAR)
-        reasons = [one.reason for one in gate if one.verdict == UNCLEAR]
+        reasons = [result.reason for result in gate if result.verdict == UNCLEAR]
         advice = ""
         if any(REASON_TOO_FEW in reason for reason in reasons):
             advice = "; profile three steps or more, or give several runs"

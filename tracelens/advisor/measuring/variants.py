@@ -341,10 +341,10 @@ def _subtraction(subject: Subject) -> Callable[[int], list[ExecutionTimes]]:
         prefixes = [
             partial(
                 clocked,
-                partial(one, *arguments, **keywords),
+                partial(prefix, *arguments, **keywords),
                 subject.wait,
             )
-            for one in cut
+            for prefix in cut
         ]
     else:
         prefixes = eager_prefixes(subject.modules, calls, subject.run, subject.wait)
