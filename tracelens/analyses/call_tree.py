@@ -32,7 +32,7 @@ CALL_TREE = Table(
         Column("host_total_ns", pl.Int64, "Time of the innermost call, with all calls inside it."),
         Column("host_self_ns", pl.Int64, "Time of the innermost call, without calls inside it."),
         Column("step_total_ns", pl.Float64, "Mean total time per step.", nullable=True),
-        Column("step_self_ns", pl.Float64, "Mean own time per step.", nullable=True),
+        Column("step_self_ns", pl.Float64, "Mean self time per step.", nullable=True),
     ),
 )
 SMALLEST_FRAC = 0.001

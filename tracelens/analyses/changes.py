@@ -13,8 +13,8 @@ from tracelens.trace import Trace
 
 CHANGES = Table(
     "changes",
-    "A change that would help if it were the only one: which part of the time shrinks, and how"
-    " much of a step that saves.",
+    "A change that would help if it were the only one, with the part of the time that shrinks and"
+    " the saving in a step.",
     (
         Column(
             "rank",
@@ -45,7 +45,7 @@ CHANGES = Table(
             " which show the most that can be saved.",
             values=("replay", "recorded"),
         ),
-        Column("place", pl.String, "Where most of it lies.", nullable=True),
+        Column("place", pl.String, "Code in which most of this time is spent.", nullable=True),
         Column(
             "example_start_ns",
             pl.Int64,
@@ -53,7 +53,7 @@ CHANGES = Table(
             nullable=True,
         ),
         Column("example_ns", pl.Int64, "Length of that gap.", nullable=True),
-        Column("section", pl.String, "Analyses that show it, most telling first."),
+        Column("section", pl.String, "Analyses that show the cause, most useful first."),
         Column("whatif", pl.String, "The change as an argument of whatif.", nullable=True),
         Column("sql", pl.String, "A query that shows examples."),
     ),

@@ -63,8 +63,8 @@ MEMORY_TIMELINE = Table(
             "allocated_by",
             STR,
             "Phase of the step that allocated the blocks, by the ops and annotations around;"
-            f" unknown without any. `{BEFORE}`: what the total counts and no recorded allocation"
-            " explains; unknown if one has no address.",
+            f" unknown without any. `{BEFORE}`: bytes of the total that no recorded allocation"
+            " explains; unknown if an allocation has no address.",
             nullable=True,
             values=(*PHASES, BEFORE),
         ),

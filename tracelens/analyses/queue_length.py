@@ -13,8 +13,8 @@ from tracelens.trace import Trace
 
 QUEUE_LENGTH = Table(
     "queue_length",
-    "One of a device's 32 busiest streams in one of 200 equal parts of the time: work that was"
-    " launched and has not begun.",
+    "Launched work that has not begun, on one of a device's 32 busiest streams, in one of 200"
+    " equal parts of the time.",
     (
         Column("rank", pl.Int32, "Rank."),
         Column("device_id", pl.Int32, "Device."),

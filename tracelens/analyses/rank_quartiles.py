@@ -27,7 +27,7 @@ RANK_QUARTILES = Table(
         Column("median_ns", pl.Int64, "Median."),
         Column("upper_ns", pl.Int64, "Upper quartile."),
         Column("greatest_ns", pl.Int64, "The greatest of any rank."),
-        Column("greatest_rank", pl.Int32, "The rank that has it."),
+        Column("greatest_rank", pl.Int32, "The rank with the greatest time."),
     ),
 )
 _QUANTILES = {

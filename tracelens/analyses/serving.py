@@ -43,7 +43,7 @@ SERVING = Table(
         Column("phase", STR, "Prefill, decode, or both in a batch.", values=_PHASES),
         Column("n_steps", I64, "Steps."),
         Column("duration_total_ns", I64, "Sum of the steps' time."),
-        Column("share_frac", F64, "duration_total_ns over that of all phases of the rank."),
+        Column("share_frac", F64, "duration_total_ns over the rank's time in all phases."),
         Column("duration_median_ns", F64, "Median step: in decode, the time between tokens."),
         Column("requests_mean", F64, "Mean number of requests of a batch."),
         Column("n_tokens", I64, "Input tokens of all steps.", nullable=True),

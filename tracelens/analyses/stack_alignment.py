@@ -56,8 +56,8 @@ STACK_ALIGNMENT = Table(
         Column(
             "n_edges_base",
             pl.Int64,
-            "Calls from start to end, the difference of their levels; for a role, those that its"
-            " frames make.",
+            "Calls from start to end, the difference of their levels; for a role, the calls that"
+            " its frames make.",
             "calls",
             nullable=True,
         ),

@@ -13,8 +13,8 @@ from tracelens.trace import Trace
 
 STREAM_OVERLAP = Table(
     "stream_overlap",
-    "Two streams of a device, and the time in which both work; or a single stream and its"
-    " own time.",
+    "Two streams of a device, and the time in which both work; or a single stream and the"
+    " time in which it works.",
     (
         Column("rank", pl.Int32, "Rank."),
         Column("device_id", pl.Int32, "Device."),

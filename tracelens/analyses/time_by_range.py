@@ -72,8 +72,8 @@ def _rows_of_ranges(ranges: Ranges, work: pl.DataFrame) -> pl.DataFrame:
     idle_ns is the part of the ranges' time in which no device of the rank works; None on a rank
     without device work.
     """
-    pieces, calls = (frame.select("start_ns", end_ns=END) for frame in (work, ranges.tree))
-    idle = ranges.tree["duration_ns"] - covered_by(union(pieces), calls)
+    working, open_ranges = (frame.select("start_ns", end_ns=END) for frame in (work, ranges.tree))
+    idle = ranges.tree["duration_ns"] - covered_by(union(working), open_ranges)
     each = ranges.tree.hstack(sums_of_ranges(ranges)).with_columns(
         own_ns=ranges.own_ns, idle_ns=idle
     )

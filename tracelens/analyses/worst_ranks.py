@@ -35,7 +35,7 @@ WORST_RANKS = Table(
         Column(
             "cause",
             pl.String,
-            "Why the others wait for it, as `job` says; null on ranks that `job` does not name, and"
+            "Cause of the rank's delay, as in `job`; null on ranks that `job` does not name, and"
             " where no single cause was recorded.",
             nullable=True,
             values=(*PARTS, LINK, NETWORK),

@@ -22,7 +22,7 @@ FINDINGS = Table(
     (
         Column("tool", pl.String, "Name."),
         Column("found", pl.Boolean, "Whether it is here."),
-        Column("version", pl.String, "Version, where it tells one.", nullable=True),
+        Column("version", pl.String, "Version, if it is known.", nullable=True),
         Column("used_for", pl.String, "What tracelens uses it for."),
         Column(
             "to_get_it",
