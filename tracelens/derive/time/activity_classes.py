@@ -203,11 +203,7 @@ def causing_calls(calls: pl.DataFrame, blocked: pl.DataFrame) -> pl.DataFrame:
 
 def _with_causes_of_others(calls: pl.DataFrame, blocked: pl.DataFrame) -> pl.DataFrame:
     """Give blocked launches the name and the cause of the blocking call on another thread."""
-    by_others = blocked.select(
-        "row",
-        "by",
-        by_cause=pl.lit("allocation"),
-    )
+    by_others = blocked.select("row", "by", by_cause=pl.lit("allocation"))
     with_others = calls.join(
         by_others,
         on="row",

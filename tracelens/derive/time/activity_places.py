@@ -50,11 +50,7 @@ def with_places(
     on_path = segments.filter(is_call | ~without_path)
     if on_path.height:
         paths = find_paths(spans, _overlapping(axis.spans, on_path))
-        api = causing.select(
-            "api",
-            "span_id",
-            at="row",
-        )
+        api = causing.select("api", "span_id", at="row")
         calls = on_path.filter(is_call).join(
             api,
             on="at",

@@ -158,11 +158,7 @@ def _attention(program: JudgedProgram) -> Iterator[Rule]:
 def _has_large_scores(trace: Trace) -> bool:
     """Return whether a softmax's recorded input shape is a batch of large matrices."""
     is_softmax = pl.col("name") == "aten::_softmax"
-    softmaxes = trace.select(
-        "spans",
-        "input_shapes",
-        where=is_softmax,
-    )
+    softmaxes = trace.select("spans", "input_shapes", where=is_softmax)
     shapes = softmaxes["input_shapes"].unique().cast(pl.String)
     last_two = shapes.str.extract(r"^\[\[(?:\d+, ?)+(\d+, ?\d+)\]")
     matrices = last_two.drop_nulls().str.split(",")

@@ -80,11 +80,7 @@ def _kernels(model: TimeModel) -> Places:
     kernels = _in_program(model, "kernels", "name", "is_communication")
     by_name = kernels.lazy().group_by("rank", "name", "is_communication")
     sums = by_name.agg(pl.col("duration_ns").sum()).collect()
-    ordered = sums.sort(
-        "duration_ns",
-        "name",
-        descending=[True, False],
-    )
+    ordered = sums.sort("duration_ns", "name", descending=[True, False])
     longest = ordered.unique(
         ["rank", "is_communication"],
         keep="first",
@@ -113,16 +109,8 @@ def _copies(model: TimeModel) -> Places:
     sets = _in_program(model, "memsets")
     work = pl.concat(
         [
-            copies.select(
-                "rank",
-                "duration_ns",
-                what=words,
-            ),
-            sets.select(
-                "rank",
-                "duration_ns",
-                what=pl.lit("memsets"),
-            ),
+            copies.select("rank", "duration_ns", what=words),
+            sets.select("rank", "duration_ns", what=pl.lit("memsets")),
         ]
     )
     sums = work.group_by("rank", "what").agg(pl.col("duration_ns").sum())

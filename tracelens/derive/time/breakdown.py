@@ -127,10 +127,7 @@ def idle_intervals(trace: Trace, devices: Mapping[Device, DeviceWork]) -> pl.Dat
     frames = idle_of_devices(trace, devices) if devices else ()
     for (rank, device_id), idle in frames:
         host = devices[rank, device_id].host
-        places = pl.Series(
-            [*host.places, None],
-            dtype=pl.Categorical,
-        )
+        places = pl.Series([*host.places, None], dtype=pl.Categorical)
         causes = _CAUSE.cast(pl.Categorical)
         intervals = idle.select(
             "start_ns",
@@ -183,30 +180,16 @@ def _whole(
     """Return one window per device whose rank marks steps, from its first to its last work."""
     marked = {*steps["rank"].unique()}
     rows = []
-    for number, ((key, device), end_ns) in enumerate(
-        zip(
-            devices.items(),
-            ends,
-            strict=True,
-        )
-    ):
+    for number, ((key, device), end_ns) in enumerate(zip(devices.items(), ends, strict=True)):
         start_ns = min(part["start_ns"][0] for part in device.work if part.height)
         if key[0] in marked:
             rows.append((number, *key, None, None, start_ns, end_ns, device.windows.height))
-    return pl.DataFrame(
-        rows,
-        schema=_WINDOWS,
-        orient="row",
-    )
+    return pl.DataFrame(rows, schema=_WINDOWS, orient="row")
 
 
 def _busy_times(trace: Trace, windows: pl.DataFrame, busy: pl.DataFrame) -> pl.DataFrame:
     """Return, per window, window_ns, last_collective_ns and the time that each of UNIONS covers."""
-    with_busy = windows.join(
-        busy,
-        on=["device", "window"],
-        how="left",
-    )
+    with_busy = windows.join(busy, on=["device", "window"], how="left")
     measures = with_busy.sort("end_ns")
     # The last communication kernel that starts in each window.
     columns = ("rank", "device_id", "start_ns", "duration_ns", "is_communication")
@@ -247,11 +230,7 @@ def _idle_by_kind(
     """
     phases = windows.drop_nulls("window").select("device", "window", "step", "phase")
     devices = windows.select("device", "rank", "device_id").unique()
-    with_phase = idle.join(
-        phases,
-        on=["device", "window"],
-        how="left",
-    )
+    with_phase = idle.join(phases, on=["device", "window"], how="left")
     sums = with_phase.join(devices, on="device")
     in_windows = sums.drop_nulls("phase")
     device = ["rank", "device_id"]

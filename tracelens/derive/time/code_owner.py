@@ -74,10 +74,7 @@ def owner(name: pl.Expr) -> pl.Expr:
         (path.str.contains(_LIBRARY), LIBRARY),
     )
     cases = (pl.when(condition).then(pl.lit(code, pl.Int8)) for condition, code in rules)
-    return pl.coalesce(
-        *cases,
-        pl.lit(PROGRAM, pl.Int8),
-    )
+    return pl.coalesce(*cases, pl.lit(PROGRAM, pl.Int8))
 
 
 def package(name: pl.Expr) -> pl.Expr:

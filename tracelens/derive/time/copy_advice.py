@@ -215,11 +215,7 @@ def _places(trace: Trace, exposed: pl.DataFrame) -> list[tuple[str, int]]:
     placed = exposed.join(launch_places(trace), on=["rank", "api_call_id"])
     sums = placed.group_by("what").agg(pl.col("exposed_ns").sum())
     texts = sums.cast({"what": pl.String})
-    ordered = texts.sort(
-        "exposed_ns",
-        "what",
-        descending=[True, False],
-    )
+    ordered = texts.sort("exposed_ns", "what", descending=[True, False])
     return ordered.rows()
 
 

@@ -71,11 +71,7 @@ def unrecorded_device(trace: Trace, rank: int) -> str | None:
     A sign is an op of a device's own library. Another sign is a file that ends early on a machine
     with a device, because torch writes the device's events after the host's.
     """
-    spans = trace.select(
-        "spans",
-        "name",
-        rank=rank,
-    )
+    spans = trace.select("spans", "name", rank=rank)
     (is_of_device,) = matching(spans["name"], _DEVICE_OPS)
     called = spans.filter(is_of_device)["name"].cast(pl.String)
     if called.len():
@@ -133,20 +129,9 @@ def longest_communication(trace: Trace) -> dict[int, str]:
     communication = spans.filter(communicates)
     by_name = communication.group_by("rank", "name")
     times = by_name.agg(pl.col("duration_ns").sum())
-    ordered = times.sort(
-        "duration_ns",
-        "name",
-        descending=[True, False],
-    )
-    longest = ordered.unique(
-        "rank",
-        keep="first",
-        maintain_order=True,
-    )
-    names = longest.select(
-        "rank",
-        pl.col("name").cast(pl.String),
-    )
+    ordered = times.sort("duration_ns", "name", descending=[True, False])
+    longest = ordered.unique("rank", keep="first", maintain_order=True)
+    names = longest.select("rank", pl.col("name").cast(pl.String))
     return dict(names.iter_rows())
 
 
@@ -213,11 +198,7 @@ def busiest_places(trace: Trace, work: int) -> dict[int, list[tuple[str, int]]]:
         tiles_of_work = tiles.filter(work=work, phase=PROGRAM)
         by_name = tiles_of_work.group_by(name=name)
         times = by_name.agg(ns=_LENGTH.sum()).drop_nulls("name")
-        longest_first = times.sort(
-            "ns",
-            "name",
-            descending=[True, False],
-        )
+        longest_first = times.sort("ns", "name", descending=[True, False])
         places_by_rank[rank] = longest_first.rows()
     return places_by_rank
 
@@ -238,11 +219,7 @@ def optimizer_place(trace: Trace, rank: int) -> str | None:
     if inside.is_empty() or 2 * inside_ns < int(cut["ns"].sum()):
         return None
     times = inside.group_by("op").agg(pl.col("ns").sum())
-    ops = times.sort(
-        "ns",
-        "op",
-        descending=[True, False],
-    )
+    ops = times.sort("ns", "op", descending=[True, False])
     name = str(regions["name"][0]).removeprefix("Optimizer.step#")
     return f"{name}{_WITHIN}{ops['op'][0]}"
 
@@ -355,11 +332,7 @@ def _main_thread(activities: pl.DataFrame) -> pl.DataFrame:
     key = ["process_id", "thread_id"]
     duration_ns = pl.col("duration_ns")
     times = activities.group_by(key).agg(duration_ns.sum())
-    by_time = times.sort(
-        "duration_ns",
-        *key,
-        descending=[True, False, False],
-    )
+    by_time = times.sort("duration_ns", *key, descending=[True, False, False])
     busiest = by_time.head(1).select(key)
     main_thread = activities.join(
         busiest,
@@ -398,10 +371,7 @@ def _tiles(main_thread: pl.DataFrame, steps: pl.DataFrame) -> pl.DataFrame:
 def _whole_time(*frames: pl.DataFrame) -> pl.DataFrame:
     """Return one interval, from the first start of all frames to their last end."""
     edges = pl.concat([frame.select("start_ns", "end_ns") for frame in frames])
-    whole = edges.select(
-        pl.col("start_ns").min(),
-        pl.col("end_ns").max(),
-    )
+    whole = edges.select(pl.col("start_ns").min(), pl.col("end_ns").max())
     return whole.cast(pl.Int64)
 
 

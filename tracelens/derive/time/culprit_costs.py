@@ -148,13 +148,7 @@ def with_costs(model: TimeModel, delays: pl.DataFrame, culprits: list[Culprit]) 
     removals = [delays_of(culprit, delays) for culprit in culprits]
     felt: list[Culprit] = []
     felt_removals: list[Removal] = []
-    for place, (culprit, removal) in enumerate(
-        zip(
-            culprits,
-            removals,
-            strict=True,
-        )
-    ):
+    for place, (culprit, removal) in enumerate(zip(culprits, removals, strict=True)):
         others = list(
             chain(
                 *removals[:place],
@@ -172,11 +166,7 @@ def with_costs(model: TimeModel, delays: pl.DataFrame, culprits: list[Culprit]) 
     shortest_ns = min(culprit.step_ns * culprit.n_steps for culprit in felt)
     if joint_cost_ns < _FELT * BLAMED * shortest_ns:
         return _NOBODY
-    return Culprits(
-        tuple(felt),
-        max(joint_cost_ns, 0.0),
-        0.0,
-    )
+    return Culprits(tuple(felt), max(joint_cost_ns, 0.0), 0.0)
 
 
 def _with_cost(

@@ -115,14 +115,7 @@ def _group_late_ranks(
         if rotating
         else []
     )
-    groups = [
-        replace(
-            group,
-            rotates=True,
-            when="another rank each step",
-        )
-        for group in groups
-    ]
+    groups = [replace(group, rotates=True, when="another rank each step") for group in groups]
     sets = trace.derived(named_sets)
     for pool in _pools([rank for rank in late if rank not in rotating]):
         by_rank = {rank.rank: rank for rank in pool}

@@ -165,11 +165,7 @@ def _with_touch_calls(host: HostTime, touches: pl.DataFrame) -> HostTime:
     )
     as_calls = touch_calls.cast(host.calls.schema).select(host.calls.columns)
     calls = pl.concat([host.calls, as_calls])
-    return replace(
-        host,
-        calls=calls,
-        places=[*host.places, TOUCH],
-    )
+    return replace(host, calls=calls, places=[*host.places, TOUCH])
 
 
 def call_rows(hosts: Mapping[int, HostTime], wanted: pl.DataFrame) -> pl.Series:

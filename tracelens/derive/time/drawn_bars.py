@@ -60,11 +60,7 @@ def merge_short(bars: pl.DataFrame, length: int, most: int) -> tuple[pl.DataFram
         width = width * 2
     distinct_lanes = bars.select("lane").unique(maintain_order=True)
     lanes = distinct_lanes.with_row_index("order")
-    with_order = kept.join(
-        lanes,
-        on="lane",
-        how="left",
-    )
+    with_order = kept.join(lanes, on="lane", how="left")
     drawn = with_order.sort("order", "level", "start_ns").drop("order")
     return drawn.cast(_AS_TEXT), merged_ns
 
@@ -127,26 +123,14 @@ def _of_rank(trace: Trace, bars: pl.DataFrame, rank: int | None) -> pl.DataFrame
     )
     texts = recorded.cast({pl.Categorical: pl.String})
     is_op = pl.col("kind") == "op"
-    named = around.join(
-        texts,
-        on="span_id",
-        how="left",
-    ).select(
+    named = around.join(texts, on="span_id", how="left").select(
         *key,
         op=pl.when(is_op).then("name"),
         layer="module_path",
         shapes="input_shapes",
     )
-    with_spans = bars.join(
-        named,
-        on=key,
-        how="left",
-    )
-    with_sizes = with_spans.join(
-        sizes.unique(key),
-        on=key,
-        how="left",
-    )
+    with_spans = bars.join(named, on=key, how="left")
+    with_sizes = with_spans.join(sizes.unique(key), on=key, how="left")
     return with_sizes.select(*bars.columns, *DETAILS)
 
 
@@ -160,13 +144,7 @@ def _spans_and_sizes(
     The first frame has source, event_id and span_id, the second source, event_id and size.
     """
     of_spans = bars.filter(source="spans")
-    spans = [
-        of_spans.select(
-            "source",
-            "event_id",
-            span_id="event_id",
-        )
-    ]
+    spans = [of_spans.select("source", "event_id", span_id="event_id")]
     schema = {"source": pl.String, "event_id": pl.Int64, "size": pl.String}
     sizes = [pl.DataFrame(schema=schema)]
     for table, id_name in {"api_calls": "api_call_id", **_SIZES}.items():
@@ -184,13 +162,7 @@ def _spans_and_sizes(
         events = recorded.with_columns(source=pl.lit(table), event_id=id_name)
         spans.append(events.select("source", "event_id", "span_id"))
         if table in _SIZES:
-            sizes.append(
-                events.select(
-                    "source",
-                    "event_id",
-                    size=_size(table),
-                )
-            )
+            sizes.append(events.select("source", "event_id", size=_size(table)))
     return pl.concat(spans), pl.concat(sizes)
 
 

@@ -65,11 +65,7 @@ def bars_between(model: TimeModel, rank: int, begin: int, length: int) -> pl.Dat
     stream_id = pl.col("stream_id").fill_null(0)
     stream = pl.format("GPU {} stream {}", "device_id", stream_id)
     streams = _clipped(
-        _as_bars(
-            work,
-            lane=stream,
-            kind="drawn",
-        ),
+        _as_bars(work, lane=stream, kind="drawn"),
         begin,
         length,
     )
@@ -220,16 +216,9 @@ def _idle(
     by_device = with_calls.partition_by("device_id", as_dict=True)
     for (device_id,), work_of_device in by_device.items():
         columns = work_of_device.select(*_TIMES, "kind", call).sort("start_ns")
-        device = DeviceWork(
-            host,
-            (columns, columns.clear()),
-            windows,
-        )
+        device = DeviceWork(host, (columns, columns.clear()), windows)
         idle = pl.concat(counted_idle(device, None))
-        place_names = pl.Series(
-            [*host.places, None],
-            dtype=pl.String,
-        )
+        place_names = pl.Series([*host.places, None], dtype=pl.String)
         what = place_names.gather(idle["place"])
         cause = pl.Series(CAUSE_OF_KIND).gather(idle["cause"])
         parts.append(
@@ -258,11 +247,7 @@ def _queues(trace: Trace, rank: int, begin: int, end: int) -> pl.DataFrame:
     device_number = pl.col("device_id").rle_id()
     class_number = pl.col("queue_class").rle_id()
     bar = class_number + device_number * (lengths.height + 1)
-    by_bar = lengths.group_by(
-        "device_id",
-        bar=bar,
-        maintain_order=True,
-    )
+    by_bar = lengths.group_by("device_id", bar=bar, maintain_order=True)
     sums = by_bar.agg(
         pl.col("queue_class").first(),
         pl.col("length").max(),
@@ -319,16 +304,8 @@ def _queue_lengths(trace: Trace, rank: int, begin: int, end: int) -> pl.DataFram
     called = calls.rename({"start_ns": "called_ns"})
     waiting = work.drop_nulls("api_call_id").join(called, on="api_call_id")
     one = pl.lit(1, pl.Int64)
-    launched = waiting.select(
-        "device_id",
-        time_ns="called_ns",
-        change=one,
-    )
-    begun = waiting.select(
-        "device_id",
-        time_ns="start_ns",
-        change=-one,
-    )
+    launched = waiting.select("device_id", time_ns="called_ns", change=one)
+    begun = waiting.select("device_id", time_ns="start_ns", change=-one)
     changes = pl.concat([launched, begun]).group_by("device_id", "time_ns")
     change = pl.col("change")
     sums = changes.agg(change.sum()).sort("device_id", "time_ns")
@@ -391,11 +368,7 @@ def _nested(rows: pl.DataFrame, lane: str) -> pl.DataFrame:
         maintain_order=True,
     )
     no_hint = pl.lit(None, pl.Int64)
-    times = in_order.select(
-        *thread,
-        *_TIMES,
-        parent_hint=no_hint,
-    )
+    times = in_order.select(*thread, *_TIMES, parent_hint=no_hint)
     no_calls = times.clear().drop("parent_hint")
     nesting = nest(times, no_calls)
     busy_ns = pl.col("duration_ns").sum().over(thread)

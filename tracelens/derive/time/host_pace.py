@@ -35,26 +35,14 @@ def host_paces(model: TimeModel) -> pl.DataFrame:
     blocked_ns = blocked.group_by(key).agg(blocked_ns=pl.col("spent_ns").sum())
     launches = host_causes(model).filter(cause="launch")
     launch_ns = launches.select(*key, launch_ns="spent_ns")
-    with_blocked = paced.join(
-        blocked_ns,
-        on=key,
-        how="left",
-    )
-    with_launch = with_blocked.join(
-        launch_ns,
-        on=key,
-        how="left",
-    )
+    with_blocked = paced.join(blocked_ns, on=key, how="left")
+    with_launch = with_blocked.join(launch_ns, on=key, how="left")
     times = with_launch.with_columns(pl.col("blocked_ns", "launch_ns").fill_null(0))
     step_ns = pl.col("until_ns") - pl.col("begin_ns")
     pace_ns = (step_ns - pl.col("blocked_ns")).clip(0)
     paces = times.with_columns(pace_ns=pace_ns)
     launching_ns = pl.min_horizontal("pace_ns", "launch_ns")
-    of_steps = paces.select(
-        *key,
-        "pace_ns",
-        launching_ns=launching_ns,
-    )
+    of_steps = paces.select(*key, "pace_ns", launching_ns=launching_ns)
     return of_steps.sort(key)
 
 
@@ -71,11 +59,7 @@ def _blocked_times(model: TimeModel) -> pl.DataFrame:
     is_wait = pl.col("cause").is_in(_BLOCKED)
     waits = model.host.filter(is_wait)
     both = pl.concat([into_full_queue.select(columns), waits.select(columns)])
-    times = both.select(
-        "rank",
-        "start_ns",
-        end_ns=_END,
-    )
+    times = both.select("rank", "start_ns", end_ns=_END)
     in_order = times.sort("rank", "start_ns")
     return union(in_order, by="rank")
 
@@ -94,11 +78,7 @@ def host_causes(model: TimeModel) -> pl.DataFrame:
         end_ns=_END,
     )
     inside = _in_steps(times, _host_steps(model))
-    unmarked = times.join(
-        model.steps,
-        on="rank",
-        how="anti",
-    )
+    unmarked = times.join(model.steps, on="rank", how="anti")
     whole = unmarked.select(
         "rank",
         "cause",
@@ -118,11 +98,7 @@ def _host_steps(model: TimeModel) -> pl.DataFrame:
     key = ["rank", "step"]
     spans = model.trace.select("spans", *key, "start_ns").drop_nulls("step")
     marks = spans.group_by(key).agg(marked_ns=_START.min())
-    steps = model.steps.join(
-        marks,
-        on=key,
-        how="left",
-    )
+    steps = model.steps.join(marks, on=key, how="left")
     marked_ns = pl.col("marked_ns")
     is_marked = marked_ns.is_not_null()
     begin_ns = pl.coalesce(marked_ns, "start_ns")

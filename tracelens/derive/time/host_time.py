@@ -138,10 +138,7 @@ class _Reading:
         self.parts = [pl.DataFrame(schema=_KEPT)]
         self.are_rows = True
         self.sites = self._of_ranks(sites)
-        self.ops = self.numbers(
-            self.sites["rank"],
-            self.sites["op"],
-        )
+        self.ops = self.numbers(self.sites["rank"], self.sites["op"])
         self.launches = self._of_ranks(launches)
         self.of_launches = self.numbers(
             self.launches["rank"],
@@ -166,11 +163,7 @@ class _Reading:
         rows, like = distinct_rows(codes)
         numbers = []
         texts = places.gather(rows).cast(pl.String)
-        for rank, text in zip(
-            ranks.gather(rows),
-            texts,
-            strict=True,
-        ):
+        for rank, text in zip(ranks.gather(rows), texts, strict=True):
             numbers_of_rank = self.places[rank]
             numbers.append(
                 -1 if text is None else numbers_of_rank.setdefault(text, len(numbers_of_rank))
@@ -221,13 +214,7 @@ class _Reading:
     def _places_of(self, calls: pl.DataFrame) -> pl.Series:
         """Return the place of each call, else its op; None or -1 if neither is known."""
         sites = calls.select("rank", "site_id")
-        op = self.ops.gather(
-            rows_of(
-                self.sites["rank"],
-                self.sites["site_id"],
-                sites,
-            )
-        )
+        op = self.ops.gather(rows_of(self.sites["rank"], self.sites["site_id"], sites))
         if self.launches.is_empty():
             return op
         ids = calls.select("rank", "api_call_id")

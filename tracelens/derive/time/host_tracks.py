@@ -215,9 +215,5 @@ def _of_rank(
     return Tracks(
         segments,
         [*thread_bounds.values(), *processes.values()],
-        pl.DataFrame(
-            of_threads,
-            schema=TRACKS_OF_THREAD,
-            orient="row",
-        ),
+        pl.DataFrame(of_threads, schema=TRACKS_OF_THREAD, orient="row"),
     )

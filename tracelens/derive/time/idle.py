@@ -56,10 +56,7 @@ def in_time_order(device: DeviceWork) -> pl.DataFrame:
     numbered = pl.concat(device.work).with_row_index("gap")
     work = numbered.sort("start_ns", "duration_ns", "gap")
     end = pl.col("start_ns") + pl.col("duration_ns")
-    return work.with_columns(
-        pl.col("gap").cast(pl.Int64),
-        end_ns=end,
-    )
+    return work.with_columns(pl.col("gap").cast(pl.Int64), end_ns=end)
 
 
 def cut_gaps(work: pl.DataFrame, device: DeviceWork) -> Iterator[pl.DataFrame]:

@@ -251,11 +251,7 @@ def _has_host_optimizer(program: JudgedProgram) -> bool:
         return False
     is_op = pl.col("kind") == "op"
     is_of_optimizer = is_op & (pl.col("phase") == "optimizer")
-    ops = program.trace.select(
-        "spans",
-        "rank",
-        where=is_of_optimizer,
-    )
+    ops = program.trace.select("spans", "rank", where=is_of_optimizer)
     return ops.height > 0
 
 
@@ -342,11 +338,7 @@ def _makes_room(program: JudgedProgram) -> bool:
     """
     of_kinds = pl.col("kind").is_in(_TAKES_MEMORY)
     columns = ("rank", "step", "span_id", "start_ns", "api")
-    recorded = program.trace.select(
-        "api_calls",
-        *columns,
-        where=of_kinds,
-    )
+    recorded = program.trace.select("api_calls", *columns, where=of_kinds)
     calls = recorded.filter(program.is_judged).sort("rank", "start_ns")
     api = pl.col("api").cast(pl.String)
     is_release = api.str.contains(_DEVICE_RELEASES)

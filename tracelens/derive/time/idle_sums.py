@@ -219,15 +219,8 @@ def _summed_places(idle: pl.DataFrame, n_places: int) -> pl.DataFrame:
     )
     ns = pl.col("ns")
     start_ns = pl.col("start_ns")
-    gaps = by_gap.agg(
-        start_ns.first(),
-        ns=LENGTH.sum(),
-    )
-    by_place = gaps.group_by(
-        "cause",
-        "place",
-        maintain_order=True,
-    )
+    gaps = by_gap.agg(start_ns.first(), ns=LENGTH.sum())
+    by_place = gaps.group_by("cause", "place", maintain_order=True)
     return by_place.agg(
         idle_ns=ns.sum(),
         n_gaps=pl.len().cast(pl.Int64),
@@ -323,10 +316,7 @@ def _pass(device: DeviceWork, causes: pl.Series | None) -> _Passed:
         ),
         *_memory(host.tracks.segments, _SEGMENTS),
         *_memory(windows, {"start_ns": _I64, "end_ns": _I64}),
-        memory(
-            windows["counted"].cast(pl.UInt8),
-            _U8,
-        ),
+        memory(windows["counted"].cast(pl.UInt8), _U8),
         device.from_ns,
         max(last_ends, default=device.from_ns),
         LATENCY_NS,

@@ -97,11 +97,7 @@ class Replay(Struct, frozen=True):
             transfers = self.rows["transfer_ns"].to_list()
             own_times = [
                 own_ns - less * transfer
-                for own_ns, transfer in zip(
-                    own_times,
-                    transfers,
-                    strict=True,
-                )
+                for own_ns, transfer in zip(own_times, transfers, strict=True)
             ]
         ranks = self.rows["rank"].to_list()
         hidden = self.rows["hidden_ns"].to_list()
@@ -109,11 +105,7 @@ class Replay(Struct, frozen=True):
         for first, end in pairwise(self.bounds):
             starts = [clock[ranks[row]] + own_times[row] for row in range(first, end)]
             last = max(starts)
-            for row, start in zip(
-                range(first, end),
-                starts,
-                strict=True,
-            ):
+            for row, start in zip(range(first, end), starts, strict=True):
                 exposed = last - start - hidden[row]
                 clock[ranks[row]] = start + exposed if exposed > 0 else start
         replayed_ns = median(
@@ -265,11 +257,7 @@ def _between_calls(timed: pl.DataFrame, edges: pl.DataFrame, trace: Trace) -> pl
     begins = edges.select("rank", "begin_ns")
     # Work launched before the first step belongs to no step.
     is_in_steps = pl.col("last_start_ns") >= begin_ns
-    with_begins = timed.join(
-        begins,
-        on="rank",
-        maintain_order="left",
-    )
+    with_begins = timed.join(begins, on="rank", maintain_order="left")
     in_steps = with_begins.with_columns(
         transfer_ns=transfer_ns * is_in_steps,
         left_ns=start_ns + exposed_ns,
@@ -301,17 +289,9 @@ def _with_times(trace: Trace, calls: pl.DataFrame) -> pl.DataFrame:
     exposed_ns = pl.col("end_ns") - pl.col("start_ns") - pl.col("hidden_ns")
     pieces = waits_of(trace).intervals
     waits = pieces.group_by(key).agg(exposed_ns=exposed_ns.sum())
-    with_waits = calls.join(
-        waits,
-        on=key,
-        how="left",
-    )
+    with_waits = calls.join(waits, on=key, how="left")
     filled = with_waits.with_columns(pl.col("exposed_ns").fill_null(0))
-    timed = filled.join(
-        exposed_transfers(trace),
-        on=key,
-        how="left",
-    )
+    timed = filled.join(exposed_transfers(trace), on=key, how="left")
     in_order = timed.sort("last_start_ns", *_CALL, "rank")
     return in_order.head(_MOST_ROWS)
 
@@ -329,11 +309,7 @@ def _edges(model: TimeModel, rows: pl.DataFrame) -> pl.DataFrame:
     }
     steps = model.steps.group_by("rank").agg(**extent)
     kernels = model.trace.select("kernels", "rank", "start_ns", "duration_ns")
-    kernels_of_unmarked = kernels.join(
-        steps,
-        on="rank",
-        how="anti",
-    )
+    kernels_of_unmarked = kernels.join(steps, on="rank", how="anti")
     unmarked = kernels_of_unmarked.group_by("rank").agg(**extent)
     edges = pl.concat([steps.select(unmarked.columns), unmarked])
     # A clock drifts less within a trace than the accuracy of a replay.

@@ -84,11 +84,7 @@ class JudgedProgram(Struct, frozen=True):
         key = ["cause"] if cause == "launch" else ["cause", "what"]
         idle = self.places.filter(pl.col("cause") == cause)
         bounds = slowed.select(*key, "least", "most")
-        kept = idle.join(
-            bounds,
-            on=key,
-            how="left",
-        )
+        kept = idle.join(bounds, on=key, how="left")
         ns = pl.col("idle_ns")
         least_ns = pl.col("least").fill_null(1) * ns
         most_ns = pl.col("most").fill_null(1) * ns
@@ -155,16 +151,9 @@ def _kernels(trace: Trace, is_judged: pl.Expr) -> pl.DataFrame:
     if kernels["step"].null_count():
         kernels = kernels.filter(is_judged)
     by_site = kernels.lazy().group_by("rank", "site_id", "primitive")
-    sums = by_site.agg(
-        n=pl.len(),
-        ns=pl.col("duration_ns").sum(),
-    )
+    sums = by_site.agg(n=pl.len(), ns=pl.col("duration_ns").sum())
     sites = trace.select("sites", "rank", "site_id", "op", "phase", "module_path")
-    at_sites = sums.collect().join(
-        sites,
-        on=["rank", "site_id"],
-        how="left",
-    )
+    at_sites = sums.collect().join(sites, on=["rank", "site_id"], how="left")
     return at_sites.cast({pl.Categorical: pl.String})
 
 

@@ -188,11 +188,7 @@ def find_late_transfers(delays: pl.DataFrame) -> list[LateRank]:
 def _late_steps(delays: pl.DataFrame, column: str) -> pl.DataFrame:
     """Return the rows in which the column reaches its rank's threshold."""
     thresholds = _thresholds(delays, column)
-    late = delays.join(
-        thresholds,
-        on="rank",
-        how="left",
-    )
+    late = delays.join(thresholds, on="rank", how="left")
     return late.filter(pl.col(column) >= pl.col("threshold_ns"))
 
 
@@ -213,11 +209,7 @@ def _thresholds(delays: pl.DataFrame, column: str) -> pl.DataFrame:
     usual_ns = pl.col("usual_ns")
     lower_median = delay_ns.quantile(0.5, "lower")
     usual = delays.group_by("rank").agg(usual_ns=lower_median)
-    with_usual = delays.join(
-        usual,
-        on="rank",
-        how="left",
-    )
+    with_usual = delays.join(usual, on="rank", how="left")
     distances = with_usual.select((delay_ns - usual_ns).abs()).to_series()
     steps_sigma = _SCALE * _median(distances)
     # The lower median of n values is known to 1.25 standard deviations over the root of n.

@@ -69,11 +69,7 @@ def count_captured(trace: Trace) -> dict[int, int]:
         where=pl.col("kind") == "kernel_launch",
     )
     ran = trace.select("kernels", "rank", "api_call_id").unique()
-    calls = calls.join(
-        ran,
-        on=["rank", "api_call_id"],
-        how="anti",
-    )
+    calls = calls.join(ran, on=["rank", "api_call_id"], how="anti")
     counts = dict(calls.group_by("rank").len().iter_rows())
     return {rank: counts.get(rank, 0) for rank in trace.manifest.ranks}
 
@@ -133,11 +129,7 @@ def _op_of_changing_sizes(trace: Trace) -> str | None:
     changing = ops_of_steps.filter(changes)
     if changing.is_empty():
         return None
-    most_first = changing.sort(
-        "launches",
-        "name",
-        descending=[True, False],
-    )
+    most_first = changing.sort("launches", "name", descending=[True, False])
     return str(most_first["name"][0])
 
 
@@ -274,11 +266,7 @@ def in_launching_ops(trace: Trace) -> str:
     thread = ("rank", "process_id", "thread_id")
     name = pl.col("name").cast(pl.String)
     columns = (*thread, "name", "start_ns", "duration_ns")
-    spans = trace.select(
-        "spans",
-        *columns,
-        where=name.is_in(names),
-    )
+    spans = trace.select("spans", *columns, where=name.is_in(names))
     calls = trace.select("api_calls", *thread, "start_ns")
     called = calls.rename({"start_ns": "called_ns"})
     with_next_call = spans.sort("start_ns").join_asof(

@@ -115,11 +115,7 @@ def _on_threads(
     gaps = every_gap.join(long_gaps, on="gap")
     host = device.host
     thread = host.calls["thread"].gather(gaps["call"])
-    ids = pl.DataFrame(
-        host.threads,
-        schema=_IDS,
-        orient="row",
-    )
+    ids = pl.DataFrame(host.threads, schema=_IDS, orient="row")
     return pl.concat([gaps, ids[thread]], how="horizontal")
 
 
@@ -134,11 +130,7 @@ def _launching_gaps(devices: Mapping[Device, DeviceWork], launching: pl.Series) 
     for number, ((rank, _), device) in enumerate(devices.items()):
         n_calls = device.host.calls.height
         sizes.append((rank, number, n_calls, len(device.calls)))
-    of_devices = pl.DataFrame(
-        sizes,
-        schema=schema,
-        orient="row",
-    )
+    of_devices = pl.DataFrame(sizes, schema=schema, orient="row")
     numbered = of_devices.with_columns(work=pl.int_ranges("n_work"))
     work = numbered.explode("work")
     calls_of_work = pl.concat([device.calls for device in devices.values()])
@@ -182,16 +174,8 @@ def _kernel_launches(
     hosts = {rank: device.host for (rank, _), device in devices.items()}
     ids = kernels.select("rank", "api_call_id")
     name_code = pl.col("name").to_physical()
-    launches = kernels.select(
-        "rank",
-        name_code,
-        call=call_rows(hosts, ids),
-    )
-    suspected_names = launches.join(
-        suspects,
-        on=["rank", "call"],
-        how="semi",
-    )
+    launches = kernels.select("rank", name_code, call=call_rows(hosts, ids))
+    suspected_names = launches.join(suspects, on=["rank", "call"], how="semi")
     return launches.join(
         suspected_names,
         on=["rank", "name"],

@@ -32,11 +32,7 @@ def below_python(
     is_in_span = pl.col("span_id").is_not_null()
     columns = ("rank", "api_call_id", "span_id")
     for earlier, ranks_of_group in groups.items():
-        spans = trace.select(
-            "spans",
-            *_SPANS,
-            rank=ranks_of_group,
-        )
+        spans = trace.select("spans", *_SPANS, rank=ranks_of_group)
         calls = trace.select(
             "api_calls",
             *columns,

@@ -36,19 +36,11 @@ def _lone_waits(trace: Trace) -> LoneWaits | None:
     if len(trace.manifest.ranks) > 1 or not missing_ranks(trace):
         return None
     n_bytes = pl.max_horizontal("size_in_bytes", "size_out_bytes")
-    sizes = trace.collectives.select(
-        "rank",
-        "kernel_id",
-        n_bytes=n_bytes,
-    )
+    sizes = trace.collectives.select("rank", "kernel_id", n_bytes=n_bytes)
     columns = ("kernel_id", "step", "start_ns", "duration_ns", "is_communication")
     kernels = trace.select("kernels", "rank", *columns)
     communicating = kernels.filter(pl.col("is_communication") & in_program(trace))
-    calls = communicating.join(
-        sizes,
-        on=["rank", "kernel_id"],
-        how="left",
-    )
+    calls = communicating.join(sizes, on=["rank", "kernel_id"], how="left")
     if calls.is_empty() or calls["n_bytes"].null_count():
         return None
     slow_transfer_ns = pl.col("n_bytes") * _PASSES / _SLOW_NETWORK * 1e9

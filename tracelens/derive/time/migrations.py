@@ -30,11 +30,7 @@ def migrations(trace: Trace) -> pl.DataFrame:
 
     Copies that an API call requests are left out.
     """
-    return trace.select(
-        "memcpys",
-        *_MOVED,
-        where=IS_MOVE,
-    )
+    return trace.select("memcpys", *_MOVED, where=IS_MOVE)
 
 
 def waiting_kernels(trace: Trace, moves: pl.DataFrame) -> pl.DataFrame:
@@ -114,16 +110,8 @@ def stalls_by_place(trace: Trace, kernels: pl.DataFrame) -> list[tuple[str, int]
         where=is_op,
     )
     op = pl.col("name").cast(pl.String)
-    ops = spans.select(
-        "rank",
-        "span_id",
-        op=op,
-    )
-    launched = kernels.join(
-        ops,
-        on=["rank", "span_id"],
-        how="left",
-    )
+    ops = spans.select("rank", "span_id", op=op)
+    launched = kernels.join(ops, on=["rank", "span_id"], how="left")
     bare_name = pl.col("name").str.extract(_BARE)
     place = pl.coalesce("op", bare_name)
     stalls = launched.select("stalled_ns", place=place)
@@ -134,11 +122,7 @@ def touched_by_host(trace: Trace, moves: pl.DataFrame) -> list[tuple[str, int]]:
     """Return the bytes that moved to the host, by op or annotated range, the largest first."""
     is_range = pl.col("kind").is_in(["annotation", "nvtx", "op"])
     columns = ("process_id", "name", "start_ns", "duration_ns")
-    spans = trace.select(
-        "spans",
-        *columns,
-        where=is_range,
-    )
+    spans = trace.select("spans", *columns, where=is_range)
     name = pl.col("name").cast(pl.String)
     ranges = spans.with_columns(name, end_ns=_END)
     to_host = moves.filter(pl.col("direction") == "d2h")
@@ -151,8 +135,4 @@ def _largest(amounts: pl.DataFrame) -> list[tuple[str, int]]:
     """Sum the first column by place; return places with their sums, the largest first."""
     amount = amounts.columns[0]
     sums = amounts.group_by("place").agg(pl.col(amount).sum())
-    return sums.sort(
-        amount,
-        "place",
-        descending=[True, False],
-    ).rows()
+    return sums.sort(amount, "place", descending=[True, False]).rows()

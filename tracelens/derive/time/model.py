@@ -97,11 +97,7 @@ def _model_of(
     if breakdown is None:
         parts = []
         if trace.has("kernels"):
-            hosts = host_times(
-                trace,
-                host,
-                names_launches=names_launches,
-            )
+            hosts = host_times(trace, host, names_launches=names_launches)
             devices = works_of_devices(trace, hosts, windows)
             times = times_of_devices(trace, devices)
             parts.append(break_down_devices(trace, devices, times, steps, windows))

@@ -43,11 +43,7 @@ def by_columns(trace: Trace) -> list[pl.DataFrame]:
     calls = trace.select("api_calls", "rank", *_CALLS)
     by_rank = []
     for tree in span_trees(spans):
-        names = by_name(
-            tree,
-            of_rank(work, tree),
-            of_rank(calls, tree),
-        )
+        names = by_name(tree, of_rank(work, tree), of_rank(calls, tree))
         if names.height:
             by_rank.append(names)
     return by_rank
@@ -71,16 +67,8 @@ def by_name(
     times = spans.filter(is_op).group_by("name").agg(*durations(), own_sums)
     of_python = _python_times(marked, op_of_span, spans["cpu_self_ns"])
     of_device = _launched_times(marked, op_of_span, work)
-    with_python = times.join(
-        of_python,
-        on="name",
-        how="left",
-    )
-    ops = with_python.join(
-        of_device,
-        on="name",
-        how="left",
-    )
+    with_python = times.join(of_python, on="name", how="left")
+    ops = with_python.join(of_device, on="name", how="left")
     # CPU self of an op includes the Python calls directly within it.
     python_ns = pl.col("python_ns").fill_null(0)
     complete = ops.with_columns(
@@ -102,11 +90,7 @@ def _span_times(
     cuda_total_ns is 0 for an op inside an op of the same name, so that no work is counted twice.
     """
     in_calls_ns = attribute_calls(calls, tree.height)
-    launched_ns = attribute(
-        work["span_id"],
-        work["duration_ns"],
-        tree.height,
-    )
+    launched_ns = attribute(work["span_id"], work["duration_ns"], tree.height)
     within_ns = sum_within(tree["parent_id"], launched_ns)
     op_around = op_of_span.gather(tree["parent_id"])
     is_op_with_work = tree["is_op"] & (within_ns > 0)
@@ -319,11 +303,7 @@ def _names(rank: int, ops: _Ops) -> pl.DataFrame:
             ),
             ops.measures(),
         )
-        measures = pl.DataFrame(
-            list(of_each),
-            _MEASURES,
-            orient="row",
-        )
+        measures = pl.DataFrame(list(of_each), _MEASURES, orient="row")
     words = pl.DataFrame(
         {"name": [*ops.words]},
         {"name": pl.String},
@@ -345,11 +325,7 @@ def _each(
 
     Yield, after each group of batches, whether all of them succeeded.
     """
-    for rank, batches in trace.batches(
-        name,
-        *columns,
-        use_threads=False,
-    ):
+    for rank, batches in trace.batches(name, *columns, use_threads=False):
         ops = ranks.get(rank)
         yield ops is None or all(_can_be_read(batch) and take(ops, batch) for batch in batches)
 

@@ -29,10 +29,7 @@ def name_by_neighbours(spans: pl.DataFrame, axis: ThreadAxis, moments: pl.Series
         before=_named(event_before, is_outside, "begin", "one step"),
         after=_named(event_after, is_outside, "end", "the next"),
     )
-    text = _text_between(
-        pl.col("before"),
-        pl.col("after"),
-    )
+    text = _text_between(pl.col("before"), pl.col("after"))
     return sides.select(what=text).to_series()
 
 

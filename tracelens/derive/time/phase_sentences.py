@@ -73,10 +73,7 @@ def _on_edges(phases: pl.DataFrame, trace: Trace) -> Iterator[str]:
     kernels = trace.select("kernels", "rank", "link", "duration_ns")
     kernels = kernels.filter(pl.col("link") == "pre_window")
     for phase in (EARLIER, LATER):
-        of_phase = phases.filter(
-            pl.col("step").is_null(),
-            phase=phase,
-        )
+        of_phase = phases.filter(pl.col("step").is_null(), phase=phase)
         if of_phase.is_empty():
             continue
         time_by_rank = of_phase.group_by("rank").agg(ns=_NS)

@@ -129,11 +129,7 @@ def _marked_ranks(trace: Trace) -> pl.Series:
     in_steps = {*kernels.drop_nulls("step")["rank"].unique()}
     with_steps = {*steps_of(trace)["rank"].unique()}
     marked = in_steps | (with_steps - with_kernels)
-    return pl.Series(
-        "rank",
-        sorted(marked),
-        dtype=pl.Int32,
-    )
+    return pl.Series("rank", sorted(marked), dtype=pl.Int32)
 
 
 class _Rank(Struct, frozen=True, dict=True):
@@ -218,11 +214,7 @@ def _of_all_ranks(trace: Trace) -> pl.DataFrame:
         elif events.activities.height or work:
             awaited = awaited_from(trace).get(rank)
             rows += [(rank, *row) for row in _of_recorded(events, awaited)]
-    windows = pl.DataFrame(
-        rows,
-        schema=WINDOWS,
-        orient="row",
-    )
+    windows = pl.DataFrame(rows, schema=WINDOWS, orient="row")
     return windows.sort("rank", "start_ns", "end_ns")
 
 
@@ -295,18 +287,10 @@ def _of_recorded(known: _Rank, awaited: int | None) -> Iterable[_Row]:
 
 def _of_steps(known: _Rank) -> Iterable[_Row]:
     """Return the phase of each step, and the phases of the time before and after all steps."""
-    steps = known.steps.select(
-        "step",
-        "start_ns",
-        end_ns=END,
-    )
+    steps = known.steps.select("step", "start_ns", end_ns=END)
     flags = _phases_of_steps(known)
     whole = [known.later is None or end < known.later for end in steps["end_ns"]]
-    has_whole = (PROGRAM, True) in zip(
-        flags,
-        whole,
-        strict=True,
-    )
+    has_whole = (PROGRAM, True) in zip(flags, whole, strict=True)
     rows: list[_Row] = []
     for (step, start, end), flag, is_whole in zip(
         steps.iter_rows(),
@@ -432,8 +416,4 @@ def _trials_ns(known: _Rank, index: int) -> int:
     later = steps.slice(index + 1)
     if kernels is None or later.height < _SEVERAL:
         return 0
-    return trials_ns(
-        kernels,
-        steps["step"][index],
-        later["step"],
-    )
+    return trials_ns(kernels, steps["step"][index], later["step"])

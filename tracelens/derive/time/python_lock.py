@@ -40,18 +40,10 @@ def python_of_another_thread(model: TimeModel, rank: int, cause: str, place: str
         maintain_order=True,
     )
     times = of_threads.agg(ns=_LENGTH.sum())
-    by_time = times.sort(
-        "ns",
-        descending=True,
-        maintain_order=True,
-    )
+    by_time = times.sort("ns", descending=True, maintain_order=True)
     process, thread, _ = by_time.row(0)
     columns = ("kind", "name", "process_id", "thread_id", "start_ns", "duration_ns")
-    spans = model.trace.select(
-        "spans",
-        *columns,
-        rank=rank,
-    )
+    spans = model.trace.select("spans", *columns, rank=rank)
     is_of_process = pl.col("process_id") == process
     is_of_thread = pl.col("thread_id") == thread
     others = spans.filter(is_of_process & ~is_of_thread).with_columns(

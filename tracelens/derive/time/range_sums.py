@@ -113,14 +113,8 @@ def _run_extent(
         runs = is_of_size.arg_true()
         left_block = begin.gather(runs)
         right_block = end.gather(runs) - size
-        least = _lesser(
-            first.gather(left_block),
-            first.gather(right_block),
-        )
-        greatest = _greater(
-            last.gather(left_block),
-            last.gather(right_block),
-        )
+        least = _lesser(first.gather(left_block), first.gather(right_block))
+        greatest = _greater(last.gather(left_block), last.gather(right_block))
         extent = extent.scatter(runs, greatest - least)
         first = _lesser(first, first.shift(-size))
         last = _greater(last, last.shift(-size))

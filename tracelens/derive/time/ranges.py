@@ -95,11 +95,7 @@ def open_at_end(ranges: pl.DataFrame) -> pl.DataFrame:
     )
     start = pl.col("start_ns")
     step_end = pl.col("step_end")
-    with_step = annotations.join(
-        last_steps,
-        on=THREAD,
-        nulls_equal=True,
-    )
+    with_step = annotations.join(last_steps, on=THREAD, nulls_equal=True)
     begins_in_step = (start > pl.col("step_start")) & (start < step_end)
     ends_after_step = step_end < END
     is_open = with_step.filter(begins_in_step & ends_after_step)
@@ -149,13 +145,7 @@ def one_after_another(*frames: pl.DataFrame) -> Iterator[tuple[pl.DataFrame, ...
     if extents.height < 2:
         yield frames
         return
-    for shifts in _shifts_by_group(
-        extents.join(
-            frames[0],
-            on="rank",
-            how="semi",
-        )
-    ):
+    for shifts in _shifts_by_group(extents.join(frames[0], on="rank", how="semi")):
         by_rank = pl.DataFrame(
             {
                 "rank": shifts.keys(),
@@ -185,11 +175,7 @@ def _shifts_by_group(extents: pl.DataFrame) -> list[dict[int, int]]:
 
 def _shifted(frame: pl.DataFrame, shifts: pl.DataFrame) -> pl.DataFrame:
     """Return the rows of the ranks in `shifts`, with shifted starts."""
-    with_shift = frame.join(
-        shifts,
-        on="rank",
-        maintain_order="left",
-    )
+    with_shift = frame.join(shifts, on="rank", maintain_order="left")
     start_ns = pl.col("start_ns") + pl.col("shift")
     return with_shift.with_columns(start_ns=start_ns).drop("shift")
 
@@ -206,15 +192,7 @@ def _extents_of_ranks(frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
         for frame in frames
     ]
     by_rank = pl.concat(times).lazy().group_by("rank")
-    return (
-        by_rank.agg(
-            start.min(),
-            pl.col("end_ns").max(),
-            n=pl.len(),
-        )
-        .sort("rank")
-        .collect()
-    )
+    return by_rank.agg(start.min(), pl.col("end_ns").max(), n=pl.len()).sort("rank").collect()
 
 
 def place_work(

@@ -46,18 +46,11 @@ def rank_averages(model: TimeModel) -> pl.DataFrame:
     wait counts if it begins in the program.
     """
     steps = rank_steps(model)
-    means = steps.group_by("rank").agg(
-        pl.exclude("step").mean(),
-        n=pl.len(),
-    )
+    means = steps.group_by("rank").agg(pl.exclude("step").mean(), n=pl.len())
     in_program = model.phases.filter(pl.col("phase") == PROGRAM)
     waits = waits_in(model.trace, in_program)
     delays = waits.rename({"awaited_rank": "rank", "exposed_ns": "delays_ns"})
-    with_delays = means.join(
-        delays,
-        on="rank",
-        how="left",
-    )
+    with_delays = means.join(delays, on="rank", how="left")
     all_delays_ns = pl.col("delays_ns").fill_null(0)
     per_step = with_delays.with_columns(delays_ns=all_delays_ns / pl.col("n"))
     return per_step.drop("n").sort("rank")
@@ -80,11 +73,7 @@ def ranks_to_draw(model: TimeModel) -> list[int]:
     )
     if by_rank.is_empty():
         return []
-    losses = by_rank.sort(
-        "exposed_ns",
-        "rank",
-        descending=[True, False],
-    )
+    losses = by_rank.sort("exposed_ns", "rank", descending=[True, False])
     worst = losses["rank"][0]
     awaited = losses["awaited_rank"][0]
     median = losses["rank"][losses.height // 2]
@@ -116,11 +105,7 @@ def heat_map(
     if steps.is_empty():
         return None
     awaited = ranks_to_draw(model)[1:2]
-    rows = _groups(
-        steps["rank"],
-        most_rows,
-        alone=awaited,
-    )
+    rows = _groups(steps["rank"], most_rows, alone=awaited)
     columns = _groups(steps["step"], most_columns)
     causes = [f"{cause}_ns" for cause in IDLE_PARTS]
     longest = pl.col("step_ns", "waiting_ns", "compute_ns", "idle_ns").max()

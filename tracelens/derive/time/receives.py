@@ -52,16 +52,8 @@ def _of_devices(trace: Trace) -> pl.DataFrame:
     names = trace.collectives.select(*kernel, name)
     calls = match_collectives(trace).calls
     least = calls.select(*kernel, "least_ns").drop_nulls()
-    named = timed.join(
-        names,
-        on=kernel,
-        how="left",
-    )
-    described = named.join(
-        least,
-        on=kernel,
-        how="left",
-    )
+    named = timed.join(names, on=kernel, how="left")
+    described = named.join(least, on=kernel, how="left")
     return described.select(
         pl.col("name").fill_null(""),
         ns=pl.min_horizontal("ns", "least_ns"),

@@ -41,11 +41,7 @@ def attribute_calls(calls: pl.DataFrame, n_rows: int) -> pl.Series:
 def with_own_time(calls: pl.DataFrame) -> pl.DataFrame:
     """Sort calls by start, and add own_ns, the time that no earlier call of the thread covers."""
     with_ends = calls.with_columns(ends=END)
-    ordered = with_ends.sort(
-        "start_ns",
-        "ends",
-        descending=[False, True],
-    )
+    ordered = with_ends.sort("start_ns", "ends", descending=[False, True])
     ends = pl.col("ends")
     latest_end = ends.cum_max().shift(1).over(_THREAD)
     reached = latest_end.fill_null(pl.col("start_ns"))

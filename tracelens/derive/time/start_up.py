@@ -170,11 +170,7 @@ def trials_ns(kernels: pl.DataFrame, step: int, later: pl.Series) -> int:
     of_later = kernels.filter(pl.col("step").is_in(later.implode()))
     of_step = kernels.filter(pl.col("step") == step)
     names = of_later.select("name").unique()
-    usual = of_step.join(
-        names,
-        on="name",
-        how="semi",
-    )
+    usual = of_step.join(names, on="name", how="semi")
     n_usual = of_later.group_by("step").len()["len"].median()
     if not isinstance(n_usual, float) or usual.height < _ALL * n_usual:
         return 0
@@ -266,11 +262,7 @@ def _before_first_use(gaps: pl.DataFrame, kernels: pl.DataFrame | None) -> pl.Se
     starts = kernels.select("name", end_ns=start_ns.cast(pl.Int64))
     ending = times.join(starts, on="end_ns").unique("end_ns", keep="first")
     names = ending.select("name").unique()
-    starts_of_named = starts.join(
-        names,
-        on="name",
-        how="semi",
-    )
+    starts_of_named = starts.join(names, on="name", how="semi")
     first_uses = starts_of_named.group_by("name").agg(first_ns=end_ns.min())
     uses = ending.join(first_uses, on="name").sort("end_ns")
     is_later = end_ns > pl.col("first_ns")
@@ -293,11 +285,7 @@ def find_gaps(
     begin, end = window
     start_ns = pl.col("start_ns")
     times = pl.concat(
-        part.select(
-            start_ns.cast(pl.Int64),
-            end_ns=END.cast(pl.Int64),
-        )
-        for part in work.values()
+        part.select(start_ns.cast(pl.Int64), end_ns=END.cast(pl.Int64)) for part in work.values()
     )
     overlaps = times.filter(start_ns < end, pl.col("end_ns") > begin)
     is_of_profiler = _is_of_profiler()

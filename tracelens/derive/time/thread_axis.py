@@ -223,11 +223,7 @@ def _batches(threads: pl.DataFrame, overhead: pl.DataFrame) -> Iterator[pl.DataF
 
 
 def _placed(threads: pl.DataFrame, shifts: list[int]) -> pl.DataFrame:
-    shift = pl.Series(
-        "shift_ns",
-        shifts,
-        dtype=pl.Int64,
-    )
+    shift = pl.Series("shift_ns", shifts, dtype=pl.Int64)
     return threads.with_columns(shift, first_ns=pl.col("low_ns") + shift)
 
 
@@ -346,11 +342,7 @@ def launches_behind_allocation(calls: pl.DataFrame) -> pl.DataFrame:
     kind = pl.col("kind")
     launches = timed.filter(kind == "kernel_launch")
     allocations = timed.filter(kind == "memory")
-    pairs = launches.join(
-        allocations,
-        on="process_id",
-        suffix="_other",
-    )
+    pairs = launches.join(allocations, on="process_id", suffix="_other")
     blocked = pairs.filter(_waits_for_other()).unique("row", keep="first")
     by = pl.col("api_other").cast(pl.String) + IN_ANOTHER_THREAD
     return blocked.select("row", by=by).sort("row").collect()
