@@ -267,7 +267,7 @@ def _waiting(spans: pl.DataFrame, causing: pl.DataFrame) -> pl.DataFrame:
 
 
 def _outer(intervals: pl.DataFrame) -> pl.DataFrame:
-    """Sort intervals by start, and drop intervals that begin within an earlier one."""
+    """Sort intervals by start, and drop intervals that begin within an earlier interval."""
     ordered = intervals.sort(
         "start_ns",
         "end_ns",
@@ -280,11 +280,11 @@ def _outer(intervals: pl.DataFrame) -> pl.DataFrame:
 
 
 def _computing(spans: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
-    """Return ops that compute on the host: long ones that call no API function.
+    """Return ops that compute on the host. Such ops are long and call no API function.
 
     Names of operators begin with a library, as in aten::add. Other ops are regions of a framework,
-    which may do much besides computing. They count only if they are very long and contain no other
-    op. An example is the region in which torch.compile checks its guards.
+    which may do much besides computing. Regions count only if they are very long and contain no
+    other op. An example is the region in which torch.compile checks its guards.
     """
     ops = spans.filter(pl.col("kind") == "op")
     long = ops.filter(_lasts(PAUSE_NS))

@@ -64,7 +64,7 @@ class Change(Struct, frozen=True):
         return f"{self.text}{self._where_all}: {self._saving}{self._where}."
 
     def predicted_sentence(self, step: str) -> str:
-        """Write the change and its places as a sentence; `step` is the step's time in words."""
+        """Write the change, its places and `step`, the step's time in words, as a sentence."""
         return f"{self.text}{self._where_all}: {step}{self._where_without_times}."
 
     @property
@@ -83,7 +83,7 @@ class Change(Struct, frozen=True):
 
     @property
     def _where_all(self) -> str:
-        """Name the place if the change has exactly one; return an empty text otherwise."""
+        """Name the place of a change with only one place, else return an empty text."""
         return f", {place_phrase(self.places[0][0])}" if len(self.places) == 1 else ""
 
     @property
@@ -156,8 +156,8 @@ def _savings(
     """Return the largest saving of a rule over all judged time, with a low and a high bound.
 
     No saving exceeds the time that the rule's cause takes. The bounds are None if they are nearly
-    equal, or if none of that time is the profiler's. All three values are None if the bounds would
-    differ by more than a factor of two.
+    equal, or if the profiler adds nothing to this time. All three values are None if the bounds
+    would differ by more than a factor of two.
     """
     most = _time_to_save(program, rule)
     slowdown = program.slowdown(rule.cause) if rule.is_of_host else None

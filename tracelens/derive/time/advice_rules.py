@@ -25,12 +25,12 @@ from tracelens.trace import Trace
 _UNFUSED_LAUNCHES = 20
 """An optimizer counts as unfused with at least this many kernels per step.
 
-At most half of them may be of ops that update many tensors at once (foreach, fused).
+At most half of these kernels may be of ops that update many tensors at once (foreach, fused).
 """
 _LARGE_SCORES = 128 * 128
 """A fused attention kernel is advised for matrices with at least this number of scores."""
 _MANY_CASTS = 0.1
-"""Casts are advised against if they take at least this share of computing; chosen by hand."""
+"""Casts are advised against if they take at least this share of computing (chosen by hand)."""
 _HAS_FUSED = r"^Optimizer\.step#(?:Adam|AdamW|SGD)\.step$"
 """Marks of torch's optimizers that have a fused form on a GPU (torch 2.13)."""
 CONTIGUOUS_NORMS = r"^aten::(native_)?(group|instance)_norm$"
@@ -120,7 +120,7 @@ def _layout(program: JudgedProgram) -> Iterator[Rule]:
 
 
 def _casts(program: JudgedProgram) -> Iterator[Rule]:
-    """Advise fewer conversions of types if they take much of the computing.
+    """Advise fewer conversions of types if conversions take much of the computing time.
 
     Autocast alone converts weights and activations once, which takes a few percent.
     """

@@ -1,4 +1,4 @@
-"""Find, for each rank, the first moment at which another rank waits long for it."""
+"""Find, for each rank, the first moment at which another rank waits long for this rank."""
 
 from collections.abc import Mapping
 
@@ -10,10 +10,10 @@ from tracelens.trace import Trace
 
 
 def awaited_from(trace: Trace) -> dict[int, int]:
-    """Return, by rank, the first moment at which another rank waits long for it.
+    """Return, by rank, the first moment at which another rank waits long for this rank.
 
-    Moments are on the clock of the awaited rank. They are computed from the tables of all ranks. A
-    task that reads only one rank gets them by `give_awaited`.
+    Moments are on the clock of the awaited rank. They are computed from the tables of all ranks. If
+    a trace has only one rank of a job, `give_awaited` has to store them before.
     """
     return trace.derived(_awaited_from)
 

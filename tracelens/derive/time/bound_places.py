@@ -15,7 +15,7 @@ Places = dict[tuple[int, str], str]
 
 CASTS = "casts between element types"
 CAST = r"(?:float16|float8\w*)_copy_kernel|direct_copy_kernel.*LoadWithCast"
-"""Pattern of ATen's kernels that only convert element types; `float16` also matches `bfloat16`."""
+"""Pattern of ATen's kernels that only convert element types, bfloat16 included."""
 _LONGEST_NAME = 60
 _WAYS = {
     "h2d": "from the host to the device",
@@ -76,7 +76,7 @@ def count_casts(model: TimeModel, rank: int) -> tuple[int, int, float]:
 
 
 def _kernels(model: TimeModel) -> Places:
-    """Name, per rank, the kernel that computes longest and the one that communicates longest."""
+    """Name, per rank, the longest computing and the longest communicating kernel, by total time."""
     kernels = _in_program(model, "kernels", "name", "is_communication")
     by_name = kernels.lazy().group_by("rank", "name", "is_communication")
     sums = by_name.agg(pl.col("duration_ns").sum()).collect()

@@ -16,9 +16,9 @@ PART_WORDS = {
 }
 """Words for each part of the time, used in sentences, cards and pages."""
 UNRECORDED = ("between ", "before ", "after ")
-"""Beginnings of places where nothing was recorded; they name the events before and after."""
+"""First words of places without recorded events, which name the events before and after."""
 INSIDE_OP = r"(?:^|> )\w+::\w+(?:\.\w+)?$"
-"""Places inside an operator, such as aten::add or aten::add.out."""
+"""Pattern for places inside an operator, such as aten::add or aten::add.out."""
 PROCESS_WORDS = PART_WORDS | {
     "compute": "arithmetic",
     "launch": "calling ops",
@@ -57,5 +57,5 @@ def bound_words(
 
 
 def place_phrase(place: str) -> str:
-    """Turn a place into part of a sentence: "in aten::mm"; "between a and b" stays as it is."""
+    """Return a place as part of a sentence, such as "in aten::mm" or "between a and b"."""
     return place if place.startswith(UNRECORDED) else f"in {place}"

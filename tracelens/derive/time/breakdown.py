@@ -151,7 +151,7 @@ def _device_key(rank: int, device_id: int | None) -> tuple[pl.Expr, pl.Expr]:
 
 
 def _number_devices(devices: Mapping[Device, DeviceWork]) -> pl.DataFrame:
-    """Number the devices from 0; return a frame with device (the number), rank and device_id."""
+    """Return the devices, numbered from 0: device (the number), rank and device_id."""
     return pl.DataFrame(
         [(number, *key) for number, key in enumerate(devices)],
         schema={name: _WINDOWS[name] for name in ("device", "rank", "device_id")},

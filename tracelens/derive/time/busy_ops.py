@@ -12,7 +12,7 @@ A longer op loads a kernel before the kernel's first use, or does other work suc
 new sizes.
 """
 OPERATOR = r"^\w+::\w+(\.\w+)?$"
-"""An operator of a library, such as aten::add or aten::add.out.
+"""Pattern for operators of a library, such as aten::add or aten::add.out.
 
 Names such as `autograd::engine::evaluate_function: …` do not match.
 """

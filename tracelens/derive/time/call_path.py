@@ -10,14 +10,14 @@ from tracelens.derive.time.code_owner import LIBRARY, OWN_HOOKS, PROGRAM, owner,
 from tracelens.derive.time.host_waits import WAITS
 
 _LOADER = r"DataLoader|_next_data"
-"""Names of spans from a data loader's own code."""
+"""Pattern for names of spans from a data loader's own code."""
 _LOOKS = (
     r"^<built-in (?:function|method) (?:isinstance|issubclass|callable|len|[gs]etattr|hasattr|iter"
     r"|next|exec|eval|__enter__|__exit__|__build_class__)\b"
 )
-"""Builtins that take time only in the functions that they call.
+"""Pattern for builtins that take time only in the functions that they call.
 
-torch's profiler misses the end of a builtin that raises, which then seems to last.
+torch's profiler misses the end of a builtin that raises, so its recorded time is too long.
 """
 UNINFORMATIVE = (
     "|".join(f"(?:{words})" for words in FAMILIES.values())
@@ -29,7 +29,7 @@ _BETWEEN_HASHES = r"^## ?(.+?) ?##$"
 _LONGEST = 100
 
 _PATH = ("annotation", "caller", "loader", "own", "called", "leaf")
-"""The parts of a call path, outermost first; each is the row of a span."""
+"""The parts of a call path, outermost first. Each part is the row of a span."""
 
 
 class CallPaths(Struct, frozen=True):
@@ -70,7 +70,7 @@ class CallPaths(Struct, frozen=True):
         return positions_in(self.rows, rows)
 
     def texts(self, spans: pl.DataFrame, places: pl.Series) -> pl.Series:
-        """Return the path of each place as text, with ` > ` between its parts; None for None."""
+        """Return the path of each place as text, parts joined by ` > `, and None for no place."""
         wanted = places.drop_nulls().unique().sort()
         parts = self.frame.select(
             pl.col(_PATH).gather(self._positions(wanted)),
@@ -174,7 +174,7 @@ def _parts(facts: pl.DataFrame, parent: pl.Series) -> dict[str, pl.Series]:
 def _is_own_code(facts: pl.DataFrame, parent: pl.Series) -> pl.Series:
     """Return which rows are the program's own code, outside of a data loader.
 
-    Where no code of the program is around a row, code of the outermost package counts instead.
+    Below no code of the program, the code of the outermost package counts as the program's.
     """
     is_library = facts["is_library"]
     package = facts["package"]
@@ -193,7 +193,7 @@ def _first_known(*rows: pl.Series) -> pl.Series:
 
 
 def _facts(spans: pl.DataFrame, rows: pl.Series) -> pl.DataFrame:
-    """Classify each span by its name and kind; for a Python frame, add its package."""
+    """Classify each span by its name and kind, and add the package of a Python frame."""
     name = spans["name"].gather(rows)
     kinds = spans["kind"].gather(rows)
     facts = pl.DataFrame(
@@ -239,7 +239,7 @@ def _waits(name: pl.Expr) -> pl.Expr:
 
 
 def shortened(name: pl.Expr) -> pl.Expr:
-    """Shorten a span's name: a Python frame's file loses its folders, a builtin its module."""
+    """Shorten a span's name: drop the folders of a Python file, or the module of a builtin."""
     without_module = name.str.replace(_BUILTIN, "${1}")
     of_loader = without_module.str.replace(_LOADER_MARK, "DataLoader.__next__ (${1})")
     in_file = _without_folders(of_loader)

@@ -11,7 +11,7 @@ PROGRAM, LIBRARY, RUNTIME = 2, 1, 0
 """Owners of code. RUNTIME means the standard library, torch, builtins and generated code."""
 
 OWN_HOOKS = r"(?:^|/)collectors/torch/live/\w+\.py\("
-"""Python frames of the hooks that a live capture puts into the program."""
+"""Pattern for Python frames of the hooks that a live capture puts into the program."""
 
 # Python has a package `test`, but a file test.py is usually the program's own.
 _STDLIB = "|".join(sorted({*sys.stdlib_module_names, "distutils", "imp", "asyncore"} - {"test"}))

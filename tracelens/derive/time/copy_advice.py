@@ -28,7 +28,7 @@ _LESS = {
     ),
     "": "Copy less memory: keep one buffer and write into it (out=, copy_), or use a view",
 }
-"""Advice on copies of memory in a process, by the place of the copy; the first that fits."""
+"""Advice on copies of memory in a process, by a pattern of the place. The first match counts."""
 
 
 def process_copy_rules(program: JudgedProgram) -> Iterator[Rule]:
@@ -96,7 +96,7 @@ def _pinning(program: JudgedProgram, exposed: pl.DataFrame) -> Rule:
 
 
 def _overlapping(program: JudgedProgram, exposed: pl.DataFrame) -> Iterator[Rule]:
-    """Advise to copy beside computing, and to copy less if computing can hide less than half."""
+    """Advise to overlap copies with computing, and to copy less if most copies cannot overlap."""
     ns = int(exposed["exposed_ns"].sum())
     beside_ns = min(ns, program.hideable_ns["copy"])
     text = "Copy input beside computing: on a stream of its own, a step ahead"
@@ -130,7 +130,7 @@ def _needless_ns(trace: Trace, exposed: pl.DataFrame) -> int:
 
 
 def download_rules(program: JudgedProgram) -> Iterator[Rule]:
-    """Advise pinned memory for large copies to pageable host memory that no kernel hides.
+    """Advise pinned memory for large exposed copies to pageable host memory.
 
     Only the copy itself gets shorter, because the host still has to wait for the data.
     """
@@ -220,7 +220,7 @@ def _places(trace: Trace, exposed: pl.DataFrame) -> list[tuple[str, int]]:
 
 
 def _with_exposed(trace: Trace, copies: pl.DataFrame) -> pl.DataFrame:
-    """Add exposed_ns to copies: their time when no kernel runs on their device."""
+    """Add exposed_ns to copies, the time in which no kernel runs on the copy's device."""
     device = ["rank", "device_id"]
     kernels = trace.select("kernels", *device, *_TIMES)
     hidden_ns = covered_ns(copies, kernels, device)

@@ -35,8 +35,8 @@ def with_op_time(
 
     op_ns is 0 if the activity's cause already explains the time. It is None on threads that are not
     in `mains`, the main threads as (process, thread). A main thread's activities are cut where step
-    marks begin and end, so that each activity lies in one step. They are extended to cover the
-    process's ops from the first to the last.
+    marks begin and end, so that each activity lies in one step. Activities are added so that they
+    cover the process's ops from the first to the last.
     """
     ops = outermost_ops(spans)
     every_edge = pl.concat([marks["start_ns"], marks["end_ns"]]).cast(pl.Int64)

@@ -38,7 +38,7 @@ _IS_PROFILER = pl.col("what").cast(pl.String).eq_missing(pl.lit(PROFILER))
 
 
 def process_sentences(trace: Trace, processes: Sequence[int]) -> list[str]:
-    """Explain the rows without a device, if any of these ranks has such rows."""
+    """Return sentences that explain rows without a device, none without such `processes`."""
     if not processes:
         return []
     are_some = len(processes) < len(trace.manifest.ranks)
@@ -54,7 +54,7 @@ def process_sentences(trace: Trace, processes: Sequence[int]) -> list[str]:
 
 
 def unseen_device(trace: Trace, processes: Sequence[int]) -> list[str]:
-    """Warn if the machine has a device but one of these ranks runs nothing on it."""
+    """Return a warning if one of these ranks, which have no device work, has a device."""
     is_of_process = pl.col("rank").is_in(processes)
     devices = trace.frame("devices").filter(is_of_process)
     names = devices["name"].unique().sort()

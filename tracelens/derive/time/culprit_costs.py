@@ -74,7 +74,7 @@ class Culprit(Struct, frozen=True):
 
 
 class Culprits(Struct, frozen=True):
-    """The culprits of a job, the most costly first, with their joint cost over all steps."""
+    """Holds the culprits of a job, the most costly first, and their joint cost over all steps."""
 
     each: tuple[Culprit, ...]
     cost_ns: float
@@ -101,7 +101,7 @@ def removals_of(culprit: Culprit, excess_frac: float = 0.0) -> list[Removal]:
 
 
 def delays_of(culprit: Culprit, delays: pl.DataFrame) -> list[Removal]:
-    """Return the culprit's delays as removals of a share of the ranks' own time."""
+    """Return the culprit's delays, with their share of the ranks' own time as excess_frac."""
     rows = delays.filter(_late_rows(culprit))
     column = COMMUNICATION if culprit.part == "communication" else OWN
     excess_ns = float(rows[column].sum())

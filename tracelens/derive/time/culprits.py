@@ -32,9 +32,9 @@ from tracelens.trace import Trace
 _GAP = 1.5
 """Ranks with sorted delays are split into two culprits at a jump by more than this factor."""
 _SAME_STEPS = 0.6
-"""Ranks are late in the same steps if they share this part of all steps in which any is late."""
+"""Two ranks are late in the same steps if at least this share of their late steps is common."""
 _ROTATES, _MOST_OF_ONE = 0.6, 0.6
-"""Limits for ranks that are late in turn, another one each step.
+"""Limits for ranks that are late in turn, another rank each step.
 
 Some rank must be late in at least the first share of all steps. No rank may be late in more than
 the second share of these late steps.

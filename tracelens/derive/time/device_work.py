@@ -89,7 +89,10 @@ def works_of_devices(
     hosts: Mapping[int, HostTime],
     phases: pl.DataFrame,
 ) -> dict[Device, DeviceWork]:
-    """Return each device's work and windows, by rank and device; `hosts` has each rank's host."""
+    """Return each device's work and windows, by rank and device.
+
+    `hosts` has each rank's host.
+    """
     kernels = trace.select("kernels", *_WORK, "is_communication")
     copies = trace.select("memcpys", *_WORK, "source_memory", "destination_memory")
     fills = trace.select("memsets", *_WORK)

@@ -28,7 +28,7 @@ _AXES = ("grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z")
 
 
 def without_deepest(bars: pl.DataFrame, most: int) -> pl.DataFrame:
-    """Leave out the deepest levels if the levels of all lanes are more than can be drawn."""
+    """Leave out the deepest levels if all lanes together have too many levels to draw."""
     most_levels = most // _BARS_OF_LEVEL
     levels = bars.select("lane", "level").unique(maintain_order=True)
     if levels.height <= most_levels:
@@ -68,7 +68,7 @@ def merge_short(bars: pl.DataFrame, length: int, most: int) -> tuple[pl.DataFram
 def _merged(bars: pl.DataFrame, width: int) -> pl.DataFrame:
     """Merge the bars of a lane and level that begin in the same interval of this width.
 
-    A merged bar looks like the longest of its bars.
+    A merged bar has the name and the kind of its longest bar.
     """
     start_ns = pl.col("start_ns")
     interval = (start_ns // width).alias("interval")

@@ -107,9 +107,10 @@ def python_calls(trace: Trace, rank: int, begin: int, length: int) -> pl.DataFra
 
 
 def _work(trace: Trace, rank: int, begin: int, end: int) -> pl.DataFrame:
-    """Return the kernels, copies and fills in an interval, and on each device one before and after.
+    """Return the kernels, copies and fills in an interval, with each device's neighbours.
 
-    The work before and after the interval bounds the first and the last gap.
+    Neighbours are the last work before and the first work after the interval. They bound the first
+    and the last gap.
     """
     is_near = _within(begin - _AROUND_NS, end + _AROUND_NS)
     recorded = pl.concat(_recorded_work(trace, rank, is_near))

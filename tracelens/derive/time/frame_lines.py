@@ -1,8 +1,8 @@
-"""Find out what the line number in a Python frame's name means.
+"""Find the meaning of line numbers in the names of Python frames.
 
-torch's profiler records two kinds (torch 2.13, torch/csrc/autograd/profiler_python.cpp). A frame
-that was entered before recording began has the line that ran at that moment. Any other frame has
-the line where its function begins, or where a resumed generator was left.
+torch's profiler records two kinds of line (torch 2.13, torch/csrc/autograd/profiler_python.cpp). A
+frame that was entered before recording began has the line that ran at the start of recording. Any
+other frame has the line where its function begins, or where a resumed generator was left.
 """
 
 from __future__ import annotations
@@ -64,15 +64,15 @@ def ranks_by_earlier_frames(
 def frames_entered_earlier(spans: pl.DataFrame) -> frozenset[str]:
     """Return the names, as in call paths, of Python frames entered before recording began.
 
-    These are a thread's outermost frames when recording begins: each lies inside the one before,
-    and no other Python call of the thread has ended yet.
+    Such frames are a thread's outermost frames when recording begins. Each of them lies inside all
+    earlier frames, and begins before any Python call of the thread has ended.
     """
     frames = _earlier_frames(spans.with_columns(rank=0))
     return frozenset(frames["name"])
 
 
 def _earlier_frames(spans: pl.DataFrame) -> pl.DataFrame:
-    """Return the rank and name of the frames that were entered before their rank's recording."""
+    """Return the rank and name of frames that were entered before the rank's recording began."""
     start_ns = pl.col("start_ns")
     first_ns = start_ns.min().over("rank")
     python = spans.filter(_IS_PYTHON)
@@ -95,7 +95,7 @@ def _earlier_frames(spans: pl.DataFrame) -> pl.DataFrame:
 
 
 def mark_lines(places: pl.Series, earlier: Collection[str]) -> pl.Series:
-    """Write into call paths what each line number means.
+    """Write the meaning of each line number into call paths.
 
     Lines of definitions become `a.py(defined at 3): f`. A frame entered before recording loses its
     number: `a.py: g`.

@@ -23,7 +23,7 @@ _START, _END = pl.col("start_ns"), pl.col("start_ns") + pl.col("duration_ns")
 def host_paces(model: TimeModel) -> pl.DataFrame:
     """Return the host's working time per rank and step: rank, step, pace_ns, launching_ns.
 
-    pace_ns is the time from the step's mark to the next one, without the time in which a thread
+    pace_ns is the time from the step's mark to the next mark, without the time in which a thread
     waits for the device or for other ranks. launching_ns is the part of pace_ns in which the host
     calls ops and launches work. Ranks without steps, or without a device, have no rows.
     """

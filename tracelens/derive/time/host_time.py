@@ -75,8 +75,8 @@ def host_times(
 ) -> dict[int, HostTime]:
     """Return, by rank, the hosts of these ranks, or of all ranks with work on a device.
 
-    Without `names_launches`, the place of each launch is its op, not the code around it.
-    Calls are read in batches, and only the columns needed here are kept: see `Trace.chunks`.
+    Without `names_launches`, the place of each launch is its op, not the code around it. Calls are
+    read in batches, and only the needed columns are kept (see `Trace.chunks`).
     """
     sites = trace.select("sites", "rank", "site_id", "op")
     if ranks is None:
@@ -197,7 +197,7 @@ class _Reading:
         )
 
     def _next_rows(self, ranks: pl.Series) -> pl.Series:
-        """Number the calls of each rank, after those that were read before, and count them."""
+        """Return the row number of each call among all calls of its rank, and count the calls."""
         rows = [pl.Series([], dtype=pl.Int64)]
         for rank, n in ranks.rle().struct.unnest().select("value", "len").iter_rows():
             first = self.n_calls[rank]
@@ -362,8 +362,8 @@ def _regions(trace: Trace, rank: int) -> pl.DataFrame:
 def _in_regions(trace: Trace, rank: int) -> pl.DataFrame:
     """Name the places of a rank's launches by region and op, as in `optimizer > aten::add_`.
 
-    A region is the innermost annotation open on the launching thread. A thread that opens none,
-    such as one of autograd's, works for the region that is open in its process.
+    A region is the innermost annotation open on the launching thread. A thread without annotations,
+    such as a thread of autograd, works for the region that is open in its process.
     """
     regions = _regions(trace, rank)
     if regions.is_empty():
@@ -410,7 +410,10 @@ def _in_regions(trace: Trace, rank: int) -> pl.DataFrame:
 
 
 def _with_region(calls: pl.DataFrame, regions: pl.DataFrame, owner: str) -> pl.DataFrame:
-    """Return the calls made while a region of the same owner, a thread or a process, was open."""
+    """Return the calls in regions: rank, api_call_id, site_id and region.
+
+    `owner` is the id that a call shares with its region, thread_id or process_id.
+    """
     # `during` finds intervals of the same process, so the owner is given as the process.
     by_owner = pl.col(owner).alias("process_id")
     labelled = during(

@@ -1,4 +1,4 @@
-"""List call paths on which the host only waits, which takes no longer under a profiler."""
+"""Recognise call paths on which the host only waits. A profiler makes such waits no longer."""
 
 import re
 

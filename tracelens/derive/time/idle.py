@@ -264,7 +264,7 @@ def _numbered_segments(tracks: Tracks) -> pl.DataFrame:
 
 
 def _refilled(idle: pl.DataFrame) -> pl.DataFrame:
-    """Change launching that directly follows a wait for the device, in the same gap, to waiting."""
+    """Replace the cause launch by sync where it directly follows sync in the same gap."""
     gap = pl.col("gap")
     cause = pl.col("cause")
     is_new = (gap != gap.shift(1)).fill_null(value=True)

@@ -96,7 +96,7 @@ _UNSEEN = "Shorten this work of the host (stacks would show it), or do it while 
 _LEAST_OF_HOST = 0.2
 """The host's waits and its work get separate advice if each takes this share of the host's time."""
 Places = list[tuple[str, int]]
-"""Places with their times."""
+"""Places with their times in ns."""
 _UNSEEN_WITHOUT_STEPS = (
     "Shorten this work of the host, unless it only waits for requests (stacks would show it)"
 )
@@ -125,7 +125,7 @@ _BY_WAIT = {
         "Leave out torch.cuda.synchronize(), or wait once at the end"
     ),
 }
-"""Advice on waiting for the device, by a pattern of the call path that waits."""
+"""Advice on waiting for the device, by a pattern of the waiting call path."""
 _OF_OTHER_DEVICE = (
     "Give the GPUs equally much to do (DistributedDataParallel, more microbatches): one is idle"
     " while the program waits for another"
@@ -155,7 +155,7 @@ def idle_rules(program: JudgedProgram) -> Iterator[Rule]:
 
 
 def split_waits(places: Places) -> tuple[Places, Places]:
-    """Split places into those where the host works and those where it only waits."""
+    """Return the places where the host works, and the places where the host only waits."""
     waits = [place for place in places if re.search(WAITS, place[0])]
     return [place for place in places if place not in waits], waits
 

@@ -67,7 +67,7 @@ class DeviceTimes(Struct, frozen=True):
 def times_of_devices(trace: Trace, devices: Mapping[Device, DeviceWork]) -> DeviceTimes:
     """Sum the time of the devices, which are numbered from 0.
 
-    Long launching counts under the cause that `causes_of_launching` finds for it.
+    Long launching has the cause that `causes_of_launching` finds.
     """
     as_recorded, causes = _times_and_causes(trace, devices)
     if not causes:
@@ -98,9 +98,9 @@ def times_of_devices(trace: Trace, devices: Mapping[Device, DeviceWork]) -> Devi
 def idle_of_devices(
     trace: Trace, devices: Mapping[Device, DeviceWork]
 ) -> Iterator[tuple[Device, pl.DataFrame]]:
-    """Yield each device with its idle intervals, whose lengths sum to `times_of_devices`.
+    """Yield each device's idle intervals in counted windows, as in `counted_idle`.
 
-    A device may come several times, each time with another part of its intervals.
+    A device may have several frames of intervals, with the causes of `times_of_devices`.
     """
     _, causes = _times_and_causes(trace, devices)
     for number, (key, device) in enumerate(devices.items()):
@@ -158,7 +158,7 @@ def by_columns(
     devices: Mapping[int, DeviceWork],
     causes: Mapping[int, pl.Series],
 ) -> DeviceTimes:
-    """Sum in Polars. This defines the result of the C code.
+    """Sum the devices' times in Polars. This defines the result of the C code.
 
     `causes` has, by device number, the cause of the launching before each kernel, copy and fill. A
     device without an entry has only the cause "launch".
@@ -254,7 +254,7 @@ def by_pass(
     devices: Mapping[int, DeviceWork],
     causes: Mapping[int, pl.Series],
 ) -> DeviceTimes:
-    """Sum in one pass in C, with the same result as `by_columns`."""
+    """Sum the devices' times in one pass in C, with the same result as `by_columns`."""
     numbers = [*devices]
     parts = []
     for first in range(0, len(numbers), _AT_ONCE):
@@ -403,7 +403,7 @@ def _idle(sizes: pl.DataFrame, sums: pl.Series) -> pl.DataFrame:
 def _places(sizes: pl.DataFrame, sums: pl.Series) -> pl.DataFrame:
     """Return `places` of DeviceTimes.
 
-    For each device, cause and place, `sums` has the _MEASURES numbers of this place.
+    `sums` has _MEASURES numbers for each device, cause and place.
     """
     measures = pl.DataFrame(
         {name: sums.gather_every(_MEASURES, number) for number, name in enumerate(PLACES[2:])}

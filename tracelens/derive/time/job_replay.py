@@ -53,7 +53,7 @@ class Replay(Struct, frozen=True):
 
     `bounds` are the first row of each call, and the number of rows. `begins` has each rank's start
     on the job's clock, and `tails` its own time after the last call. `last_transfers` has the part
-    of that time in which the last call transfers. `paces` is the result of `host_paces`.
+    of this time in which the last call transfers. `paces` is the result of `host_paces`.
     """
 
     rows: pl.DataFrame
@@ -159,7 +159,7 @@ class Replay(Struct, frozen=True):
         A rank whose delay is removed gets the time of its peers at the same call. Peers are other
         ranks of the same role with as many calls in the step. A rank without peers has its own
         times shortened evenly. The time before a step's first call begins in the step before, so a
-        removal from either step applies to it.
+        removal from either step applies to this time.
         """
         if not removals:
             return self.rows["own_ns"].to_list()
@@ -247,8 +247,8 @@ def prepare_replay(model: TimeModel, ranks: Iterable[int]) -> Replay | None:
 def _between_calls(timed: pl.DataFrame, edges: pl.DataFrame, trace: Trace) -> pl.DataFrame:
     """Return the calls with the rank's own time since its previous call, as in `Replay.rows`.
 
-    `left_ns` is when the rank left the call. `last_transfer_ns` is the transfer of the rank's last
-    call.
+    `left_ns` is the moment at which the rank left the call. `last_transfer_ns` is the transfer time
+    of the rank's last call.
     """
     start_ns = pl.col("start_ns")
     begin_ns = pl.col("begin_ns")
@@ -297,9 +297,9 @@ def _with_times(trace: Trace, calls: pl.DataFrame) -> pl.DataFrame:
 
 
 def _edges(model: TimeModel, rows: pl.DataFrame) -> pl.DataFrame:
-    """Return when each rank's steps begin and end, on the job's clock.
+    """Return the begin and end of each rank's steps, on the job's clock.
 
-    For a rank without steps, return when its device work begins and ends.
+    A rank without steps has the begin of its first kernel and the end of its last.
     """
     start_ns = pl.col("start_ns")
     end_ns = start_ns + pl.col("duration_ns")

@@ -158,11 +158,11 @@ def _kernels(trace: Trace, is_judged: pl.Expr) -> pl.DataFrame:
 
 
 def slowed_parts(trace: Trace) -> pl.DataFrame:
-    """Bound the program's own share of host time: one row per cause and place (`what`).
+    """Return bounds of the program's own share of host time, one row per cause and place (`what`).
 
-    `least` and `most` are the bounds. Recording added the rest: PYTHON_NS for each Python call, and
-    TORCH_NS for each op and API call of torch.profiler. The result is empty if no such events are
-    recorded.
+    The bounds are `least` and `most`, 0 to 1. Recording added the rest of the time: PYTHON_NS for
+    each Python call, and TORCH_NS for each op and API call of torch.profiler. The result is empty
+    if no such events are recorded.
     """
     return trace.derived(_slowed_parts)
 
@@ -255,7 +255,7 @@ def _by_thread(frame: pl.DataFrame) -> Iterator[tuple[tuple[int, int, int], pl.D
 
 
 def _n_within(starts: pl.Series, during: pl.DataFrame) -> pl.Series:
-    """Return how many of the sorted starts lie within each interval."""
+    """Return the number of the sorted starts that lie within each interval."""
     ends = during["start_ns"] + during["duration_ns"]
     n_before = starts.search_sorted(during["start_ns"], side="left")
     n_until = starts.search_sorted(ends, side="left")

@@ -1,7 +1,8 @@
 """Find ranks that are late by themselves, with their delay, their late steps and the cause.
 
 A rank's own time in a step is the step without waiting for other ranks and without communication.
-Its own delay is its excess over the median of all ranks, so a rank that only waited has no delay.
+A rank's own delay is the excess of its own time over the median of all ranks. A rank that only
+waited therefore has no delay.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ _SCALE = 1.4826
 """A normal distribution's standard deviation over its median absolute deviation."""
 _OWN_PARTS = tuple(part for part in PARTS if part not in ("waiting", "communication"))
 OWN, COMMUNICATION = "excess_ns", "communication_excess_ns"
-"""Columns of delays: by how much a rank's time exceeds the median of all ranks.
+"""Columns of delays, which are the excess of a rank's time over the median of all ranks.
 
 The first column compares the ranks' own times, the second the times of their transfers.
 """
@@ -127,7 +128,8 @@ def _usual(column: str) -> pl.Expr:
 def find_late_ranks(model: TimeModel, delays: pl.DataFrame) -> list[LateRank]:
     """Return ranks with a delay above noise and of at least the share BLAMED of a step.
 
-    Longer device work counts as a delay. Longer host work that a slower host explains does not.
+    Longer device work counts as a delay. Longer host work does not count if a slower host explains
+    it.
     """
     late_steps = _late_steps(delays, OWN)
     if late_steps.is_empty():
@@ -173,7 +175,7 @@ def _main_part(excess: Mapping[str, float], delay: float) -> str:
 
 
 def find_late_transfers(delays: pl.DataFrame) -> list[LateRank]:
-    """Return the ranks that communicate longer than others, with the thresholds of late ranks."""
+    """Return the ranks that communicate longer than others, by the thresholds for late ranks."""
     late_steps = _late_steps(delays, COMMUNICATION)
     mean_excess = pl.col(COMMUNICATION).mean()
     by_rank = late_steps.group_by("rank").agg("step", mean_excess)
@@ -237,10 +239,10 @@ def _with_host_excess(
     """Limit the delay by each idle cause to the extra time that the rank's host spent on the cause.
 
     While a rank waits for others, its host works on, so the rank has less idle time later. By idle
-    time alone, the other ranks would look late. If the host decides a rank's own time, the device
-    has no idle time for it, and the host's extra time counts instead. The time that the host's
-    speed explains is added as by_speed_ns. Delays of processes without a device are not limited,
-    because their times are host times.
+    time alone, the other ranks would look late. If a rank's host works longer than its device, the
+    rank's whole delay counts instead of the idle time. The time that the host's speed explains is
+    added as by_speed_ns. Delays of processes without a device are not limited, because their times
+    are host times.
     """
     idle_ns = pl.sum_horizontal(f"{cause}_excess_ns" for cause in IDLE_PARTS)
     idle_explains = idle_ns > EXPLAINS * pl.col(OWN)
@@ -278,7 +280,8 @@ def _with_slowdown(late_steps: pl.DataFrame, hosts: pl.DataFrame) -> pl.DataFram
 def _limited_to_host(late_steps: pl.DataFrame, hosts: pl.DataFrame, cause: str) -> pl.DataFrame:
     """Limit the delay by one idle cause to the host's extra time.
 
-    Extra time is the host's time above the median host's time, increased by the slowdown.
+    Extra time is the time that exceeds the median host's time. The median host's time is first
+    increased by the slowdown.
     """
     column = f"{cause}_excess_ns"
     of_hosts = _beside_usual(late_steps, hosts, cause)

@@ -18,7 +18,7 @@ from tracelens.trace import Trace
 
 _CAPTURES = r"^(cuda|hip)Stream(Begin|End)Capture|^cuStream(Begin|End)Capture"
 _LEAST_CAPTURED = 0.2
-"""If the ratio of captured launches to kernels that ran is higher, these kernels are a warm-up."""
+"""Above this ratio of captured launches to kernels that ran, the kernels are a warm-up."""
 _COMPILED = r"^Torch-Compiled Region|^## Call CompiledFxGraph|^CompiledFunction$|^CompiledFxGraph$"
 
 
@@ -47,7 +47,7 @@ def is_capture_alone(trace: Trace) -> bool:
 
 
 def is_capture(trace: Trace) -> bool:
-    """Return whether the trace records only the capture of graphs and the warm-up before it.
+    """Return whether the trace records only a capture of graphs and the warm-up before the capture.
 
     Such a trace has no replay and no marked step. A server's warm-up before each capture runs about
     as many kernels as the capture records.
@@ -172,7 +172,7 @@ def launch_rules(program: JudgedProgram) -> Iterator[Rule]:
 def _launches_of_device(program: JudgedProgram, use: GraphUse) -> Rule:
     """Advise fewer launches of a device's work.
 
-    A replay can compute the change if the program can run in one graph as it is.
+    A replay can compute the change if the program can run in one graph without other changes.
     """
     ns = program.parts["launch"]
     is_worth_it = ns >= WORTH_IT * program.total_ns

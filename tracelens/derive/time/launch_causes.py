@@ -14,7 +14,7 @@ from tracelens.trace import Trace
 
 _LOADING = CAUSES.index("loading")
 _MUCH_LONGER = 3
-"""A kernel's first launch loads it if it takes this many times as long as any later launch."""
+"""A first launch loads the kernel if it takes this many times as long as any later launch."""
 _IDS = {"process_id": pl.Int64, "thread_id": pl.Int64}
 
 

@@ -25,7 +25,7 @@ def below_python(
     """Yield the launches below Python code with their call paths, in frames with PLACED columns.
 
     `what` is the call path. `is_of_torch` says that torch's profiler recorded the Python frames.
-    Ranks with the same frames entered before recording share a frame of the result.
+    The result has one DataFrame per group of ranks that entered equal functions before recording.
     """
     groups = ranks_by_earlier_frames(trace, ranks) if is_of_torch else {None: ranks}
     is_launch = pl.col("kind").is_in(LAUNCHES)

@@ -8,7 +8,7 @@ from tracelens.derive.time.program_phases import in_program
 from tracelens.trace import Trace
 
 _SLOW_NETWORK = 1e9
-"""Bytes a second of a network slower than any that is built for training: 10 gigabits a second."""
+"""Bytes per second of a network that is slower than all networks built for training."""
 _LATENCY_NS = 1_000_000
 """The most time that a call needs in addition to its transfer."""
 _PASSES = 2

@@ -1,4 +1,4 @@
-"""Match the allocator's events: find what frees each allocation, and their steps."""
+"""Find the step of each event of the allocator, and pair allocations with the freeing events."""
 
 import polars as pl
 

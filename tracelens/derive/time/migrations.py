@@ -13,7 +13,7 @@ from tracelens.trace import Trace
 _BARE = r"^(?:void )?([^<(]+)"
 """Pattern that extracts a kernel's name without template arguments and parameters."""
 WAITS_DOMINATE = 0.5
-"""From this share of kernel time on, kernels are said to wait for pages."""
+"""Least share of kernel time spent waiting for pages at which a verdict names the waits."""
 _DEVICE = ("rank", "device_id")
 _END = pl.col("start_ns") + pl.col("duration_ns")
 _MOVED = ("rank", "device_id", "direction", "process_id", "start_ns", "duration_ns", "size_bytes")
@@ -132,7 +132,7 @@ def touched_by_host(trace: Trace, moves: pl.DataFrame) -> list[tuple[str, int]]:
 
 
 def _largest(amounts: pl.DataFrame) -> list[tuple[str, int]]:
-    """Sum the first column by place; return places with their sums, the largest first."""
+    """Return places with the sum of the first column, the largest first."""
     amount = amounts.columns[0]
     sums = amounts.group_by("place").agg(pl.col(amount).sum())
     return sums.sort(amount, "place", descending=[True, False]).rows()

@@ -1,6 +1,7 @@
-"""Model the time of a trace: what hosts and devices did when, and why devices were idle.
+"""Model the time of a trace: activities of hosts, work of devices, and causes of idle time.
 
-The model is computed once. Analyses of time sum or filter it, and read only names from the trace.
+The model is computed once. Analyses of time sum or filter the model, and read only names from the
+trace.
 """
 
 from __future__ import annotations
@@ -50,9 +51,9 @@ def list_idle(trace: Trace) -> pl.DataFrame:
 def time_model(trace: Trace) -> TimeModel:
     """Compute the model of a trace, once.
 
-    Lengths are of unions of intervals, so overlapping work counts once; exposed time is time that
-    no other work hides. Work counts in the step during which it runs. Compute and idle are defined
-    as in HTA's temporal breakdown. Ranks without device work are broken down by
+    Times are lengths of unions of intervals, so overlapping work counts once. Exposed time is time
+    that no other work hides. Work counts in the step during which it runs. Compute and idle are
+    defined as in HTA's temporal breakdown. Ranks without device work are broken down by
     `break_down_processes`.
     """
     return trace.derived(_model_of)
@@ -62,8 +63,8 @@ def model_for_times(trace: Trace) -> TimeModel:
     """Return a model with the times of `time_model`, but possibly without names of Python code.
 
     Comparisons read times only, and naming the code that launches takes half of the model's time.
-    The result is `time_model` if that is computed already. It is also `time_model` if a step was
-    timed without the profiler, because the times then depend on the names of code that only waits.
+    The result is `time_model` itself if a computed one exists, or if a step was timed without the
+    profiler. Times then depend on the names of code that only waits.
     """
     if trace.manifest.unprofiled_steps_ns() or trace.has_derived(_model_of):
         return time_model(trace)

@@ -323,7 +323,7 @@ def _each(
 ) -> Iterator[bool]:
     """Pass each batch of a table to the method `take` of its rank's ops.
 
-    Yield, after each group of batches, whether all of them succeeded.
+    Yield, rank by rank, whether all batches succeeded.
     """
     for rank, batches in trace.batches(name, *columns, use_threads=False):
         ops = ranks.get(rank)

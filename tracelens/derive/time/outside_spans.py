@@ -105,7 +105,7 @@ def _nearest(
 
 
 def _ends(spans: pl.DataFrame, rows: pl.Series) -> pl.Series:
-    """Return when the spans of these rows end."""
+    """Return the ends of the spans in these rows."""
     starts = spans["start_ns"].gather(rows).cast(pl.Int64)
     return starts + spans["duration_ns"].gather(rows)
 

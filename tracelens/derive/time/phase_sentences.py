@@ -1,4 +1,4 @@
-"""Describe in words what counts as the program's time, and which time is left out."""
+"""Describe in words the time of the program, and the time that is left out."""
 
 from collections.abc import Iterator
 
@@ -132,7 +132,7 @@ def _median(sums: pl.DataFrame) -> float:
 
 
 def _ranks(rows: pl.DataFrame, trace: Trace) -> str:
-    """Name the ranks of the rows; return an empty text if the trace has only one rank."""
+    """Name the ranks of the rows, with an empty text for a trace of only one rank."""
     if len(trace.manifest.ranks) == 1:
         return ""
     names = list_ranks(sorted({int(rank) for rank in rows["rank"]}))

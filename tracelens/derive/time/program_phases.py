@@ -35,7 +35,8 @@ EARLIER, START_UP, _, TEAR_DOWN, LATER = PHASES
 _MUCH_LONGER = 2
 """A first step this many times as long as the others' median may hold start-up.
 
-A shorter first step can count: it moves no median, and more than half of it is a usual step.
+A shorter first step stays in the program, because it changes no median and more than half of its
+time is a usual step's.
 """
 _SEVERAL = 3
 """A first step this many times as long as the others' median may hold trials of kernels.
@@ -332,7 +333,7 @@ def _of_steps(known: _Rank) -> Iterable[_Row]:
 def _phases_of_steps(known: _Rank) -> list[str]:
     """Return the phase of each step, sorted by start.
 
-    The first steps may be start-up, and the last of each window a tail.
+    The first steps may be start-up. The last step of each window may be a tail.
     """
     steps = known.steps
     phases_of_steps = [
@@ -357,7 +358,7 @@ def _phases_of_steps(known: _Rank) -> list[str]:
 
 
 def _is_tail(step: Mapping[str, Any], in_program: pl.DataFrame) -> bool:
-    """Return whether a step is much shorter than the program's others, and launches much less."""
+    """Return whether a step is much shorter than the program's others and launches much less."""
     is_other = pl.col("step").ne_missing(step["step"])
     others = in_program.filter(is_other)
     if others.is_empty():

@@ -15,7 +15,7 @@ _RELEASES = (
     rf"{WAITS}|^<(?:built-in )?(?:method|function) '?(?:poll|select|wait\w*|acquire|recv\w*|accept"
     r"|read\w*|write|sleep|join|fsync|run_backward)\b"
 )
-"""Functions that release the lock while they wait for a thread, a process, a file or a deadline."""
+"""Pattern for functions that release the lock while they wait, for example for a file."""
 _MOST = 0.5
 """Another thread is named if it runs Python for at least this share of the host's time."""
 _FRAMES = 100

@@ -1,6 +1,6 @@
 """Build trees of annotations and NVTX ranges by thread and domain, with the device work in them.
 
-Work belongs to the ranges that are open on the thread of its launching call when the call begins.
+Device work belongs to the ranges that are open on the launching thread when the launch begins.
 The moments at which ranges start or end cut time into segments, within which no range opens or
 closes. Work is summed by segment first. Each range is then a run of segments, so that further cost
 grows only with the number of ranges.
@@ -78,12 +78,13 @@ def read_ranges(trace: Trace) -> pl.DataFrame:
 
 
 def open_at_end(ranges: pl.DataFrame) -> pl.DataFrame:
-    """List annotations that were open when torch's profiler stopped: row, duration_ns until then.
+    """List the annotations that were open when torch's profiler stopped: row and duration_ns.
 
-    The profiler stops at the end of a thread's last step. It writes an end for open annotations
-    only after it has processed its events, up to seconds later. Annotations of a thread are nested,
-    so an annotation that begins in the last step and ends after this step was still open. This
-    happens to an optimizer's annotation if a hook of the optimizer ends the step.
+    duration_ns ends when the profiler stops, at the end of a thread's last step. The profiler
+    records a later end, because it ends open annotations only after it has processed its events, up
+    to seconds later. Annotations of a thread are nested, so an annotation that begins in the last
+    step and ends after this step was still open. An optimizer's annotation is such a case if a hook
+    of the optimizer ends the step.
     """
     is_annotation = pl.col("kind") == "annotation"
     annotations = ranges.with_row_index("row").filter(is_annotation)

@@ -85,9 +85,9 @@ class HeatMap(Struct, frozen=True):
 
     `cells` has one row per cell: row, column, step_ns, waiting_ns, compute_ns, idle_ns and cause.
     The cause is the cause of most idle time, None without idle time. If there are too many ranks or
-    steps to draw, a cell covers several of them. It then holds the maximum of each time, and the
-    cause of most idle time. The rank that the others wait for keeps its own row. It waits least, so
-    a shared row would hide it.
+    steps to draw, a cell covers several of them. Such a cell holds the maximum of each time, and
+    the cause of most idle time. The rank that the others wait for keeps its own row, because it
+    waits least and a shared row would hide it.
     """
 
     ranks: list[str]

@@ -8,9 +8,9 @@ _THREAD = ["process_id", "thread_id"]
 
 
 def attribute(rows: pl.Series, values: pl.Series, n_rows: int) -> pl.Series:
-    """Sum the values by row: entry i of the result sums the values whose entry in `rows` is i.
+    """Return the sum of the values of each row, for the rows 0 to `n_rows` - 1.
 
-    Values without a row (None) are left out.
+    `rows` has the row of each value. Values whose row is None are left out.
     """
     sums = (
         pl.LazyFrame({"row": rows, "value": values})
@@ -29,10 +29,10 @@ def attribute(rows: pl.Series, values: pl.Series, n_rows: int) -> pl.Series:
 
 
 def attribute_calls(calls: pl.DataFrame, n_rows: int) -> pl.Series:
-    """Sum, per span, the time of one rank's calls made directly in it.
+    """Return, per span of a rank, the time of the API calls directly in the span.
 
-    `span_id` is a span's row number; there are `n_rows` spans. A call within another call of its
-    thread adds nothing.
+    `calls` has each call's span as `span_id`, a row number below `n_rows`. A call within another
+    call of its thread adds nothing.
     """
     placed = with_own_time(calls.select("span_id", *_THREAD, "start_ns", "duration_ns"))
     return attribute(placed["span_id"], placed["own_ns"], n_rows)

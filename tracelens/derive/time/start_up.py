@@ -1,4 +1,4 @@
-"""Measure a program's start-up: how long a device waits for a context and for libraries."""
+"""Measure a program's start-up, the time in which a device waits for a context and libraries."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ Other variation, such as an allocation of another size, stays below this factor.
 _MOST = 0.5
 """Start-up, or input, explains a gap if it takes this share of the gap."""
 _SPARSE = 0.1
-"""A device does not work steadily yet if it works less than this share of its later rate.
+"""A device hardly works if its busy share is below this fraction of its later busy share.
 
 A program whose first phase merely computes less stays above a tenth.
 """
 _MUCH = 0.3
-"""If the device did more than this share of all work at its later rate, the program had begun."""
+"""If more than this share of all work ran steadily before a gap, the program had begun."""
 _ALL = 0.9
 """A step does the work of other steps if it runs at least this share of their usual kernels."""
 _WAITING = ("sync", "memcpy", "memset")
-"""Kinds of calls that last as long as the work that they wait for, or that they do themselves."""
+"""Kinds of calls whose length depends on device work, because they wait for work or copy."""
 
 
 class HostIntervals(Struct, frozen=True):
@@ -181,11 +181,15 @@ def trials_ns(kernels: pl.DataFrame, step: int, later: pl.Series) -> int:
 def start_up_end(gaps: Gaps, first: int, awaited_from: int | None = None) -> int:
     """Return when the device first works steadily, after its first work.
 
-    Start-up ends with the last gap that is mostly start-up and meets two conditions: up to its end,
-    such gaps take most of the time, and the device did not work steadily for long between them.
-    Start-up may also end with a gap much longer than all later ones, if the device hardly worked
-    before this gap. Waiting for input is not start-up. `awaited_from` is when another rank begins
-    to wait for this one. From then on, only gaps that are mostly start-up count.
+    Start-up ends with the last gap that is mostly start-up and meets two conditions:
+
+    - Gaps that are mostly start-up take most of the time up to the end of this gap.
+    - The device did not work steadily for long between these gaps.
+
+    Start-up may also end with a gap much longer than all later gaps, if the device hardly worked
+    before this gap. Waiting for input is not start-up. `awaited_from` is the moment at which
+    another rank begins to wait for this rank. After this moment, only gaps that are mostly start-up
+    count.
     """
     start = first
     end_ns = pl.col("end_ns")
@@ -215,7 +219,7 @@ def start_up_end(gaps: Gaps, first: int, awaited_from: int | None = None) -> int
 
 
 def _worked_steadily(row: dict[str, int], gaps: Gaps, start: int) -> bool:
-    """Return whether the device did much of its work between `start` and a gap, at its later rate.
+    """Return whether much of the device's work ran steadily between `start` and a gap.
 
     `start` is the end of start-up that earlier gaps show. If the result is True, the program had
     begun before the gap, and loading in the gap belongs to the program.

@@ -45,9 +45,9 @@ def are_of_several_kinds(lengths: Sequence[int]) -> bool:
 
 
 def describe_steps(late: Collection[int] | None, steps: Iterable[int]) -> str:
-    """Describe in which of a trace's steps something is late: "in step 12 only".
+    """Describe the late steps among all steps of a trace, as in "in step 12 only".
 
-    `late` None means all steps.
+    `late` None means that all steps are late.
     """
     everything = sorted({*steps})
     if late is None:

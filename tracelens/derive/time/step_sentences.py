@@ -62,7 +62,7 @@ def _beside_mark(
     *,
     is_process: bool = False,
 ) -> str:
-    """Say how long the steps' marks are, if the steps themselves have another length."""
+    """Describe the length of the steps' marks if it differs from the length of the steps."""
     if mark is None or not differs(median, mark):
         return ""
     until = "its last op is over" if is_process else "the device has done the step's work"

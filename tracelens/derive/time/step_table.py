@@ -40,12 +40,12 @@ _MARKED = {"spans": "span_id", "api_calls": "api_call_id"}
 
 
 def steps_of(trace: Trace) -> pl.DataFrame:
-    """Return the table of steps; it is empty if nothing marks any."""
+    """Return the table of steps, which is empty if nothing marks steps."""
     return _table(trace, "steps")
 
 
 def activities_of(trace: Trace) -> pl.DataFrame:
-    """Return the table of activities; it is empty if the source records no host."""
+    """Return the table of activities, which is empty if the source records no host."""
     return _table(trace, "activities")
 
 

@@ -24,14 +24,14 @@ The names are Runtime Triggered Module Loading, Lazy Function Loading and Driver
 IN_ANOTHER_THREAD = " in another thread"
 """Suffix of the name of a function that blocks another thread's launch."""
 _END_APART = 0.1
-"""An allocation blocks a launch if both end this close together, as a share of the launch."""
+"""An allocation blocks a launch if their ends are this close, as a share of the launch."""
 BLOCKED_NS = 1_000_000
 """Shortest launch that counts as blocked. A launch usually takes microseconds."""
 _KEY = ["process_id", "thread_id"]
 _APART_NS = 4 * STACKS_SLOW_BY * PAUSE_NS
 """The distance between two threads on one axis, longer than any pause."""
 _MOST_ROWS = 1 << 17
-"""Largest number of rows on one axis: spans, calls and overhead. They are copied in memory."""
+"""Largest number of rows on one axis: spans, calls and overhead. All rows are copied in memory."""
 _LONGEST_NS = 1 << 62
 
 
@@ -57,7 +57,7 @@ class ThreadAxis(Struct, frozen=True):
         return last_before(self.threads["first_ns"], moments)
 
     def of_threads(self, column: str, moments: pl.Series) -> pl.Series:
-        """Return, for each moment, the value of a column of `threads` for its thread."""
+        """Return the value of a column of `threads` for the thread of each moment."""
         return self.threads[column].gather(self.thread_of(moments))
 
     def recorded(self, moments: pl.Series) -> pl.Series:

@@ -178,7 +178,7 @@ class TimeModel(Struct, frozen=True):
 
     @property
     def breakdown(self) -> Breakdown:
-        """The part of the model that a model of several ranks merges from each rank."""
+        """The part of the model that is merged from the breakdowns of single ranks."""
         return Breakdown(self.device, self.idle)
 
 
@@ -229,7 +229,7 @@ class RankTime(Struct, frozen=True):
 
     @property
     def subject(self) -> str:
-        """The word for what is judged: process or device."""
+        """The judged unit in words, process or device."""
         return "process" if self.is_process else "device"
 
     @property

@@ -17,7 +17,7 @@ MOST_BARS = 20_000
 _FEW_BARS = 20_000
 """Largest number of bars in a rank's drawn steps, except for the median and the longest step."""
 _MOST_STEPS = 6
-"""At most this many steps of a rank are drawn, if they have few bars."""
+"""The most steps of a rank to draw, if they have few bars."""
 
 
 class DrawnStep(Struct, frozen=True):
@@ -36,8 +36,8 @@ class DrawnStep(Struct, frozen=True):
 class Timeline(Struct, frozen=True):
     """Holds the bars of a drawn step of one or several ranks, with times since the step's start.
 
-    The bars have the columns BARS and DETAILS. Bars shorter than `merged_ns` are merged. It is None
-    if each bar is drawn.
+    The bars have the columns BARS and DETAILS. Bars shorter than `merged_ns` are merged. If each
+    bar is drawn, `merged_ns` is None.
     """
 
     drawn_step: DrawnStep
@@ -206,8 +206,8 @@ def draw_timeline(
     Lanes come in the order in which they are drawn: each device's streams, its idle time by cause,
     its queue of launches, then threads, busiest first. Idle time has the causes of
     `time_breakdown`, except that loading of code at a kernel's first use is drawn as launching.
-    `begins` maps several ranks to draw below each other to the moment at which each rank's part
-    begins, on the rank's own clock.
+    With `begins`, several ranks are drawn below each other. It has the moment at which each rank's
+    part begins, on the rank's own clock.
     """
     length = drawn_step.duration_ns
     if begins is None:
