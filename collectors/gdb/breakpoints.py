@@ -95,8 +95,8 @@ class Breakpoint(Struct):
 class Breakpoints(Struct):
     """Holds all breakpoints of a run, by gdb's number.
 
-    If only symbols of cuDNN's older interface are requested, a disabled breakpoint is added. It
-    shows whether a loaded library defines the newer interface.
+    If only symbols of cuDNN's older interface are requested, a disabled breakpoint is added, to
+    show whether a loaded library defines the newer interface.
     """
 
     symbols: tuple[str, ...]
@@ -131,7 +131,7 @@ class Breakpoints(Struct):
         self._by_number[breakpoint_.number] = breakpoint_
 
     def at(self, stop: Record) -> Breakpoint | None:
-        """Return the breakpoint at which the program stopped, None if it was removed meanwhile."""
+        """Return the breakpoint at which the program stopped, None if it is removed by now."""
         breakpoint_hit = self._by_number.get(str(stop.get("bkptno", "")).partition(".")[0])
         return None if breakpoint_hit is None or breakpoint_hit.is_removed else breakpoint_hit
 

@@ -39,9 +39,10 @@ _LIBPYTHON = re.compile(r"libpython\d")
 class PythonFrame(Struct, frozen=True):
     """Holds a Python frame from py-spy's answer.
 
-    `is_entry`: the interpreter's C function was entered with this frame. CPython 3.11 marks such a
-    frame (is_entry of py-spy). From 3.12 on, the C function puts a shim frame below it. py-spy
-    leaves shims out, and marks the frame directly above one (is_shim_entry, from 0.4.1 on).
+    `is_entry` is True if the interpreter's C function was entered with this frame. CPython 3.11
+    marks entry frames itself (py-spy's is_entry). From 3.12 on, the C function puts a shim frame
+    below the entry frame. py-spy leaves shim frames out, and marks entry frames (is_shim_entry,
+    from 0.4.1 on).
     """
 
     printed: PrintedFrame
@@ -194,9 +195,9 @@ def has_interpreter(native: Sequence[StackFrame], *, is_python: bool) -> bool:
 def find_loops(native: Sequence[StackFrame]) -> Loops:
     """Return which native frames are, or may be, calls of the interpreter's loop.
 
-    A stripped interpreter still exports the loop's symbol. It lacks names for parts that the
-    compiler split off, such as `_PyEval_EvalFrameDefault.cold`. So a frame without a name may be a
-    call of the loop.
+    A stripped interpreter exports the loop's symbol, but has no names for parts that the compiler
+    split off, such as `_PyEval_EvalFrameDefault.cold`. So a frame without a name may be a call of
+    the loop.
     """
     named, unnamed = [], []
     for i, frame in enumerate(native):

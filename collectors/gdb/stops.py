@@ -187,7 +187,7 @@ class StopReader:
         return listed
 
     def matches(self, stop: Stop) -> bool:
-        """Return whether the stack contains the function `where_frame`, if one is required."""
+        """Return whether the stack contains the function `where_frame`, True if this is None."""
         if self.where_frame is None:
             return True
         names = [normalise_function(frame.printed.raw_function) for frame in stop.frames]

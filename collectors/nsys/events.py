@@ -12,7 +12,7 @@ from tracelens.collectors.nsys.session import Session, narrow, process_of, threa
 
 API_TABLES = ("CUPTI_ACTIVITY_KIND_RUNTIME", "CUPTI_ACTIVITY_KIND_DRIVER")
 GRAPH_TABLES = ("CUDA_GRAPH_NODE_EVENTS", "CUDA_GRAPH_EVENTS")
-"""Tables of CUDA graphs. The second one is used up to schema 3.7.2."""
+"""Tables of CUDA graphs. The second table is used up to schema 3.7.2."""
 WHOLE_GRAPHS = "CUPTI_ACTIVITY_KIND_GRAPH_TRACE"
 _ACTIVITY = "CUPTI_ACTIVITY_KIND_"
 _WORK = ("deviceId", "contextId", "streamId", "correlationId", "globalPid", "graphNodeId")
@@ -37,7 +37,7 @@ _WORK_COLUMNS = (
 def api_calls(session: Session) -> pl.DataFrame:
     """Return the calls of the CUDA runtime and driver, one row per call.
 
-    An export has both in one table. Older exports have a second table for the driver.
+    All calls are in one table. Older exports have a second table for the driver's calls.
     """
     return together(
         _calls(session, table, raw)

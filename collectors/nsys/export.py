@@ -74,7 +74,7 @@ class Export(ABC):
         )
 
     def chunks(self, table: str, columns: Mapping[str, DataType]) -> Iterator[pl.DataFrame]:
-        """Yield the rows of `frame` in chunks of some million cells.
+        """Yield the rows that `frame` returns, in chunks of some million cells.
 
         A caller that reduces each chunk before it reads the next needs less memory than with
         `frame`.
@@ -173,7 +173,7 @@ class DirectoryExport(Export):
 
 
 def read_ahead(chunks: Iterator[pl.DataFrame]) -> Iterator[pl.DataFrame]:
-    """Yield the chunks, reading each in another thread while the previous one is used."""
+    """Yield the chunks. The next chunk is read in another thread while the caller uses a chunk."""
     with ThreadPoolExecutor(1) as pool:
         coming = pool.submit(next, chunks, None)
         while (chunk := coming.result()) is not None:
@@ -204,7 +204,7 @@ def open_directory(path: Path) -> DirectoryExport | None:
 
 
 def is_nsys_table(name: str) -> bool:
-    """Return whether the name is one that only nsys gives to tables."""
+    """Return whether only nsys gives this name to tables."""
     return name in {"StringIds", "NVTX_EVENTS"} or name.startswith(
         ("CUPTI_ACTIVITY_KIND_", "TARGET_INFO_", "META_DATA_")
     )
@@ -222,8 +222,8 @@ def _schema_of(file: Path) -> pa.Schema:
 def _parquet_tables(file: Path, columns: list[str]) -> Iterator[pa.Table]:
     """Yield the file in batches, each decoded by one core.
 
-    Other cores read other tables. If several cores decode a row group, they free each other's
-    memory. That costs as much system time as the decoding itself.
+    Other cores read other tables. If several cores decode a row group, freeing each other's memory
+    costs as much system time as the decoding itself.
     """
     import pyarrow.parquet as pq  # noqa: PLC0415 - takes 0.02 s, which others need not wait
 

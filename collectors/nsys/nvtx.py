@@ -1,9 +1,9 @@
 """Make spans from NVTX's push/pop ranges, start/end ranges and marks.
 
 A span's category is `push_pop`, `start_end` or `mark`, and a mark has no duration. The category
-also names the domain (`push_pop NCCL`), except for the default domain. So names stay as the program
-gave them. Hooks in vLLM and SGLang mark each module's call by a range (`{'Module':
-'model.layers.0', …}`). These ranges become module calls, and so do the layers of TensorRT.
+also names the domain (`push_pop NCCL`), except for the default domain. So the names of spans stay
+as the program gave them. Hooks in vLLM and SGLang mark each module's call by a range (`{'Module':
+'model.layers.0', …}`). These ranges and the layers of TensorRT become module calls.
 
 Ranges of PyTorch's emit_nvtx become ops and annotations. An op's range is named `aten::mm, seq = 3,
 op_id = 12, sizes = [[8, 64], [64, 64]], input_op_ids = [(9,0), (11,0)]` (getNvtxStr in

@@ -59,9 +59,9 @@ class Session(Struct, frozen=True):
         integers: Sequence[str] = (),
         texts: Sequence[str] = (),
     ) -> Iterator[pl.DataFrame]:
-        """Return the columns of a table in chunks, the first of them without rows.
+        """Return the columns of a table in chunks. The first chunk has no rows.
 
-        So an absent table has its columns, too. Raises SourceError if the table exists without a
+        An absent table thus has its columns, too. Raises SourceError if the table exists without a
         needed column.
         """
         if self.export.has(table):

@@ -18,7 +18,7 @@ REPORT_SUFFIXES = (".nsys-rep", ".qdrep")
 RAW_SUFFIX = ".qdstrm"
 
 OLDEST = (2022, 1)
-"""The oldest supported nsys. It has --cuda-graph-trace, and its exports can be read."""
+"""The oldest supported version of nsys, which has --cuda-graph-trace and readable exports."""
 
 _USUAL = (
     "/opt/nvidia/nsight-systems*/*/bin/nsys",
@@ -45,7 +45,7 @@ _PACKAGES = {"libdw.so.1": "libdw1 on Debian and Ubuntu, elfutils-libs on Fedora
 class Nsys(Struct, frozen=True):
     """Describes an installed nsys that runs: its file, its printed version, and its importer.
 
-    The importer is the program that writes nsys's reports. It is None if it is not installed.
+    `importer` is the program that writes nsys's reports, None if it is not installed.
     """
 
     path: Path

@@ -1,4 +1,4 @@
-"""Turn rocprofv3's records of one process into raw tables, for both of its file formats."""
+"""Turn rocprofv3's records of one process, from JSON or rocpd, into raw tables."""
 
 import msgspec
 import polars as pl

@@ -1,7 +1,7 @@
 """Read rocpd, the SQLite file of rocprofv3 since ROCm 7, through its views.
 
-The views change less often than the tables. They are defined in
-source/share/rocprofiler-sdk-rocpd/data_views.sql of rocprofiler-sdk.
+The views change less often than the tables.
+source/share/rocprofiler-sdk-rocpd/data_views.sql of rocprofiler-sdk defines them.
 """
 
 import sqlite3

@@ -257,7 +257,7 @@ FLOATS = {"grid_blocks_per_sm", "grid_warps_per_sm", "occupancy_percent", "value
 
 
 _SPELLINGS = {"external id": "External id", "Input dims": "Input Dims"}
-"""Spellings of keys in 2021, each with the later spelling, whose field it shares.
+"""Spellings of keys in 2021, each with the later spelling. The two spellings share a field.
 
 The parser in C has room for 62 fields, and leaves events with both spellings to Python.
 """

@@ -1,4 +1,7 @@
-"""Match steps of two windows that do the same work, and the events in these steps."""
+"""Match steps of two windows that do the same work, and the events in these steps.
+
+The deep window was recorded with stacks, shapes and modules, the light window without them.
+"""
 
 from __future__ import annotations
 
@@ -97,7 +100,7 @@ def work_of_steps(tables: Mapping[str, pl.DataFrame], marks: pl.DataFrame) -> li
 
 
 def _without_received(ops: pl.DataFrame, spans: pl.DataFrame) -> pl.DataFrame:
-    """Return the ops without those in which a data loader receives batches.
+    """Return all ops but the ops in which a data loader receives batches.
 
     `ops` are ordered by start.
     """
@@ -162,8 +165,8 @@ def match_events(
     """Return the events that occur both in a light step and in the matching deep step.
 
     Events match if a thread calls the same names in the same order. Columns are the thread, and the
-    event's row, start_ns and end_ns in the light window. The same three columns with the suffix
-    _deep are of the deep window.
+    event's row, start_ns and end_ns in the light window. Columns with the suffix _deep hold these
+    three of the deep window.
     """
     of_deep = deep.filter(pl.col("step") == deep_step).partition_by(THREAD, as_dict=True)
     of_light = light.filter(pl.col("step") == light_step).partition_by(THREAD, as_dict=True)

@@ -70,7 +70,7 @@ def _plain(written: str) -> str | None:
 
 
 def _as_json(value: str) -> str:
-    """Return a value in JSON's notation if it is a number, a truth value or a list of them."""
+    """Return a value in JSON's notation if it is a number, a truth value or a list of these."""
     return _NOT_AS_JSON.sub(
         lambda match: match[0].lower() if match[0] != "." else ".0",
         value,

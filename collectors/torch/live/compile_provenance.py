@@ -32,8 +32,7 @@ the modules in ASKING, which call the hook for generated kernels, see `trace.ena
 ASKING = ("torch._inductor.codegen.cpp", "torch._inductor.codegen.simd")
 HOOK = "set_kernel_post_grad_provenance_tracing"
 CPP_PROFILE = "enable_kernel_profile"
-"""Name of the setting in Inductor's `config.cpp` that makes C++ kernels record themselves as ops.
-"""
+"""Name of the setting in Inductor's `config.cpp` that makes C++ kernels appear as ops."""
 HOMES = ("torch._inductor.debug", "torch._inductor.utils")
 """Modules that define the hook: debug since torch 2.9, utils in 2.8."""
 USERS = tuple(

@@ -24,8 +24,7 @@ _LEAST_S, _MOST_S, _MOST_SHARE = 0.001, 0.03, 0.01
 _SWITCHES_S = 15e-6
 """Seconds that a sample costs the sampled thread for two switches between threads."""
 _ASKED_S = 0.0001
-"""Seconds after which the sampler asks for the interpreter's lock if no other thread waits for it.
-"""
+"""Seconds after which the sampler asks for the interpreter's lock, if no other thread waits."""
 _MOST_SAMPLES, _MOST_FRAMES = 4_000, 40
 _LATE = 10
 """A delayed sample is dated earlier than it was taken, by the delay divided by this number."""

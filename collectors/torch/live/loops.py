@@ -137,7 +137,7 @@ They delete the exception and its name.
 def _loops(code: CodeType) -> list[tuple[int, int]]:
     """Return the offsets of the first and the last instruction of each loop of a function.
 
-    A jump back right after the end of an exception handler is no loop. It leads behind the try
+    A jump back right after the end of an exception handler is no loop, but leads behind the try
     statement.
     """
     last_by_first: dict[int, int] = {}

@@ -68,7 +68,7 @@ class Opening:
     def close_from_any_thread(self) -> bool:
         """Stop recording from any thread, and return whether this was possible.
 
-        In another thread than the main thread, wake the main thread to stop the recording.
+        If another thread calls this, the main thread is woken to stop the recording.
         """
         if not self._is_open:
             return True

@@ -28,7 +28,7 @@ host and device takes up to 30 µs, which would count for a step. `_MOST` of the
 the whole second.
 """
 _LONG = 3
-"""A step is long if it takes more than this many times the median, as one with a checkpoint."""
+"""A step is long if it takes more than this many times the median, as a step with a checkpoint."""
 _FEW = 0.2
 """If more than this share of the steps is long, long steps are the program's usual work."""
 FIRST, PLAIN, WARMUP, ACTIVE, LIGHT, PARTLY, SETTLING = (
@@ -42,8 +42,9 @@ FIRST, PLAIN, WARMUP, ACTIVE, LIGHT, PARTLY, SETTLING = (
 )
 """States of the profiler in a step.
 
-It is off in the program's first step, in plain steps, and in a settling step after a window.
-Otherwise it warms up, is active, is active in a part of the step, or records little (light).
+The profiler is off in the program's first step, in plain steps, and in a settling step after a
+window. In other steps it warms up, is active, is active in a part of the step, or records little
+(light).
 """
 
 
@@ -64,11 +65,11 @@ class StepTimes:
     """Measures the steps of one process, from pairs of `begin` and `end`.
 
     `step_ns` lists every step: (step, state, nanoseconds by the host's clock). Plain steps run
-    without a profiler. They are also timed by the device, if there is one, because the host runs
-    ahead of the device: see `Moment`. The program's first step never counts as plain, because it
-    warms up and compiles. The first step after a window does not count either, because clocks and
-    caches are cold. `turn` is the result of `steps_in_a_turn`. `n_in_a_row` counts the plain steps
-    since the last window. Short steps are timed together, in blocks.
+    without a profiler. With a device, plain steps are also timed by the device, because the host
+    runs ahead of it: see `Moment`. The program's first step never counts as plain, because it warms
+    up and compiles. The first step after a window never counts as plain, because clocks and caches
+    are cold. `turn` is the result of `steps_in_a_turn`. `n_in_a_row` counts the plain steps since
+    the last window. Short steps are timed together, in blocks.
     """
 
     def __init__(self) -> None:
@@ -160,13 +161,13 @@ class StepTimes:
             self.step_ns[-1] = (step, state, stopped_ns - self.began_ns)
 
     def facts(self) -> dict[str, Any]:
-        """Return n, mean, median, min and max of unprofiled, profiled and light steps.
+        """Return n, mean, median, min and max of the times of unprofiled, profiled and light steps.
 
-        Each of the three is None if no such step was timed. Profiled steps are timed by the host's
-        clock. Their mean is right, because no device is busy when the first step begins and when
-        the last step ends. Unprofiled steps are one run of successive steps, whose mean is the
-        program's time per step. Their median, min and max are of whole turns, divided by the steps
-        in a turn (`turn`).
+        The value of a kind of step is None if no such step was timed. Profiled steps are timed by
+        the host's clock. Their mean is right, because no device is busy when the first step begins
+        and when the last step ends. Unprofiled steps are one run of successive steps, whose mean is
+        the program's time per step. Their median, min and max are of whole turns, divided by the
+        steps in a turn (`turn`).
 
         A few unprofiled steps may be much longer than the others, for example with a checkpoint. If
         no recorded step is that long, these steps are left out. `n_long` is then their number, and

@@ -374,7 +374,7 @@ class StepFinder:
             self._begin_at_calls(module)
 
     def _maybe_another(self, module: Any) -> None:
-        """Handle a module's call. It becomes the main module if it marks the turns better."""
+        """Handle a module's call. Make the module the main module if it marks the turns better."""
         if module is not self.main and (self._is_in_main() or not _may_mark(module)):
             return
         self._turns.note(module)
@@ -392,8 +392,8 @@ class StepFinder:
     def _is_in_main(self) -> bool:
         """Return whether the main module's call is running.
 
-        A recording that begins at this call may watch calls within it, such as calls of a
-        recurrence's cell.
+        If a recording begins at a call of the main module, calls inside this call are watched, too,
+        such as calls of a recurrence's cell.
         """
         return any(called is self.main for called in self._running())
 

@@ -105,7 +105,7 @@ class Turns:
     def is_once(self, module: Any, main: Any) -> bool:
         """Return whether the last call, of `module`, begins a turn that calls `main` several times.
 
-        The turn that has just ended must repeat the one before.
+        The turn that has just ended must repeat the turn before.
         """
         *before, _ = self._calls
         places = [n for n, called in enumerate(before) if called is module]

@@ -123,7 +123,7 @@ class QuietProfile(profile):  # type: ignore[misc]
     """
 
     def prepare_trace(self) -> None:
-        """Create the profiler of one cycle. Accumulation is on only meanwhile."""
+        """Create the profiler of one cycle, with accumulation on only during its creation."""
         self.profiler = None
         self.acc_events = True
         super().prepare_trace()
@@ -135,8 +135,8 @@ class Window(QuietProfile):
     """Runs torch.profiler, and waits for the devices before the recording begins and ends.
 
     The first wait ends work that ran during the warm-up, so that every recorded kernel has its
-    launch. The second wait lets every kernel finish. It comes after the last step's mark and is
-    over at `stopped_ns` by the host's clock.
+    launch. The second wait lets every kernel finish. The second wait begins after the last step's
+    mark, and ends at `stopped_ns` by the host's clock.
     """
 
     stopped_ns: int | None = None
@@ -185,8 +185,8 @@ class Window(QuietProfile):
 def quiet_profiler() -> Iterator[None]:
     """Keep the profiler's log off standard error while the body runs.
 
-    Kineto 2.13 prints `USDT:… profiler_start`. It reads the environment variable when it is first
-    used. A level that the user has set stays.
+    Kineto 2.13 prints `USDT:… profiler_start`. Kineto reads the environment variable when it is
+    first used. A level that the user has set stays.
     """
     if _LOG_LEVEL in os.environ:
         yield
