@@ -132,9 +132,9 @@ def make_plan(
 ) -> Plan:
     """Return the plan that an oracle chooses from an eager run (base) and a compiled one.
 
-    The plan is for the lowest rank. As in layer_oracle with `beyond_spread`, a layer that is not
-    certainly faster is neither compiled for its speed nor counted in the prediction. A layer with
-    different choices for its operations is compiled or not as a whole, as in its faster run. Raises
+    The plan is for the lowest rank. As in layer_oracle with `beyond_spread`, only a layer that is
+    certainly faster is compiled for its speed and counts in the prediction. A layer with different
+    choices for its operations is compiled or not as a whole, as in its faster run. Raises
     UsageError for an unknown oracle, and without evidence that base ran eager and other compiled.
     Raises MissingTableError if the runs lack the oracle's path.
     """

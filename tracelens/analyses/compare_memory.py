@@ -39,7 +39,7 @@ def compare_memory(base: Trace, other: Trace, *, rules: Rules = DEFAULT) -> pl.D
 
 @says_ranks
 def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:  # noqa: ARG001 - all pair notes take these
-    """Describe the measures of memory that are certainly less or more."""
+    """Describe the measures that are certainly lower or higher in the new run."""
     judged = frame.filter(pl.col("outcome").is_in(["less", "more"]))
     return [
         f"Rank {rank}: {measure.replace('_', ' ')} is {outcome}, {base_bytes / 1e6:,.3f} MB in base"

@@ -83,7 +83,7 @@ def _with_casts(trace: Trace) -> pl.DataFrame:
     """Return the copies, each with the dtype cast that follows it.
 
     Added columns: read_bytes, written_bytes, wasted, dtype and is_recorded. Without a cast, wasted
-    is 0 and the others are None.
+    is 0 and the other added columns are None.
     """
     wasted = pl.col("elements") * (pl.col("read_bytes") - pl.col("written_bytes"))
     casts = casts_after_copies(trace)

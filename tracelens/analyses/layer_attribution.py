@@ -28,20 +28,21 @@ def layer_attribution(
 
     Rows sum to the kernel total exactly. Work without a layer always has the row `(unattributed)`,
     and work launched before the trace began the row `(pre-window)`. A kernel belongs to the
-    innermost module around its launch; in the backward pass, to the module of the forward op that
-    made the autograd node. If compile provenance was recorded, a kernel of a compiled graph belongs
-    to the modules from which it was made. Its time is split by the bytes that these modules write
-    (estimate_ns). low_ns and high_ns also allow for an equal split, and for one that gives all time
-    to the module with most bytes. Work directly in a model's root counts as unattributed.
+    innermost module around its launch. In the backward pass, it belongs to the module of the
+    forward op that made the autograd node. If compile provenance was recorded, a kernel of a
+    compiled graph belongs to the modules from which it was made. Its time is split by the bytes
+    that these modules write (estimate_ns). low_ns and high_ns also allow for an equal split, and
+    for one that gives all time to the module with most bytes. Work directly in a model's root
+    counts as unattributed.
 
     A kernel of a replayed CUDA graph is placed by the first of three rules that applies. If the
     source recorded the graph's nodes, the kernel belongs to the module around the call that made
     its node. If the capture of the graph was recorded, in this trace or in `base`, the kernels get
-    the layers of the captured launches in order (evidence: graph capture), unless their number,
-    kernels, grids or shapes do not fit. If `base` is a run of the same program without graphs, both
-    sequences of kernels are aligned by name, and a kernel gets the layer of its partner (evidence:
-    base capture). Kernels that are not aligned stay unattributed. If fewer than half are aligned,
-    all stay unattributed. With `by_step`, there is one row per rank, layer, phase and step; step is
+    the layers of the captured launches in order (evidence: graph capture). This needs the same
+    number, kernels, grids and shapes. If `base` is a run of the same program without graphs, its
+    kernels are aligned by name, and a kernel gets the layer of its partner (evidence: base
+    capture). Kernels that are not aligned stay unattributed. If fewer than half are aligned, all
+    stay unattributed. With `by_step`, there is one row per rank, layer, phase and step. The step is
     None outside of steps. Raises MissingTableError without kernels.
     """
     if not trace.has("kernels") and process_ranks(trace):

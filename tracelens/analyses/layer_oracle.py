@@ -50,8 +50,8 @@ def layer_oracle(
     (in timings), or 0 if that was not measured. A layer that only one run timed keeps that run's
     choice and counts in no speedup. Rows of compare_layers whose name is in brackets are left out.
     With `beyond_spread`, a layer whose ranges in the two runs overlap counts with its time in base
-    on both sides, so it changes neither choice nor speedup. Raises MissingTableError if no layer is
-    matched, UsageError for an unknown method or an invalid cost.
+    on both sides. Such a layer changes neither choice nor speedup. Raises MissingTableError if no
+    layer is matched, UsageError for an unknown method or an invalid cost.
     """
     if method is not None and method not in _METHODS:
         raise UsageError(f"no method is called {method}; the methods are {', '.join(_METHODS)}")

@@ -150,13 +150,14 @@ def stack_alignment(  # noqa: PLR0913 - two traces, and four choices that have d
     Frames that both stacks share are counted. Entries and `via` are plain names, or regular
     expressions. An expression must match a whole normalised function, or all that follows one of
     its `::`. `occurrence` picks the outermost or innermost match. Without an entry, the outermost
-    of the well-known ones is used (call_function, Conv2dImpl::forward, VariableType::_convolution,
-    Conv2d…::forward, and the Python bindings THPVariable_…), else the outermost frame that is not
-    runtime. By default, `via` is at::conv2d, or at::_ops::conv2d::call in torch 2.x. The first
-    stack of each symbol is used. Symbols are paired by name. If no name is shared, the first stacks
-    of both traces are paired. Segments that begin or end at `via` have rows if one of the stacks
-    contains `via`. Raises TracelensError if a given entry is not in a stack. The number of calls is
-    the difference of levels, as in "Comparing the costs of abstraction for DL frameworks".
+    well-known entry is used: call_function, Conv2dImpl::forward, VariableType::_convolution,
+    Conv2d…::forward, or a Python binding THPVariable_…. A stack without a well-known entry begins
+    at its outermost frame that is not runtime. By default, `via` is at::conv2d, or
+    at::_ops::conv2d::call in torch 2.x. The first stack of each symbol is used. Symbols are paired
+    by name. If no name is shared, the first stacks of both traces are paired. Segments that begin
+    or end at `via` have rows if one of the stacks contains `via`. Raises TracelensError if a given
+    entry is not in a stack. The number of calls is the difference of levels, as in "Comparing the
+    costs of abstraction for DL frameworks".
     """
     if occurrence not in _OCCURRENCES:
         raise UsageError(f"occurrence is one of {', '.join(_OCCURRENCES)}, not {occurrence!r}")

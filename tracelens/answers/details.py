@@ -188,8 +188,9 @@ def _profiler_cost(trace: Trace, rank: RankTime) -> str | None:
 
     The time without the profiler is followed by its range. If one recorded step is much longer than
     the others, it makes their mean long, so the median stands beside the mean. If the answer's
-    percentages refer to neither time, their own time is added: the recorded step, less the time
-    that the profiler is known to add. Return None if no steps were timed.
+    percentages refer to neither time, a third time is added, to which they refer. It is the
+    recorded step, less the time that the profiler is known to add. Return None if no steps were
+    timed.
     """
     measured, judged_ns = measured_range(trace, rank.rank), rank.judged_step_ns
     if measured is None or rank.recorded_step_ns is None or judged_ns is None:

@@ -171,8 +171,7 @@ def called_places(model: TimeModel, rank: RankTime) -> list[tuple[str, int]]:
 def bound_place(model: TimeModel, rank: RankTime, limits: Limits) -> str | None:
     """Describe the bound's place, with the number of reads if it reads single values.
 
-    If no place has half of an idle cause's time, name the call path that places with half of the
-    time share.
+    If no place has half of an idle cause's time, name a call path that covers half of the time.
     """
     places = () if limits.reads else places_of(model, rank.rank, limits.bound)
     text = place_text(
@@ -310,7 +309,7 @@ def _receiving(trace: Trace, rank: RankTime) -> str | None:
 
 
 def _words_with_second(second: str, special: str | None) -> str:
-    """Return the sentence on a device that computes, and has a second part as long.
+    """Return the sentence on a device that computes, and takes as long for the part `second`.
 
     `special` is a more specific sentence on the second part, if there is one.
     """

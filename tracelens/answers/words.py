@@ -56,8 +56,8 @@ def place_text(
     """Write a place as the second line of an answer: file:line, at most three frames of a path.
 
     With `is_busy`, the place is the kernel or op that ran longest. `places` are all places of the
-    part, each with its nanoseconds. If places with half of the time share a call path, this path is
-    written instead of `what`.
+    part, each with its nanoseconds. If a call path covers half of their time, it is written instead
+    of `what`.
     """
     if not what:
         return None
@@ -74,10 +74,10 @@ def place_text(
 
 
 def shared_path(places: Sequence[tuple[str, int]]) -> str | None:
-    """Return the longest call path that places with at least half of the time have in common.
+    """Return the longest call path that covers at least half of the places' time.
 
-    A frame has its line if half of the time is on that line. The path is None if the places share
-    only the outermost frame, which says little.
+    A frame has its line if the line covers half of the time. The path is None if only its outermost
+    frame covers half, which says little.
     """
     half_ns = sum(ns for _, ns in places) / 2
     inner = [(what.split(_SEPARATOR), ns) for what, ns in places]
@@ -93,9 +93,9 @@ def shared_path(places: Sequence[tuple[str, int]]) -> str | None:
 
 
 def _common_frame(paths: Sequence[tuple[list[str], int]], half_ns: float) -> str | None:
-    """Return the outermost frame that has half of the time; None if no frame has.
+    """Return the outermost frame that covers half of the time; None if no frame does.
 
-    The frame has its line if one line has half of the time.
+    The frame has its line if the line covers half of the time.
     """
     numbered: Counter[str] = Counter()
     unnumbered: Counter[str] = Counter()

@@ -38,11 +38,11 @@ def measure(
     """Time a model's forward pass and its layers by every method, and return a trace.
 
     The trace has the tables `timings` and `layers` only. `inputs` is a tensor, a tuple of
-    arguments, or a dict of keyword arguments. Configurations are interpreted and cpp (eager and
-    compiled on the CPU), cuda and triton (eager and compiled on a GPU), and custom: the model as it
-    is passed, for example after apply_plan, timed end to end only. By default all that the machine
-    can run are timed, except custom. All but custom run on copies. Gradients are off. The model
-    stays in its mode (eval or train).
+    arguments, or a dict of keyword arguments. Configurations on the CPU are interpreted (eager) and
+    cpp (compiled), on a GPU cuda (eager) and triton (compiled). The configuration custom is the
+    model as it is passed, for example after apply_plan. It is timed end to end only. By default all
+    configurations that the machine can run are timed, except custom. All but custom run on copies.
+    Gradients are off. The model stays in its mode (eval or train).
 
     Under torch.compile, e2e times the model compiled as a whole. Methods layer, profiler and
     cuda_event compile every layer as a region of its own. Method subtraction compiles the first n

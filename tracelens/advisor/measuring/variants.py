@@ -286,7 +286,7 @@ def sums_of_executions(events: Iterable[Any]) -> list[dict[str | None, dict[str,
     """Return nanoseconds of each quantity by layer, for each execution in a profile.
 
     The layer None is the whole model. CPU_self and CUDA_self sum the self times of every op and
-    annotation in the layer's range, without the range itself, so each moment counts once.
+    annotation in the layer's range. The range itself is left out, so each moment counts once.
     CUDA_total sums the outermost ops and annotations.
     """
     executions = sorted(
