@@ -18,7 +18,7 @@ class Share(NamedTuple):
 
 
 def log_share(log: logging.Logger, share: Share, text: str) -> None:
-    """Log the name of the current work, with the share of the task that is done before it."""
+    """Log the name of the current work, with the share of the task that is already done."""
     log.debug("%s", text, extra={"share": share})
 
 

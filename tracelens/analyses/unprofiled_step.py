@@ -16,10 +16,10 @@ _FIRST_RANKS = 4
 def unprofiled_step(trace: Trace) -> pl.DataFrame:
     """Return the step of each rank that marks steps, as recorded and without the profiler.
 
-    The step without the profiler has a range. It is replayed as a graph of waits, in which the
-    costs of the profiler are subtracted from each op, Python call and API call. If the capture
-    timed steps without the profiler, their time is used instead. Raises MissingTableError without
-    kernels and ops.
+    The step without the profiler has a range. It comes from a replay of the trace as a dependency
+    graph, less the profiler's cost of each op, Python call and API call. If the capture timed steps
+    without the profiler, their time is used instead. Raises MissingTableError without kernels and
+    ops.
     """
     require_time(trace, "unprofiled_step")
     steps = unprofiled_steps(trace).values()
