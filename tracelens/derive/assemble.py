@@ -189,7 +189,7 @@ def _list(rank: _Rank) -> None:
 def _leave_spans(rank: _Rank) -> None:
     """Finish the spans, and release their memory if there is a store.
 
-    Kept are the op around each span and the span of each CUDA graph node, for device work.
+    The op around each span and the span of each CUDA graph node are kept for device work.
     """
     is_op = rank.spans["kind"] == "op"
     if "kernels" in rank.raw and is_op.any():

@@ -122,7 +122,7 @@ def list_ranks(ranks: Iterable[int]) -> str:
 def _subject(ranks: Sequence[int], following: str) -> str:
     """Return the ranks as the beginning of a sentence, such as `Each of ranks 0 to 3`.
 
-    `following` is the next character of the sentence. A space comes before a singular verb.
+    `following` is the next character of the sentence. After a space, a singular verb follows.
     """
     phrase = list_ranks(ranks)
     each = following == " " and phrase.startswith("ranks")

@@ -41,9 +41,10 @@ class Advice(Struct, frozen=True):
     launch_ns: float = 0.0
 
     def total(self, bound: str = "ns") -> float:
-        """Return the advised sequence's kernel time per step: likely (ns), low or high by `bound`.
+        """Return the advised sequence's kernel time per step in nanoseconds.
 
-        A part that could not be judged counts with its recorded time.
+        `bound` is ns (the likely time), low or high. A part that could not be judged counts with
+        its recorded time.
         """
         judged: float = sum(getattr(call.cost, bound) for part in self.parts for call in part.calls)
         return judged + self.calls.unjudged_ns
@@ -55,13 +56,19 @@ class Advice(Struct, frozen=True):
 
     @property
     def host_now(self) -> float:
-        """Return the least host time of a step's recorded calls, 0 unless launches limit it."""
+        """Return the least host time of a step's recorded calls in nanoseconds.
+
+        The time is 0 unless launches limit the trace.
+        """
         nodes = (node for part in self.parts for node in part.part.nodes)
         return self.launch_ns * sum(bool(node.device_ns) for node in nodes)
 
     @property
     def host_then(self) -> float:
-        """Return the least host time of a step's advised calls, 0 unless launches limit it."""
+        """Return the least host time of a step's advised calls in nanoseconds.
+
+        The time is 0 unless launches limit the trace.
+        """
         return _host_ns(self.parts, self.launch_ns)
 
 
@@ -193,7 +200,7 @@ def _longest_ns(parts: Sequence[Advised], each: float) -> float:
 
 
 def candidates_of(advice: Advice) -> list[dict[str, str]]:
-    """Return the distinct legal calls without a measured time, as rows for the bench.
+    """Return the distinct legal calls without a measured time, for `tracelens collect calls`.
 
     Calls that change the layout of a graph input are always included.
     """

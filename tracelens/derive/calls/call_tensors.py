@@ -49,8 +49,8 @@ def places_of(
 def _facts(shape: tuple[int, ...], layout: str | None) -> Facts:
     """Describe a tensor; a shape without four dimensions counts as one long dimension.
 
-    A tensor is aligned to 16 bytes if its channels (or its last dimension, if it has not four
-    dimensions) are a multiple of 4.
+    A tensor is aligned to 16 bytes if its channels are a multiple of 4. For a shape without four
+    dimensions, the last dimension counts instead of the channels.
     """
     four = shape if len(shape) == 4 else (math.prod(shape), 1, 1, 1)
     inner = shape[1 if len(shape) == 4 else -1] if shape else 1

@@ -169,7 +169,7 @@ class Z3Solver:
         self._made: dict[object, Any] = {}
 
     def __call__(self, constraint: Term, places: Places) -> list[str]:
-        """Return the layouts of `out` for which the constraint holds: those of Z3's models."""
+        """Return the layouts of `out` for which the constraint holds, one per model of Z3."""
         choice = self._z3.Int("layout_of_out")
         layouts = []
         self._solver.push()

@@ -41,8 +41,8 @@ class Cost(Struct, frozen=True):
 class Costs:
     """Holds costs by function, call, dtype and layout.
 
-    A cost is from this trace. If it has none, the cost is from another trace, or from a benchmark
-    of the call alone.
+    A cost is from this trace. If this trace has none, the cost is from another trace, or from a
+    benchmark of the call alone.
     """
 
     def __init__(
@@ -77,7 +77,8 @@ class Costs:
         """Return the cost of converting a tensor to another layout.
 
         If the conversion was not benchmarked, the cost is estimated from the time to read and write
-        the tensor at the observed bandwidth: twice that time, between once and four times.
+        the tensor at the observed bandwidth. The estimate is twice this time, with the bounds once
+        and four times.
         """
         call = json.dumps(["contiguous", [list(node.shape)], []])
         known = self._known.get((f"to_{layout.lower()}", call, node.dtype, layout))

@@ -38,11 +38,12 @@ VIEWS = frozenset(
 class Function(Struct, frozen=True):
     """Describes a library function that covers the operators of `pattern` by one call.
 
-    The operators form a chain: each is the only reader of the result before. `constraints` is a
-    term over the tensors in0, in1 (the other summand), weight, out, and view (a tensor in in0's
-    memory). `window` is a convolution's strides and padding. `realisation` is torch's function for
-    the call. `cost_key` is another function whose measured times are used, such as the out-of-place
-    form of an in-place call. `fits` checks edges and arguments, which a term cannot express.
+    The operators form a chain: only the next operator reads the result of an operator.
+    `constraints` is a term over the tensors in0, in1 (the other summand), weight, out, and view (a
+    tensor in in0's memory). The name window refers to a convolution's strides and padding.
+    `realisation` is torch's function for the call. `cost_key` is another function whose measured
+    times are used, such as the out-of-place form of an in-place call. `fits` checks edges and
+    arguments, which a term cannot express.
     """
 
     name: str

@@ -20,19 +20,20 @@ def during(
 ) -> pl.DataFrame:
     """Add the column `label`: the label of the process's interval that contains start_ns.
 
-    If several intervals contain it, the last one to start counts. If none does, the label is None.
+    If several intervals contain start_ns, the last one to start counts. The label is None outside
+    of all intervals.
     """
     if not intervals.height or not frame.height:
         no_label = pl.lit(None, dtype).alias(label)
         return frame.with_columns(no_label)
-    pieces = _pieces(intervals, label)
+    disjoint = _innermost_by_process(intervals, label)
     process_id = pl.col("process_id").cast(pl.Int64)
     asked = frame.select(process_id, "start_ns")
     moments = asked["start_ns"]
     order = None if moments.is_sorted() else moments.arg_sort()
     ordered = asked if order is None else asked[order]
     joined = ordered.join_asof(
-        pieces,
+        disjoint,
         on="start_ns",
         by="process_id",
         check_sortedness=False,
@@ -45,7 +46,7 @@ def during(
     return frame.with_columns(labels)
 
 
-def _pieces(intervals: pl.DataFrame, label: str) -> pl.DataFrame:
+def _innermost_by_process(intervals: pl.DataFrame, label: str) -> pl.DataFrame:
     """Return each process's disjoint intervals with the innermost label, sorted by start.
 
     The given intervals nest, so the outer interval continues when an inner one ends.

@@ -38,7 +38,7 @@ def rows_of(
     """Return the row number of each wanted (rank, id), None if the table has no such row.
 
     `rank` and `ids` are the table's columns. Ids of collected tables count each rank's rows from 0.
-    For such ids, row numbers are computed, which takes a tenth of a join's time.
+    Row numbers are computed from such ids, which takes a tenth of a join's time.
     """
     name_of_rank, name_of_id = wanted.columns
     asked = wanted.rename({name_of_rank: "rank", name_of_id: "id"})

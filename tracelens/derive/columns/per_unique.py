@@ -83,7 +83,7 @@ def each_once(
 
 
 def _codes(words: pl.Series) -> pl.Series:
-    """Return the category's number for each text."""
+    """Return each text's category number."""
     categories = words.cast(pl.Categorical)
     return categories.to_physical()
 
@@ -177,7 +177,7 @@ def distinct_rows(numbers: pl.Series) -> tuple[pl.Series, pl.Series]:
 def _indices(numbers: pl.Series, rows: pl.Series) -> pl.Series:
     """Return the index of each number in the list of the numbers at `rows`.
 
-    A number that is not in the list gets `len(rows)`, and None gets None.
+    The index of a number that is not in the list is `len(rows)`, or None if the number is None.
     """
     distinct = numbers.gather(rows)
     is_none = distinct.is_null()
@@ -196,7 +196,7 @@ def _indices(numbers: pl.Series, rows: pl.Series) -> pl.Series:
 
 
 def _numbers_up_to(n: int) -> pl.Series:
-    """Return the numbers from 0 to below n."""
+    """Return the numbers from 0 to n - 1 as UInt32."""
     return pl.int_range(
         n,
         dtype=pl.UInt32,
@@ -245,5 +245,5 @@ def _from_zero(lowest: int, highest: int) -> tuple[_OnNumbers, int]:
 
 
 def _wrapped(numbers: pl.Series) -> pl.Series:
-    """Cast numbers to UInt32 without checking that each fits, which takes several times as long."""
+    """Cast numbers to UInt32 without a check; a checked cast takes several times as long."""
     return numbers.cast(pl.UInt32, wrap_numerical=True)

@@ -35,9 +35,10 @@ def which_side(
     other: str,
     words: tuple[str, str, str] = ("only_base", "only_other", "both"),
 ) -> pl.Expr:
-    """Return one of three words for each row: it exists only in base, only in other, or in both.
+    """Return a word for each row that exists only in base, only in other, or in both runs.
 
-    The column `base` is None in a row that base does not have, and likewise `other`.
+    `words` are the three words in this order. The column `base` or `other` is None in a row that
+    the run does not have.
     """
     only_base, only_other, both = map(pl.lit, words)
     lacks_other = pl.col(other).is_null()

@@ -36,8 +36,8 @@ def cut_at(frame: pl.DataFrame, edges: pl.Series) -> pl.DataFrame:
 def cut_rows(frame: pl.DataFrame, segments: pl.DataFrame) -> pl.DataFrame:
     """Split disjoint intervals where segments start and end, and add `at`.
 
-    `at` is the row of the segment that contains the interval, None outside of all segments. Both
-    frames have start_ns and end_ns, are disjoint, and are sorted by start.
+    `at` is the row of the segment that contains the interval, None outside of all segments. `frame`
+    and `segments` have start_ns and end_ns, and are disjoint and sorted by start.
     """
     pieces = cut_at(frame, _edges([segments]))
     rows = _rows_around(segments, pieces["start_ns"])

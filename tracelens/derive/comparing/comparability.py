@@ -44,7 +44,7 @@ _SOME, _MOST = 0.1, 0.5
 
 
 def not_judged(base: Trace, other: Trace, rules: Rules) -> str | None:
-    """Return why no row of the two runs may be judged, None if rows may be judged."""
+    """Return why the rows of a comparison may not be judged, None if they may be judged."""
     if rules.across_devices or other_device(base, other) is None:
         return None
     return "two kinds of GPU (--across-devices judges them all the same)"
@@ -214,8 +214,8 @@ def facts(base: Trace, other: Trace) -> list[tuple[str, str | None, str | None]]
 def _versions(base: Trace, other: Trace, *, of_driver: bool) -> tuple[str | None, str | None]:
     """Return the versions of software that both captures record, as one text per run.
 
-    `of_driver` selects the driver's version, or the versions of all other software. A text is None
-    if no version is recorded in both captures.
+    With `of_driver`, this is the driver's version, otherwise the versions of all other software. A
+    text is None if no version is recorded in both captures.
     """
     sides = [_known_versions(trace, of_driver=of_driver) for trace in (base, other)]
     in_both = sides[0].keys() & sides[1].keys()

@@ -56,10 +56,11 @@ class Expression(Struct, frozen=True):
     """Holds a parsed gate: a quantity and its limit.
 
     `kind` is metric, layer, kernel or op. `name` is the metric's name, or a pattern for names of
-    layers, kernels or ops, whose quantity is `measure`. `form` is the meaning of `limit`: "share"
-    is the largest increase as a fraction of base, "more" the largest increase, and "most" the
-    largest value. For "more" and "most", the limit is in ns, bytes or calls. With `each`, every
-    name that the pattern matches is judged by itself, as layers always are.
+    layers, kernels or ops. `measure` is the quantity of a layer, kernel or op. `form` is the
+    meaning of `limit`: "share" is the largest increase as a fraction of base, "more" the largest
+    increase, and "most" the largest value. For "more" and "most", the limit is in ns, bytes or
+    calls. With `each`, every name that the pattern matches is judged by itself, as layers always
+    are.
     """
 
     text: str

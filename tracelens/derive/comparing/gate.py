@@ -26,7 +26,7 @@ from tracelens.trace import Trace
 
 FAILED, PASSED, UNCLEAR = "failed", "passed", "unclear"
 _STATES = (UNCLEAR, PASSED, FAILED)
-"""The verdicts of a row; a gate has the last one in this order that any of its rows has."""
+"""The verdicts of a row in ascending order; a gate gets the highest verdict of its rows."""
 _KEY = ["gate", "rank", "what", "counted_in"]
 _NO_MEMORY = "both runs must record memory (profile_memory=True does)"
 REASON_WIDE = "the spread is larger than the limit"
@@ -77,27 +77,27 @@ def evaluate(
     runs = (base, *rules.base_runs), (other, *rules.other_runs)
     traces = [*runs[0], *runs[1]]
     _check(base, other, expressions, rules)
-    kinds = {asked.kind for asked in expressions} - {"metric"}
+    kinds = {expression.kind for expression in expressions} - {"metric"}
     names = {kind: names_of(kind, traces) for kind in kinds}
-    for asked in expressions:
-        if asked.kind != "metric":
-            _check_pattern(asked, names[asked.kind], traces)
+    for expression in expressions:
+        if expression.kind != "metric":
+            _check_pattern(expression, names[expression.kind], traces)
     sides = [
         pl.concat(
             of_runs(
                 side,
                 partial(
                     asked_values,
-                    asked=asked,
-                    names=names.get(asked.kind, []),
+                    expression=expression,
+                    names=names.get(expression.kind, []),
                 ),
             )
             .with_columns(
                 gate=pl.lit(number, pl.Int64),
-                counted_in=pl.lit(asked.counted_in),
+                counted_in=pl.lit(expression.counted_in),
             )
             .select(*_KEY, "value", "run")
-            for number, asked in enumerate(expressions)
+            for number, expression in enumerate(expressions)
         )
         for side in runs
     ]
@@ -112,8 +112,8 @@ def evaluate(
     )
     unlike = other_work(base, other)
     return [
-        _verdict(asked, rows.filter(gate=number), unlike, rules)
-        for number, asked in enumerate(expressions)
+        _verdict(expression, rows.filter(gate=number), unlike, rules)
+        for number, expression in enumerate(expressions)
     ]
 
 
@@ -141,50 +141,52 @@ def _check(
     refused = unlike or not_judged(base, other, rules)
     if refused:
         raise SourceError(f"no gate can be judged: {refused}")
-    for asked in expressions:
-        if not any(with_kernels) and (asked.kind == "kernel" or asked.name in NEEDS_DEVICE):
+    for expression in expressions:
+        if not any(with_kernels) and (
+            expression.kind == "kernel" or expression.name in NEEDS_DEVICE
+        ):
             words = (
-                f"{asked.name} is of a GPU, and neither run used one; ask of step_time, compute,"
+                f"{expression.name} is of a GPU, and neither run used one; ask of step_time, compute,"
                 " idle, op:PATTERN:duration or layer:PATTERN:duration"
             )
-            begin = asked.text.find(asked.name)
+            begin = expression.text.find(expression.name)
             raise ExpressionError(
-                asked.text,
-                slice(begin, begin + len(asked.name)),
+                expression.text,
+                slice(begin, begin + len(expression.name)),
                 words,
             )
 
 
 def _check_pattern(
-    asked: Expression,
+    expression: Expression,
     names: Sequence[str],
     traces: Iterable[Trace],
 ) -> None:
     """Raise ExpressionError for a pattern that matches nothing, or ops that launch nothing."""
-    matches = matching_names(asked, names)
-    message = f"no {asked.kind} of either run is called {asked.name!r}; {near(asked.name, names)}"
+    matches = matching_names(expression, names)
+    message = f"no {expression.kind} of either run is called {expression.name!r}; {near(expression.name, names)}"
     if matches and all(name.startswith("(") for name in matches):
-        message = f"{matches[0]} is not a {asked.kind}: rows in brackets are never judged"
-    elif matches and asked.kind == "op" and asked.measure == "duration":
+        message = f"{matches[0]} is not a {expression.kind}: rows in brackets are never judged"
+    elif matches and expression.kind == "op" and expression.measure == "duration":
         launching = launching_ops(traces)
         if not launching or set(matches) & launching:
             return
         message = (
             f"{matches[0]} launches no kernel, so it takes no time on the GPU;"
-            f" {near(asked.name, sorted(launching))}"
+            f" {near(expression.name, sorted(launching))}"
         )
-    elif matches or asked.measure == "count":
+    elif matches or expression.measure == "count":
         return
-    begin = asked.text.find(asked.name)
+    begin = expression.text.find(expression.name)
     raise ExpressionError(
-        asked.text,
-        slice(begin, begin + len(asked.name)),
+        expression.text,
+        slice(begin, begin + len(expression.name)),
         message,
     )
 
 
 def _verdict(
-    asked: Expression,
+    expression: Expression,
     rows: pl.DataFrame,
     unlike: str | None,
     rules: Rules,
@@ -194,17 +196,17 @@ def _verdict(
     `unlike` says how the work of the runs differs, None if it does not.
     """
     n_only_new = rows.filter(pl.col("base_value").is_null()).height
-    in_both = _as_asked(asked, rows.drop_nulls(["base_value", "other_value"]))
-    unit = _UNITS.get(asked.counted_in, asked.counted_in)
+    in_both = _as_asked(expression, rows.drop_nulls(["base_value", "other_value"]))
+    unit = _UNITS.get(expression.counted_in, expression.counted_in)
     if in_both.is_empty():
         absent = "only in new, which is not a share of base" if n_only_new else "only in base"
-        no_rows = _NO_MEMORY if asked.name in MEMORY else absent
-        return Verdict(asked.text, UNCLEAR, asked.limit, unit, no_rows)
-    is_wide = _is_wide(asked, rules)
-    hides_breach = is_wide & ~_fails(asked)
+        no_rows = _NO_MEMORY if expression.name in MEMORY else absent
+        return Verdict(expression.text, UNCLEAR, expression.limit, unit, no_rows)
+    is_wide = _is_wide(expression, rules)
+    hides_breach = is_wide & ~_fails(expression)
     judged = in_both.with_columns(
         reason=pl.when(hides_breach).then(pl.lit(REASON_WIDE)).otherwise("reason"),
-        state=_state(asked, is_wide),
+        state=_state(expression, is_wide),
     )
     worst_first = judged.sort(
         "state", "value", descending=True, nulls_last=True, maintain_order=True
@@ -212,7 +214,7 @@ def _verdict(
     worst_row = worst_first.row(0, named=True)
     states = [_STATES[state] for state in judged["state"]]
     worst = _STATES[worst_row["state"]]
-    reasons = [_reason(asked, worst_row)]
+    reasons = [_reason(expression, worst_row)]
     n_unclear = states.count(UNCLEAR)
     if n_unclear and worst != UNCLEAR:
         reasons.append(f"{n_unclear:,} of {judged.height:,} cannot be judged")
@@ -225,9 +227,9 @@ def _verdict(
     reason = "; ".join(reasons)
     has_range = worst_row["low"] is not None and worst_row["high"] is not None
     return Verdict(
-        asked.text,
+        expression.text,
         worst if unlike is None or rules.any_work else UNCLEAR,
-        asked.limit,
+        expression.limit,
         unit,
         f"{where}: {reason}" if where else reason,
         worst_row["base_value"],
@@ -255,15 +257,15 @@ def _where(
     return ", ".join(word for word in words if word)
 
 
-def _as_asked(asked: Expression, rows: pl.DataFrame) -> pl.DataFrame:
+def _as_asked(expression: Expression, rows: pl.DataFrame) -> pl.DataFrame:
     """Add value, low and high: the quantity that the gate limits, and its 95 % range.
 
     The quantity depends on the gate's form. It is the other run's value for "most", the difference
     from base for "more", and the difference as a fraction of base for "share".
     """
     base = pl.col("base_value")
-    start = base if asked.form == "most" else pl.lit(0.0)
-    unit = base if asked.form == "share" else pl.lit(1.0)
+    start = base if expression.form == "most" else pl.lit(0.0)
+    unit = base if expression.form == "share" else pl.lit(1.0)
     difference = pl.col("other_value") - base
     differences = {
         "value": difference,
@@ -275,41 +277,41 @@ def _as_asked(asked: Expression, rows: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _is_wide(asked: Expression, rules: Rules) -> pl.Expr:
+def _is_wide(expression: Expression, rules: Rules) -> pl.Expr:
     """Return whether a row's interval is too wide to tell whether the limit is exceeded.
 
     Such an interval ends above the limit, and its upper half is wider than the limit. A change as
     large as the limit would be within the spread. A limit below `rules.min_effect` counts as
     `rules.min_effect`.
     """
-    base = pl.lit(1.0) if asked.form == "share" else pl.col("base_value")
+    base = pl.lit(1.0) if expression.form == "share" else pl.col("base_value")
     least = pl.max_horizontal(
-        pl.lit(abs(asked.limit)),
+        pl.lit(abs(expression.limit)),
         base * rules.min_effect,
     )
     high = pl.col("high")
-    return (high > asked.limit) & (high - pl.col("value") > least)
+    return (high > expression.limit) & (high - pl.col("value") > least)
 
 
-def _fails(asked: Expression) -> pl.Expr:
+def _fails(expression: Expression) -> pl.Expr:
     """Return whether a row is judged worse by more than the limit."""
-    return (pl.col("value") > asked.limit) & (pl.col("outcome") == "slower")
+    return (pl.col("value") > expression.limit) & (pl.col("outcome") == "slower")
 
 
-def _state(asked: Expression, is_wide: pl.Expr) -> pl.Expr:
+def _state(expression: Expression, is_wide: pl.Expr) -> pl.Expr:
     """Return the index in _STATES of each row's verdict."""
     has_samples = pl.col("reason").ne_missing(pl.lit(REASON_TOO_FEW))
     is_known = has_samples & pl.col("value").is_not_null() & ~is_wide.fill_null(value=False)
     failed, passed, unclear = (_STATES.index(word) for word in (FAILED, PASSED, UNCLEAR))
-    return pl.when(_fails(asked)).then(failed).when(is_known).then(passed).otherwise(unclear)
+    return pl.when(_fails(expression)).then(failed).when(is_known).then(passed).otherwise(unclear)
 
 
-def _reason(asked: Expression, row: dict[str, Any]) -> str:
+def _reason(expression: Expression, row: dict[str, Any]) -> str:
     """Return why the worst row of a gate passed, failed or is unclear, as text."""
     if row["value"] is None:
         return _ZEROS
     more = "more than in base" if row["outcome"] == "slower" else "less than in base"
     reason = row["reason"] or more
-    if row["value"] > asked.limit and row["state"] != 2:
+    if row["value"] > expression.limit and row["state"] != 2:
         return f"beyond the limit, but {reason}"
     return str(reason)

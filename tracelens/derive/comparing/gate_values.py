@@ -54,9 +54,9 @@ def names_of(kind: str, traces: Iterable[Trace]) -> list[str]:
     return sorted(names)
 
 
-def matching_names(asked: Expression, names: Iterable[str]) -> list[str]:
+def matching_names(expression: Expression, names: Iterable[str]) -> list[str]:
     """Return the names that the pattern of an expression matches."""
-    return [name for name in names if fnmatchcase(name, asked.name)]
+    return [name for name in names if fnmatchcase(name, expression.name)]
 
 
 def launching_ops(traces: Iterable[Trace]) -> set[str]:
@@ -69,30 +69,30 @@ def launching_ops(traces: Iterable[Trace]) -> set[str]:
     return names
 
 
-def asked_values(trace: Trace, asked: Expression, names: Sequence[str]) -> pl.DataFrame:
+def asked_values(trace: Trace, expression: Expression, names: Sequence[str]) -> pl.DataFrame:
     """Return the values that a gate judges, one row per rank, step and `what`.
 
     Columns: rank, what, value. `what` is a layer with its phase, a device, or a name that is judged
     by itself. It is None if a rank has one value per step. `names` are the layers, kernels or ops
     of all runs.
     """
-    return _values(trace, asked, names).select(list(_VALUES)).cast(_VALUES)
+    return _values(trace, expression, names).select(list(_VALUES)).cast(_VALUES)
 
 
-def _values(trace: Trace, asked: Expression, names: Sequence[str]) -> pl.DataFrame:
-    part = _STEP_PARTS.get(asked.name, asked.name)
-    if asked.name in MEMORY:
+def _values(trace: Trace, expression: Expression, names: Sequence[str]) -> pl.DataFrame:
+    part = _STEP_PARTS.get(expression.name, expression.name)
+    if expression.name in MEMORY:
         measured = memory_values(trace) if trace.has("allocations") else _no_memory()
-        return _by_device(measured.filter(measure=MEMORY[asked.name]))
-    if asked.kind == "metric" and part in PARTS:
+        return _by_device(measured.filter(measure=MEMORY[expression.name]))
+    if expression.kind == "metric" and part in PARTS:
         return _by_device(recorded_time_values(trace).filter(part=part))
-    matches = [name for name in matching_names(asked, names) if not name.startswith("(")]
-    if asked.kind == "layer":
+    matches = [name for name in matching_names(expression, names) if not name.startswith("(")]
+    if expression.kind == "layer":
         return _of_layers(trace, matches)
-    work = _work(trace, asked, matches)
-    if asked.each:
-        return _of_names(trace, asked, work, matches)
-    return _counted(asked, _summed(trace, work)).with_columns(what=pl.lit(None, pl.String))
+    work = _work(trace, expression, matches)
+    if expression.each:
+        return _of_names(trace, expression, work, matches)
+    return _counted(expression, _summed(trace, work)).with_columns(what=pl.lit(None, pl.String))
 
 
 def _of_layers(trace: Trace, layers: Sequence[str]) -> pl.DataFrame:
@@ -108,18 +108,18 @@ def _of_layers(trace: Trace, layers: Sequence[str]) -> pl.DataFrame:
 
 def _of_names(
     trace: Trace,
-    asked: Expression,
+    expression: Expression,
     work: pl.DataFrame,
     names: Sequence[str],
 ) -> pl.DataFrame:
     """Return the value of each name, one row per rank, step and `what`."""
     named = work.with_columns(what=pl.col("name").cast(pl.String))
     recorded = each_step(named, in_steps(trace), ["rank", "what"])
-    if asked.form == "share":  # without a base value there is no share
-        return _counted(asked, recorded)
+    if expression.form == "share":  # without a base value there is no share
+        return _counted(expression, recorded)
     absent = _zeros(trace, named, names)
     return _counted(
-        asked,
+        expression,
         pl.concat([recorded, absent], how="diagonal_relaxed"),
     )
 
@@ -134,8 +134,8 @@ def _zeros(trace: Trace, work: pl.DataFrame, names: Sequence[str]) -> pl.DataFra
     return _summed(trace, work.clear()).join(absent, how="cross")
 
 
-def _counted(asked: Expression, sums: pl.DataFrame) -> pl.DataFrame:
-    return sums.with_columns(value=pl.col("n" if asked.counted_in == COUNT else "value"))
+def _counted(expression: Expression, sums: pl.DataFrame) -> pl.DataFrame:
+    return sums.with_columns(value=pl.col("n" if expression.counted_in == COUNT else "value"))
 
 
 def _by_device(values: pl.DataFrame) -> pl.DataFrame:
@@ -158,31 +158,31 @@ def _launches_by_op(trace: Trace) -> pl.DataFrame:
     return kernels_below_ops(trace, ops.cast(pl.String).to_list())
 
 
-def _work(trace: Trace, asked: Expression, names: Sequence[str]) -> pl.DataFrame:
+def _work(trace: Trace, expression: Expression, names: Sequence[str]) -> pl.DataFrame:
     """Return the kernels, ops or copies that the expression names: rank, name, step, value, n.
 
     The duration of ops is the time of the kernels that they and their descendants launch. In a
     trace without kernels, it is the ops' time on the host. Nested ops count once, unless each name
     is judged by itself.
     """
-    if asked.kind == "metric":
-        is_of_kernels = asked.name in ("gpu_time", "kernels")
-        return kernel_work(trace) if is_of_kernels else _copies(trace, asked)
+    if expression.kind == "metric":
+        is_of_kernels = expression.name in ("gpu_time", "kernels")
+        return kernel_work(trace) if is_of_kernels else _copies(trace, expression)
     is_named = pl.col("name").is_in(names)
-    if asked.kind != "op":
+    if expression.kind != "op":
         return kernel_work(trace).filter(is_named)
-    if asked.counted_in == COUNT:
+    if expression.counted_in == COUNT:
         return op_work(trace, on_device=False).filter(is_named)
     if not trace.has("kernels"):
-        return _host_times(trace, asked, names)
+        return _host_times(trace, expression, names)
     below = kernels_below_ops(trace, names)
-    return below if asked.each else below.unique(["rank", "kernel"], maintain_order=True)
+    return below if expression.each else below.unique(["rank", "kernel"], maintain_order=True)
 
 
-def _copies(trace: Trace, asked: Expression) -> pl.DataFrame:
+def _copies(trace: Trace, expression: Expression) -> pl.DataFrame:
     """Return the copies in the direction that the metric's name begins with."""
-    direction, _, _ = asked.name.partition("_")
-    column = "size_bytes" if asked.counted_in == BYTES else "duration_ns"
+    direction, _, _ = expression.name.partition("_")
+    column = "size_bytes" if expression.counted_in == BYTES else "duration_ns"
     copies = trace.select("memcpys", "rank", "step", "direction", column)
     copies = copies.filter(pl.col("direction") == direction)
     name = pl.col("direction").cast(pl.String)
@@ -196,9 +196,9 @@ def _copies(trace: Trace, asked: Expression) -> pl.DataFrame:
     )
 
 
-def _host_times(trace: Trace, asked: Expression, names: Sequence[str]) -> pl.DataFrame:
+def _host_times(trace: Trace, expression: Expression, names: Sequence[str]) -> pl.DataFrame:
     """Return the host time of the outermost calls among the ops, or of each name with `each`."""
-    if asked.each and names:
+    if expression.each and names:
         return pl.concat(outermost_ops(trace, [name]) for name in names)
     return outermost_ops(trace, names)
 

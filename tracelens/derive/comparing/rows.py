@@ -58,10 +58,10 @@ class Comparison(Struct, frozen=True):
     def calls(self, base: Trace, other: Trace, rules: Rules) -> pl.DataFrame:
         """Compare numbers and times of calls, one row per key of either run, longest first.
 
-        Columns are those of `judge`, change, and calls, times and speedups. If all runs mark steps,
-        numbers and times are per step, and steps are judged. Otherwise they are totals of the
-        capture, and calls are judged. The speedup of totals is None if the runs make different
-        numbers of calls.
+        Columns are the columns of `judge`, `change`, and numbers, times and speedups of calls. If
+        all runs mark steps, numbers and times are per step, and steps are judged. Otherwise,
+        numbers and times are totals of the capture, and calls are judged. The speedup of totals is
+        then None if the runs make different numbers of calls.
         """
         key = list(self.key)
         base_runs, other_runs = _runs(base, other, rules)
@@ -127,7 +127,7 @@ def _with_speedups(rows: pl.DataFrame, *, by_step: bool) -> pl.DataFrame:
 def _call_sums(side: str, values: pl.DataFrame, n_runs: int | None) -> pl.DataFrame:
     """Return SIDE_n_calls, SIDE_ns and SIDE_call_ns, one row per `row`.
 
-    Calls and times are medians over the steps, or means over `n_runs` runs if that is given.
+    Numbers and times are medians over the steps, or if `n_runs` is given, means over the runs.
     """
     n_calls = pl.col("n")
     value = pl.col("value")

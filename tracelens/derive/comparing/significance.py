@@ -40,8 +40,9 @@ class Rules(Struct, frozen=True):
     """Holds the rules by which a comparison is judged.
 
     `min_effect` is the least relative difference that counts. `base_runs` and `other_runs` are
-    further runs of the two programs. `across_devices` allows runs on two kinds of GPU, `any_work`
-    gates on runs that did different work, and `any_program` runs of two programs.
+    further runs of the two programs. `across_devices` allows judging runs on two kinds of GPU.
+    `any_work` allows gates on runs that did different work. `any_program` allows comparing two
+    programs.
     """
 
     min_effect: float = 0.01

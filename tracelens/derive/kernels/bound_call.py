@@ -48,7 +48,10 @@ ROLES = {
     "-": "a tensor of which the call touches a part only, or that is too small to count",
     ".": "any other argument",
 }
-"""Meaning of each letter in a signature; an argument of a single number has its name in torch."""
+"""Meaning of each letter in a signature.
+
+A meaning of one word, such as `stride`, is the name of the argument in torch.
+"""
 _TENSORS, _LISTS = "two-KeS", "lmnLW"
 _WIDTHS = {0: 1, 1: 1, 2: 2, 3: 4, 4: 8, 5: 2, 6: 4, 7: 8, 9: 8, 10: 16, 11: 1, 15: 2}
 """Bytes per element by torch's number of the element type (c10/core/ScalarType.h)."""
@@ -114,7 +117,7 @@ Outputs = Callable[[Bound], Sequence[int]]
 
 
 def sizes_of(*inputs: int) -> Outputs:
-    """Return a formula for results that have as many elements as the nth inputs, for each n."""
+    """Return a formula for results with as many elements as the inputs at these positions."""
     return lambda bound: [bound.nth(n).n_elements for n in inputs]
 
 

@@ -9,7 +9,7 @@ from tracelens.derive.kernels.recorded_dtypes import recorded_inputs
 from tracelens.trace import Trace
 
 _WINDOW = 8
-"""The cast of a copy is searched among this many next casts on the copy's stream."""
+"""Number of casts after a copy, on the copy's stream, among which its cast is searched."""
 
 _CAST_NAME = r"direct_copy_kernel|float16_copy_kernel|bfloat16_copy_kernel|LoadWithCast"
 # CUPTI through Kineto and nsys demangle differently: `{lambda(float)#1}`, `2ul>, 4` and

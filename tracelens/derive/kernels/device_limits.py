@@ -49,7 +49,7 @@ LIMITS = pl.DataFrame(
     max_threads_per_sm=pl.col("max_warps_per_sm") * 32,
     registers_per_sm=pl.lit(65536, pl.Int32),
 )
-"""One row per compute capability that CUDA documents."""
+"""Resources of an SM, one row per compute capability that CUDA documents."""
 
 FILLED = (
     "warp_size",

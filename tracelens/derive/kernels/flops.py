@@ -236,7 +236,7 @@ _N_READ = {
     "aten::_slow_conv2d_forward": 4,
     "aten::convolution_backward": 3,
 }
-"""The number of an op's leading arguments among which are all tensors that it reads.
+"""The number of leading arguments of an op that include all tensors that the op reads.
 
 A later tensor is the `out=` argument of an overload, which is recorded like an input but only
 written. Ops of attention have no such overload.

@@ -46,7 +46,10 @@ FUNCTOR_RULES: tuple[tuple[str, str, str], ...] = (
     ),
     ("head", r"", "elementwise"),
 )
-"""Rules only for generic heads, so that a word inside some lambda's type (`lamb`) never decides."""
+"""Rules for names whose head matches GENERIC_HEAD.
+
+In other names, a pattern such as `lamb` could match a part of a lambda's type.
+"""
 
 _ATTENTION = (
     r"[fF]lash_?([aA]ttn|[aA]ttention|fwd|bwd)|^(pytorch_)?flash(_attn)?::|fmha|Fmha|FMHA|native_sdpa|_sdpa_"

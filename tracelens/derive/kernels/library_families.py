@@ -277,7 +277,10 @@ def _read_with_experts(bound: Bound, n_rows: int) -> int:
 
 
 def _experts_of_sizes(bound: Bound) -> int:
-    """Return the FLOPs of experts with packed weights, from arguments for sizes and experts."""
+    """Return the FLOPs of experts with packed weights.
+
+    Arguments are the sizes of the product, and the number of experts per token.
+    """
     numbers = [bound.value(role) for role in "123q"]
     for number in numbers:
         if type(number) is not int or number < 0:

@@ -34,7 +34,10 @@ _OPAQUE = {
 _GRADIENT = "torch::autograd::AccumulateGrad"
 _INDEXING = ("aten::index", "aten::_unsafe_index")
 _BY_ELEMENT = re.compile(r"index_elementwise_kernel<(\d{1,5}), ?(\d{1,3}),")
-"""Pattern for the kernel that indexes single elements: threads per block, elements per thread."""
+"""Pattern for the kernel that indexes single elements.
+
+Its groups are the threads per block and the elements per thread.
+"""
 _BY_ROW = "vectorized_gather_kernel"
 """Name of the kernel that indexes rows, one row per block in x (torch's IndexKernel.cu)."""
 _AT_MOST = "an upper bound: sizes are estimated from the kernels' blocks"
@@ -144,8 +147,8 @@ def _filled(
 ) -> tuple[str, str | None]:
     """Return the shapes with sizes of lists filled in, and the assumption, None without one.
 
-    A list gets the sizes of the gradients if the number of blocks agrees. Otherwise it gets one
-    tensor with the largest number of elements for the blocks.
+    A list gets the sizes of the gradients if the number of blocks agrees. Otherwise, the list gets
+    one size, which is an upper bound from the number of blocks.
     """
     sizes, words = listed(shapes), listed(dtypes)
     is_unknown = [
@@ -172,7 +175,7 @@ def _type(kernel: str | None) -> str | None:
 
 
 def with_indexed(calls: pl.DataFrame, kernels: pl.DataFrame) -> pl.DataFrame:
-    """Return the calls; the size of indices is set to the number of elements of the result.
+    """Return the calls, with the size of indices set to the number of indexed elements.
 
     `calls` has rank, span_id, name, input_shapes and inputs_assumed. `kernels` has rank, span_id,
     name and grid_x of the kernels that the calls launched. `inputs_assumed` is set if the number is

@@ -172,7 +172,10 @@ def _gathered_reads(bound: Bound) -> int:
 
 
 def _scattered(bound: Bound) -> list[int]:
-    """Return the number of written elements: a new tensor, or in place one per source or index."""
+    """Return the number of written elements, which is the size of a new tensor.
+
+    If the call writes in place, it is the size of the sources or indices.
+    """
     if "w" not in bound.arguments:
         return [bound.nth(0).n_elements]
     others = bound.all("t")

@@ -76,10 +76,10 @@ def _experts(bound: Bound) -> int:
 
 
 def _parts_of_experts(bound: Bound) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Return tokens, first weights, second weights, and chosen experts, wherever weights stand.
+    """Return tokens, first weights, second weights, and chosen experts.
 
-    Weights have three dimensions. Tokens are the first input with two dimensions, chosen experts
-    the second.
+    Weights are the first two inputs with three dimensions. Tokens and chosen experts are the first
+    two inputs with two dimensions.
     """
     inputs = bound.all("tw")
     weights = [tensor for tensor in inputs if len(tensor.shape) == 3]
@@ -155,8 +155,8 @@ def _attention_of_lengths(bound: Bound, first: int = 0) -> int:
     """Return the least FLOPs of attention over concatenated requests of unknown lengths.
 
     Queries, keys and values are (tokens, heads, width). The lengths of requests are values of
-    cu_seqlens, which are not recorded, but its size shows the number of requests. Requests of equal
-    length take the least FLOPs.
+    cu_seqlens, which are not recorded. The size of cu_seqlens shows the number of requests.
+    Requests of equal length take the least FLOPs.
     """
     shapes = [bound.nth(first + n).shape for n in range(3)]
     queries, keys, values = (s[1:] if len(s) == 4 and s[0] == 1 else s for s in shapes)
@@ -244,8 +244,8 @@ _ROTATED = 64
 def _shared_keys(bound: Bound) -> tuple[int, int]:
     """Return FLOPs and bytes as `_cached_keys` does, for latent attention with one cache tensor.
 
-    Rows of the cache hold keys, of which the values are a part, and are as wide as queries. Queries
-    are (…, heads, width).
+    Queries are (…, heads, width). A key is a row of the cache, as wide as a query. The value is a
+    part of this row.
     """
     queries = bound.nth(0).shape
     rows = bound.all("K")[0]
@@ -271,7 +271,7 @@ def _values_of_shared(bound: Bound) -> list[int]:
 
 
 def _own_pairs(bound: Bound) -> int:
-    """Return the least FLOPs of attention to a cache: each token attends only to itself."""
+    """Return the least FLOPs of attention to a cache, in which a token attends only to itself."""
     return prod(bound.nth(0).shape[:-2]) * _cached_keys(bound)[0]
 
 

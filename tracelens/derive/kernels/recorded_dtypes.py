@@ -35,7 +35,10 @@ _DTYPES = {
 }
 _DTYPES |= {name: (name, width) for name, width in [*_DTYPES.values()]}  # as torch prints them
 _FLOAT8, _FLOAT4 = ("float8", 1), ("float4", 1)
-"""All 8-bit float types, and torch's float4_e2m1fn_x2, whose element is a byte with two numbers."""
+"""Name and bytes of all 8-bit float types, and of torch's float4_e2m1fn_x2.
+
+An element of float4_e2m1fn_x2 is a byte that holds two numbers.
+"""
 
 
 def recorded_inputs(trace: Trace, spans: pl.DataFrame) -> pl.DataFrame:
@@ -89,7 +92,7 @@ def _inputs(shapes: str | None, dtypes: str) -> list[dict[str, Any]]:
 
 
 def listed(text: str | None) -> list[Any]:
-    """Decode a list in JSON; return an empty list if the text is no such list."""
+    """Decode a list in JSON; return an empty list if the text is None or no list."""
     try:
         values = json.loads(text or "[]")
     except (ValueError, RecursionError):

@@ -69,8 +69,7 @@ def _layer_gradients(bound: Bound) -> list[int]:
 def _layer_reads(bound: Bound) -> int:
     """Return the bytes of inputs, states, gradients and weights, each read once.
 
-    Other tensors of one dimension are left out, which are a flat copy of the weights and buffers of
-    cuDNN.
+    Tensors of one dimension are left out. They are a flat copy of the weights, and cuDNN's buffers.
     """
     given = sum(tensor.n_bytes for tensor in bound.all("t") if len(tensor.shape) > 1)
     return given + sum(map(prod, _weight_shapes(bound))) * bound.nth(0).width

@@ -31,7 +31,7 @@ _TEXT = ["name", "input_shapes"]
 
 
 def with_values(trace: Trace, calls: pl.DataFrame) -> pl.DataFrame:
-    """Return the calls; calls of _OPS without argument values get values that fit their results.
+    """Return the calls, with inferred argument values for calls of _OPS that recorded none.
 
     `calls` has rank, span_id, name, input_shapes, concrete_inputs and inputs_assumed, as text.
     Several values may produce the same size: a stride of 1 without padding may be inferred for a

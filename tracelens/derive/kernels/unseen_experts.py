@@ -22,7 +22,10 @@ _CALL_INPUTS = ("input_shapes_call", "input_dtypes_call")
 OPS = ("vllm::moe_forward", "vllm::moe_forward_shared")
 _INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32")
 _WIDTHS = ((r"mxfp4|nvfp4|fp4|int4|w4a", 0.5), (r"fp8|e4m3|e5m2|int8|w8a8", 1.0))
-"""Patterns for kernel names, each with the bytes per weight; otherwise, it is that of tokens."""
+"""Patterns for kernel names, each with the bytes per weight.
+
+If no pattern matches, a weight is as wide as an element of the tokens.
+"""
 
 
 def with_experts(trace: Trace, calls: pl.DataFrame, kernels: pl.DataFrame) -> pl.DataFrame:

@@ -8,7 +8,10 @@ import polars as pl
 from tracelens.derive.columns.per_unique import matching
 
 ON_HOST = r"^gloo:|^mpi:|^ucc:"
-"""Pattern for names of host spans that send and receive; ops that only request it do not match."""
+"""Pattern for names of host spans that send and receive.
+
+The ops that request communication do not match.
+"""
 COMMUNICATION = rf"^c10d::|{ON_HOST}"
 """Pattern for names of spans in which a process communicates with others."""
 SPAN_KINDS = ("op", "annotation", "nvtx")

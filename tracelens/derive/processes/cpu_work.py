@@ -34,14 +34,14 @@ _NO_WORK = rf"^(?:aten::)?(?:{WORKLESS_OPS})$"
 _SMALL_BYTES = 16 << 10
 """An op that reads at most this many bytes is work only if it takes long.
 
-It computes for about a microsecond, no longer than its call takes.
+Such an op computes for about a microsecond, no longer than its call takes.
 """
 _USUAL_WIDTH = 4
 """Bytes assumed for an element whose type was not recorded."""
 SETS = "zeros|zeros_like|zero_?|new_zeros|ones|ones_like|new_ones|full|full_like|new_full|fill_?"
 """Pattern for ops, without `aten::`, that only set elements."""
 _ADDS_PRODUCT = r"^aten::(?:addmm|addmv|baddbmm|addbmm)$"
-"""Pattern for operators that copy the summand, such as a bias, into the result at first."""
+"""Pattern for operators that first copy the summand, such as a bias, into the result."""
 READS = "aten::item"
 """The op that reads a single value of a tensor, as `.item()` and `float()` do."""
 OPTIMIZER_STEP = r"^Optimizer\.step#"

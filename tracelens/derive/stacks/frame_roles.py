@@ -96,9 +96,9 @@ DEFAULT_RULES: tuple[RoleRule, ...] = (
 )
 """Rules on function names, then rules on libraries; the first match wins.
 
-The last four rules classify the remaining frames. An unnamed function is unknown, and so is a
-function in a shared library without debug information. Any other function is the user's. The rules
-were made from stacks of PyTorch 1.8 and 2.11.
+The last four rules classify the remaining frames. A function is unknown if it has no name, or if it
+is in a shared library without debug information. Any other function is the user's. The rules were
+made from stacks of PyTorch 1.8 and 2.11.
 """
 
 

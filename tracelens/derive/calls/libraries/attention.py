@@ -19,7 +19,7 @@ _MASKS: tuple[tuple[str, ...], ...] = ((), (ADD,))
 def is_attention(nodes: Sequence[Any]) -> bool:
     """Return whether nodes of the pattern compute softmax(query · key + mask) · value.
 
-    Each node has to read the scores of the node before. A scale has to be one number. A mask must
+    Each node has to read the scores of the previous node. A scale has to be one number. A mask must
     not be larger than the scores. The softmax has to run along the keys.
     """
     first, last = nodes[0], nodes[-1]

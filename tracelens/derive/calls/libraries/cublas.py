@@ -1,6 +1,6 @@
 """Describe the functions of cuBLAS: matrix products and their epilogues.
 
-They include 1×1 convolutions.
+The matrix products include 1×1 convolutions.
 """
 
 import json
