@@ -81,11 +81,7 @@ def judgeable_ranks(trace: Trace) -> list[int]:
     inferred = {*phases["rank"]} - {*trained}
     if not inferred:
         return []
-    shaped = trace.select(
-        "spans",
-        "rank",
-        where=pl.col("input_shapes").is_not_null(),
-    )
+    shaped = trace.select("spans", "rank", where=pl.col("input_shapes").is_not_null())
     return sorted(inferred.intersection(shaped["rank"].unique()))
 
 

@@ -117,10 +117,7 @@ def measured_calls(
     ns = pl.col("duration_ns")
     moves = pl.col("primitive") == "layout"
     launched = _to_outermost(kernels.drop_nulls("span_id"), parents).group_by("span_id")
-    times = launched.agg(
-        device_ns=ns.sum(),
-        transform_ns=ns.filter(moves).sum(),
-    )
+    times = launched.agg(device_ns=ns.sum(), transform_ns=ns.filter(moves).sum())
     outermost = ops.join(parents.select("span_id"), on="span_id", how="anti")
     is_known = pl.col("device_ns").is_not_null() | pl.col("input_shapes").is_not_null()
     measured = outermost.join(times, on="span_id", how="left").filter(is_known)
@@ -159,10 +156,7 @@ def _described(row: dict[str, Any]) -> dict[str, Any]:
         "shape": tuple(first),
         "layout": known or NCHW,
         "weight": tuple(shapes[1]) if op in ("conv2d", "linear") and len(shapes) > 1 else (),
-        "dtype": _DTYPES.get(
-            str(dtypes[0]),
-            str(dtypes[0]),
-        ),
+        "dtype": _DTYPES.get(str(dtypes[0]), str(dtypes[0])),
         "module_path": row["module_path"] or "",
         "device_ns": float(row["device_ns"]),
         "transform_ns": float(row["transform_ns"]),

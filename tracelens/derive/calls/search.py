@@ -396,8 +396,4 @@ def _fit(
         return None
     names = {n.name for n in nodes}
     inputs = [name for n in nodes for name in n.inputs if name not in names]
-    return _Match(
-        function,
-        tuple(nodes),
-        tuple(dict.fromkeys(inputs)),
-    )
+    return _Match(function, tuple(nodes), tuple(dict.fromkeys(inputs)))

@@ -119,12 +119,7 @@ def _crossed(calls: Calls, search: Search) -> set[int]:
     """
     index_of = {node.name: index for index, node in enumerate(calls.nodes)}
     outputs = tuple(node.name for node in calls.nodes if node.is_output)
-    whole = Part(
-        calls.nodes,
-        tuple(calls.given.values()),
-        (),
-        outputs,
-    )
+    whole = Part(calls.nodes, tuple(calls.given.values()), (), outputs)
     ranges = [[index_of[node.name] for node in match.nodes] for match in search.matches(whole)]
     readers: dict[str, list[int]] = {}
     for index, node in enumerate(calls.nodes):

@@ -103,13 +103,7 @@ def evaluate(
     ]
     is_time = pl.col("counted_in") == TIME
     tick = pl.when(is_time).then(float(TICK_NS)).otherwise(0.0)
-    rows = judge(
-        sides[0],
-        sides[1],
-        _KEY,
-        rules,
-        tick=tick,
-    )
+    rows = judge(sides[0], sides[1], _KEY, rules, tick=tick)
     unlike = other_work(base, other)
     return [
         _verdict(expression, rows.filter(gate=number), unlike, rules)
@@ -146,8 +140,8 @@ def _check(
             expression.kind == "kernel" or expression.name in NEEDS_DEVICE
         ):
             words = (
-                f"{expression.name} is of a GPU, and neither run used one; ask of step_time, compute,"
-                " idle, op:PATTERN:duration or layer:PATTERN:duration"
+                f"{expression.name} is of a GPU, and neither run used one; ask of step_time,"
+                " compute, idle, op:PATTERN:duration or layer:PATTERN:duration"
             )
             begin = expression.text.find(expression.name)
             raise ExpressionError(
@@ -164,7 +158,10 @@ def _check_pattern(
 ) -> None:
     """Raise ExpressionError for a pattern that matches nothing, or ops that launch nothing."""
     matches = matching_names(expression, names)
-    message = f"no {expression.kind} of either run is called {expression.name!r}; {near(expression.name, names)}"
+    message = (
+        f"no {expression.kind} of either run is called {expression.name!r};"
+        f" {near(expression.name, names)}"
+    )
     if matches and all(name.startswith("(") for name in matches):
         message = f"{matches[0]} is not a {expression.kind}: rows in brackets are never judged"
     elif matches and expression.kind == "op" and expression.measure == "duration":

@@ -103,14 +103,7 @@ def inputs_of_ops(base: Trace, other: Trace, column: str) -> tuple[str | None, s
     ]
     if column == "input_shapes" and not _call_alike(sides) and _most_is_shared(sides, only_here):
         return "the same", "the same"
-    strange = [
-        side.sort(
-            -pl.col("n").cast(pl.Int64),
-            "name",
-            column,
-        )
-        for side in only_here
-    ]
+    strange = [side.sort(-pl.col("n").cast(pl.Int64), "name", column) for side in only_here]
     if not any(side.height for side in strange):
         return "the same", "the same"
     first = next(side["name"][0] for side in strange if side.height)

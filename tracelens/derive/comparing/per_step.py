@@ -102,12 +102,7 @@ def fill_steps(
     key_numbers = sized.select(pl.col("key_number").repeat_by("n_steps").explode()).to_series()
     full = keys[key_numbers.drop_nulls()]
     full = full.with_columns(
-        pl.repeat(
-            0,
-            full.height,
-            dtype=sums[name].dtype,
-            eager=True,
-        )
+        pl.repeat(0, full.height, dtype=sums[name].dtype, eager=True)
         .scatter(row, placed[name])
         .alias(name)
         for name in ("value", "n")
@@ -145,13 +140,7 @@ def kernel_work(trace: Trace) -> pl.DataFrame:
     """Return every kernel: rank, name, step, value (its duration), n (1)."""
     kernels = trace.select("kernels", "rank", "name", "step", "duration_ns")
     value = pl.col("duration_ns").cast(pl.Float64)
-    return kernels.select(
-        "rank",
-        "name",
-        "step",
-        value=value,
-        n=pl.lit(1),
-    )
+    return kernels.select("rank", "name", "step", value=value, n=pl.lit(1))
 
 
 def op_work(trace: Trace, *, on_device: bool) -> pl.DataFrame:
@@ -262,12 +251,7 @@ def _spans_around(
     levels = []
     while around.height:
         asked = around.filter(is_asked.gather(around["row"]))
-        levels.append(
-            asked.select(
-                "kernel",
-                name=tree["name"].gather(asked["row"]),
-            )
-        )
+        levels.append(asked.select("kernel", name=tree["name"].gather(asked["row"])))
         parents = tree["parent_id"].gather(around["row"])
         around = around.with_columns(row=parents).drop_nulls()
     return pl.concat(levels) if levels else None
@@ -288,13 +272,7 @@ def outermost_ops(trace: Trace, ops: Sequence[str]) -> pl.DataFrame:
         parts.append(tree.filter(is_outermost))
     value = pl.col("duration_ns").cast(pl.Float64)
     calls = pl.concat(parts) if parts else spans.clear()
-    return calls.select(
-        "rank",
-        "name",
-        "step",
-        value=value,
-        n=pl.lit(1),
-    )
+    return calls.select("rank", "name", "step", value=value, n=pl.lit(1))
 
 
 def time_values(trace: Trace) -> pl.DataFrame:
@@ -304,10 +282,7 @@ def time_values(trace: Trace) -> pl.DataFrame:
     """
     windows = model_for_times(trace).with_added()
     added = {f"idle_{part}_ns": pl.col(f"added_{part}_ns") for part in SLOWED}
-    added |= dict.fromkeys(
-        ("window_ns", "idle_ns"),
-        pl.sum_horizontal(added.values()),
-    )
+    added |= dict.fromkeys(("window_ns", "idle_ns"), pl.sum_horizontal(added.values()))
     return _by_part(windows.with_columns(pl.col(name) - ns for name, ns in added.items()))
 
 

@@ -124,12 +124,7 @@ def classify(names: pl.Series, contexts: pl.Series | None = None) -> pl.DataFram
     otherwise `name`.
     """
     if contexts is None:
-        contexts = pl.repeat(
-            None,
-            len(names),
-            dtype=pl.Categorical,
-            eager=True,
-        )
+        contexts = pl.repeat(None, len(names), dtype=pl.Categorical, eager=True)
     return each_pair_once(
         names.alias("name"),
         contexts.alias("context"),
@@ -155,10 +150,7 @@ def _classify_unique(pairs: pl.DataFrame) -> pl.DataFrame:
     text = pl.col("name").str.head(_LOOKED_AT).str.replace_all(_UNNAMED, "")
     prepared = (
         pairs.with_columns(text=text.str.replace(_RETURN_TYPE, "").str.strip_suffix(".kd"))
-        .with_columns(
-            head=_head(),
-            op=_op(pl.col("context")),
-        )
+        .with_columns(head=_head(), op=_op(pl.col("context")))
         .with_columns(functor=pl.col("text").str.slice(pl.col("head").str.len_chars()))
     )
     by_name = (

@@ -200,13 +200,7 @@ def _triton_work(name: str, call: RecordedCall) -> Work:
     moved_bytes = sum(n * tensor.width for n, tensor in zip(n_moved, tensors, strict=True))
     largest = max(tensors, key=lambda tensor: tensor.n_bytes)
     assumed = UNKNOWN_MASK if _FLEX.match(name) else None
-    return Work(
-        0,
-        max(n_moved),
-        moved_bytes,
-        largest.dtype,
-        assumed=assumed,
-    )
+    return Work(0, max(n_moved), moved_bytes, largest.dtype, assumed=assumed)
 
 
 def _tensors(call: RecordedCall, position: int) -> list[Tensor]:
@@ -259,13 +253,7 @@ def _work_by_words(name: str, call: RecordedCall) -> Work:
         )
     moved = _moved(op, tensors)
     n_bytes = sum(n * tensor.width for n, tensor in zip(moved, tensors, strict=True))
-    return Work(
-        0,
-        max(moved),
-        n_bytes,
-        tensors[0].dtype,
-        assumed=_BY_NAME,
-    )
+    return Work(0, max(moved), n_bytes, tensors[0].dtype, assumed=_BY_NAME)
 
 
 def _moved(op: str, tensors: list[Tensor]) -> list[int]:

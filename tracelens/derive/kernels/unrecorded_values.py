@@ -107,10 +107,7 @@ def _values_of_results(calls: pl.DataFrame, read: pl.DataFrame) -> pl.DataFrame:
     for name, text in texts:
         inputs = _shapes(text)
         if inputs:
-            for shape in by_batch.get(
-                (len(inputs[0]), inputs[0][0]),
-                [],
-            ):
+            for shape in by_batch.get((len(inputs[0]), inputs[0][0]), []):
                 values = _values(name, inputs, shape)
                 if values is not None:
                     fitting.append((name, text, json.dumps(shape), json.dumps(values)))

@@ -112,11 +112,7 @@ def _seen(shapes: str, dtypes: str, inside: pl.DataFrame) -> tuple[int | None, f
     tokens, scores = sizes[:2]
     if not (_is_matrix(tokens) and _is_matrix(scores)):
         return None, None
-    n_chosen = _integer_width(
-        inside,
-        n_tokens=tokens[0],
-        n_experts=scores[1],
-    )
+    n_chosen = _integer_width(inside, n_tokens=tokens[0], n_experts=scores[1])
     kernels = " ".join(inside["kernel"].drop_nulls().unique())
     for pattern, width in _WIDTHS:
         if re.search(pattern, kernels):

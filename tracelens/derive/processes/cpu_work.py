@@ -170,12 +170,7 @@ def steps_around_reads(spans: pl.DataFrame) -> pl.Series:
     names = spans["name"].cast(pl.Categorical)
     reads, is_step = matching(names, rf"^{READS}$", OPTIMIZER_STEP)
     rows = reads.arg_true().cast(pl.Int64)
-    no_step = pl.repeat(
-        None,
-        spans.height,
-        dtype=pl.Int64,
-        eager=True,
-    )
+    no_step = pl.repeat(None, spans.height, dtype=pl.Int64, eager=True)
     if not is_step.any() or rows.is_empty():
         return no_step
     parent_rows = spans["parent_id"].cast(pl.Int64)

@@ -76,11 +76,7 @@ def split_frame(text: str) -> PrintedFrame:
         return PrintedFrame(function, library=file_name(place[5:]))
     path, _, line = place.removeprefix("at ").rpartition(":")
     if place.startswith("at ") and path and line.isascii() and line.isdigit() and len(line) < 10:
-        return PrintedFrame(
-            function,
-            file=file_name(path),
-            line=int(line),
-        )
+        return PrintedFrame(function, file=file_name(path), line=int(line))
     return PrintedFrame(function)
 
 

@@ -60,13 +60,7 @@ def _is_approximate(nodes: Sequence[Any]) -> bool:
 
 
 FUNCTIONS = (
-    *with_norm(
-        "conv_as_gemm",
-        "cublas",
-        (),
-        ("or", _ROWS, _ONE_IMAGE),
-        "addmm",
-    ),
+    *with_norm("conv_as_gemm", "cublas", (), ("or", _ROWS, _ONE_IMAGE), "addmm"),
     *with_norm(
         "conv_as_gemm_relu",
         "cublas",
