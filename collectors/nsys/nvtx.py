@@ -96,7 +96,7 @@ def _classified(ranges: pl.DataFrame) -> pl.DataFrame:
 
 
 def _names(session: Session, raw: pl.DataFrame) -> pl.Series:
-    """Return the text of each row, from the row itself or by its id, None if it has no text."""
+    """Return the text of each row, stored in the row or under its string id, None without text."""
     written = raw["text"].cast(pl.Categorical)
     return written.zip_with(written.is_not_null(), session.named(raw["textId"]))
 

@@ -132,7 +132,7 @@ class RecordedLines(Struct, frozen=True):
         """Return the samples in an interval: (nanoseconds represented, time of the sample, stack).
 
         A sample represents the time that is nearer to it than to any other sample. A call that
-        holds the interpreter's lock is sampled only once, and this sample represents all of it.
+        holds the interpreter's lock is sampled only once. This sample represents the whole call.
         """
         first, last = bisect_left(self.times, start_ns), bisect_left(self.times, end_ns)
         inside = self.times[first:last]

@@ -38,25 +38,25 @@ _N_TURNS_MISSED = 4
 class StepFinder:
     """Calls `first()` when the program's work begins, and `boundary()` between two steps.
 
-    With an optimizer, a step ends with each step of the first optimizer that steps. Without an
-    optimizer, a step begins when a data loader is asked for a batch. Without a data loader, a step
-    begins when the same outermost module with parameters is called again. If another module is then
-    called twice in a row, its calls count from then on, because the program only tried the first
-    module. If a module is called several times in each turn of the loop, steps begin at a module
-    that is called once: see `Turns`. Calls by torch.jit.trace are not steps.
+    A step is found by one of these signs, the first that the program shows:
 
-    If a program has made an optimizer, other signs count only if the optimizer does not step within
-    a number of calls. This number is larger for calls in training mode. Only one thread counts, the
-    first thread with a sign of work. Another thread that trains takes over if the first thread has
-    ended or found no step. `other_trainers` are further threads that stepped an optimizer.
-    `n_workers` is the number of workers of the last used data loader.
+    - optimizer: a step ends after each step of the first optimizer that steps.
+    - data loader: a step begins when a data loader is asked for a batch.
+    - module: a step begins when an outermost module with parameters is called again. See `Turns`
+      for loops that call several modules. Calls by torch.jit.trace do not count.
+    - repeated call: in a program that calls no module, a step begins when a CUDA graph is replayed
+      again or a compiled function is called again, and ends when backward has run again.
 
-    Evaluation before training has steps of its own. In a child process only an optimizer counts,
-    because data loaders' workers call modules, too. A program that calls no module may replay the
-    same CUDA graph again, call the same compiled function, or run backward. Then a step begins at
-    the call, or ends with backward. A warm-up may have other signs than the replays of a graph
-    after it, for example an optimizer. If these signs no longer come, replays count from then on,
-    unless `begin_anew()` returns False.
+    An optimizer replaces every other sign. Once a program has made an optimizer, other signs count
+    only after a number of calls without a step of the optimizer. So a long evaluation before
+    training has steps of its own. The number is larger for calls in training mode. Replays of a
+    CUDA graph replace a sign that no longer comes, such as the optimizer of a warm-up, unless
+    `begin_anew()` returns False.
+
+    Only one thread counts, the first thread with a sign of work. Another thread that trains takes
+    over if the first thread has ended or found no step. `other_trainers` are further threads that
+    stepped an optimizer. In a child process only an optimizer counts, because data loaders' workers
+    call modules, too. `n_workers` is the number of workers of the last used data loader.
     """
 
     def __init__(
@@ -161,7 +161,7 @@ class StepFinder:
 
     def _note_work(self) -> bool:
         """Begin step 0 at the first sign of work, and return whether this thread counts."""
-        # A number may be given to another thread, once this one has ended
+        # Threads are compared as objects, because the number of an ended thread is used again.
         me = threading.current_thread()
         if self._thread is None:
             if get_worker_info() is not None:
