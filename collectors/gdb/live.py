@@ -156,7 +156,7 @@ class _Live:
                 ) from error
             return Outcome(1, f"gdb failed: {error}", was_cut=True)
         finally:
-            # Kills what still runs, with the children in its process group
+            # The program may still run, with children in its process group.
             self._signal(signal.SIGKILL)
             session.close()
 

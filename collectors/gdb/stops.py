@@ -99,8 +99,8 @@ class Libraries:
             )
             for item in answer.get("files", []):
                 path = str(item.get("filename", ""))
-                # Separate files of debug information are listed, too. Their libraries then count as
-                # having it.
+                # gdb also lists separate files of debug information. They are skipped, because
+                # their libraries are listed as having debug information.
                 if (
                     path.startswith("/")
                     and not path.endswith(".debug")

@@ -33,8 +33,8 @@ _BETWEEN = b"\0\x1e \t\r\n"
 _BOM = b"\xef\xbb\xbf"
 _SEARCH_BACK = 1 << 16
 _OVERLAP = 4096
-# Data made from this much text fits into a processor's cache; eight times as much takes a fifth
-# more time.
+# The bytes of text whose data fits into a processor's cache. Decoding eight times as much at once
+# takes a fifth more time.
 _MOSTLY_AT_ONCE = 256 << 10
 _FEWEST_AT_ONCE = 4 << 10
 

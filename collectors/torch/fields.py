@@ -104,8 +104,8 @@ CATEGORIES = {
     "gpu_memset": "memsets",
     "Memset": "memsets",
     "cuda_sync": "synchronizations",
-    # Host calls of other makers' devices. Their kernels and copies mostly have the names above;
-    # MTIA has device events of its own.
+    # Host calls of other makers' devices. Kernels and copies of these devices mostly have the names
+    # above. MTIA has device events of its own.
     "mtia_runtime": "api_calls",
     "xpu_runtime": "api_calls",
     "xpu_driver": "api_calls",
@@ -114,7 +114,7 @@ CATEGORIES = {
     "privateuse1_runtime": "api_calls",
     "privateuse1_driver": "api_calls",
     "mtia_ccp_events": "kernels",
-    # A range of CUPTI's range profiler; its args are the kernel's counters.
+    # The args of a range of CUPTI's range profiler are the kernel's counters.
     PROFILER_RANGE: "counters",
 }
 """The table of a complete event (phase X), by the event's category."""

@@ -13,7 +13,7 @@ import polars as pl
 from tracelens.derive.columns.per_unique import each_once, each_pair_once
 
 _ADDRESS = r" at 0x[0-9a-fA-F]+"
-# A call is named `FILE(LINE): FUNCTION`; folders may hold brackets and colons too.
+# A call is named `FILE(LINE): FUNCTION`. Folders may contain brackets and colons, too.
 _UP_TO_PACKAGES = r"^(?:[A-Za-z]:)?[/\\].*[/\\](?:site-packages|dist-packages)[/\\]"
 # Files of the standard library keep their package: json/encoder.py is not a program's encoder.py.
 _UP_TO_STDLIB = (
@@ -150,8 +150,8 @@ def _callers(spans: pl.DataFrame) -> pl.Series:
 def _first_rows(numbers: pl.Series, rows: pl.Series, wanted: pl.Series) -> pl.Series:
     """Return the first row that has each wanted number, None if no row has it."""
     lowest, highest = numbers.min(), numbers.max()
-    # The profiler counts calls upwards, so a list indexed by number is short; it takes a tenth of a
-    # join's time and memory.
+    # The profiler counts calls upwards, so a list indexed by number is short. A look-up in the list
+    # takes a tenth of a join's time and memory.
     if (
         isinstance(lowest, int)
         and isinstance(highest, int)

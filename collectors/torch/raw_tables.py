@@ -28,7 +28,7 @@ _DIRECTION = r"(?i)\b(HtoD|DtoH|DtoD|PtoP|HtoH|HtoA|AtoH|AtoA|AtoD|DtoA)\b"
 # roctracer writes CopyHostToDevice, rocprofiler-sdk HostToDeviceCopy and
 # MEMORY_COPY_HOST_TO_DEVICE.
 _ROCM_DIRECTION = r"(?i)(Host|Device|Peer)_?To_?(Host|Device|Peer)"
-# Intel's PTI writes Memcpy M2D; M is memory that only the host has.
+# Intel's PTI writes Memcpy M2D, where M is memory that only the host has.
 _PTI_DIRECTION = r"\b([MHD]2[MHD])\b"
 # CUPTI also has static kinds, which Kineto writes as `Device Static` and `Managed Static`.
 _ENDS = r"(?i)\(\s*(\w+?)(?:[ _-]?Static)?\s*->\s*(\w+?)(?:[ _-]?Static)?\s*\)"
@@ -301,7 +301,8 @@ def _device(entry: dict[str, Any]) -> dict[str, Any]:
     """Return a row of `devices` from an entry of deviceProperties."""
     major, minor = integer(entry.get("computeMajor")), integer(entry.get("computeMinor"))
     name = text(entry.get("name")) or "unknown"
-    # PyTorch for ROCm writes the gfx number as the compute capability, and this key as well.
+    # Only PyTorch for ROCm writes maxSharedMemoryPerMultiProcessor. It writes the gfx number as the
+    # compute capability.
     is_amd = (
         "maxSharedMemoryPerMultiProcessor" in entry
         or re.search(r"\bAMD\b|Radeon|Instinct|^gfx", name) is not None

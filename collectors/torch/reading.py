@@ -40,7 +40,7 @@ _MOST_THREADS = 2
 # Number of rows after which a table is emptied. It is an odd number of cache lines, or all cells of
 # a row would fall into one cache set.
 _N_ROWS = (1 << 15) + 8
-# The parser may refuse this many events of a block; after that, Python reads the rest.
+# The parser may refuse this many events of a block. After that, Python reads the rest.
 _MOST_REFUSED = 1 << 14
 # A parser that has met more strings than this forgets them. Otherwise its categories would keep
 # strings that later blocks do not use.

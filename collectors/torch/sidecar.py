@@ -230,7 +230,7 @@ def _cupti_and_work_ns(raw: Mapping[str, pl.DataFrame]) -> tuple[float, float]:
         return 0, 0
     launch_ns = min(median_ns, SLOWEST_LAUNCH_NS)
     called = calls.select("correlation_id").unique()
-    # Each table has numbers as narrow as its own values allow.
+    # The integer types of each table are as narrow as its own values allow.
     start_ns = pl.col("start_ns").cast(pl.Int64)
     times = {"start_ns": start_ns, "end_ns": start_ns + pl.col("duration_ns")}
     device = pl.col("device_id").cast(pl.Int64)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from .at_exit import in_main_thread, is_main_thread
 
-# Ignored unless the program handles it; Windows has no such signal
+# The signal is ignored unless the program handles it. Windows has no such signal.
 _SIGNAL = getattr(signal, "SIGURG", None)
 _local = threading.local()
 

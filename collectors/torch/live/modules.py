@@ -174,7 +174,7 @@ def _facts(module: Any) -> dict[str, Any]:
     Parameters of submodules do not count. Hyperparameters are constructor arguments that the module
     keeps.
     """
-    # Parameters of scripted modules come in something like a dictionary.
+    # Parameters of scripted modules are in an object that only resembles a dictionary.
     counted = [p for _, p in module._parameters.items() if p is not None]
     try:
         n_parameters = sum(p.numel() for p in counted)

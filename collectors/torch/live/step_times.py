@@ -126,7 +126,7 @@ class StepTimes:
         self._count_in_a_row(now)
         self._n_in_block += 1
         block_ns = min(max(self._run_ns // 10, _SHORTEST_BLOCK_NS), _LONGEST_BLOCK_NS)
-        # Turns are added up step by step.
+        # Steps of a turn are timed one by one, because `facts` adds up turns.
         if self.turn > 1 or now - self._began.host_ns >= block_ns:
             ended = Moment.now()
             self._after.append(_Timed(step, self._n_in_block, self._began, ended))
