@@ -185,7 +185,8 @@ eleven captures on a host with an H100: see docs/decisions.md.
 SLOWEST_LAUNCH_NS = 7_830
 """The median time of a recorded launch on the slowest usual host.
 
-It is 1.8 times the 4,350 ns where the costs of `derive.replay.costs` were fitted.
+The costs of `derive.replay.costs` were fitted on a host with 4,350 ns. This limit is 1.8 times as
+long.
 """
 _TIMES = ("start_ns", "end_ns")
 

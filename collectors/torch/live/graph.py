@@ -246,7 +246,7 @@ def _called(target: str) -> str:
 def _arguments(node: Any, same: dict[str, str]) -> tuple[list[str | None], list[Any]]:
     """Return the names of the nodes that a call reads, and its other arguments with defaults.
 
-    `same` maps the name of a node that only takes a result to the node with this result.
+    `same` maps a node that only takes an operator's first result to the operator's node, by name.
     """
     schema = getattr(node.target, "_schema", None)
     values = list(node.args)
