@@ -113,6 +113,7 @@ class Taking(take.Results):
         self.known = module.PROGRAMS
         self.names = [name for name in self.known if any(word in name for word in words)]
         self.live = [name for name in module.LIVE if name in self.names]
+        self.is_traced = getattr(module, "IS_TRACED", True)
         self.scratch = Path(tempfile.mkdtemp())
         self.door = Listener(f"{self.scratch}/door", authkey=KEY)
         self.workers: dict[str, Asked] = {}
@@ -257,13 +258,13 @@ class Taking(take.Results):
                     if worker.is_lost or option == "-":
                         raise
                     self.leave_out(name, option, str(error))
-            if is_last:
+            if is_last and self.is_traced:
                 traced = worker.ask("trace", name, "-", limit_s=60)
                 row["traced"]["-"] = traced["counts_ns"]
+                self.keep(name, Path(traced["path"]))
         row["turns"].append(turn)
         say(name, {o: [block["ms"] for block in blocks] for o, blocks in turn.items()})
         if is_last:
-            self.keep(name, Path(traced["path"]))
             worker.kill()
         elif number % 2 and name in self.captured:
             try:
@@ -317,7 +318,7 @@ class Taking(take.Results):
     def end(self) -> None:
         """Kill what is left; leave out programs that have not ended."""
         for name in list(self.names):
-            if not self.report["changes"].get(name, {}).get("traced"):
+            if len(self.report["changes"].get(name, {}).get("turns", [])) < N_ROUNDS:
                 self.drop(name, "not ended")
         for worker in self.workers.values():
             worker.kill()
