@@ -197,9 +197,9 @@ def without_cupti(facts: Mapping[str, Any], raw: Mapping[str, pl.DataFrame]) -> 
     Once CUPTI has recorded a GPU, it stays in the process and slows each API call, unless
     TEARDOWN_CUPTI=1 is set (torch 2.11, CUDA 13.0). Other host work takes as long as before. A slow
     call makes a step longer only while the device waits for the call. A step is at least as long as
-    the work of its busiest device. The lower end of the range subtracts all time that CUPTI adds to
-    calls. The upper end is the measured time. Nothing changes if the steps ran before the
-    recording, or if calls of CUDA's API were not recorded.
+    the work of its busiest device. `mean` and `median` lose the time that CUPTI adds to calls, as
+    by _LEFT_SHARE. `min` loses all time of these calls. `max` stays as measured. Nothing changes if
+    the steps ran before the recording, or if calls of CUDA's API were not recorded.
     """
     times = facts.get("unprofiled_step_ns")
     if not (isinstance(times, dict) and _are_times(times) and facts.get("is_run_slower") is True):
