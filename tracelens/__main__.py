@@ -23,9 +23,8 @@ def main() -> NoReturn:
     Ctrl-C ends it at once, while modules are imported and while the command line is parsed. A
     command that has to clean up makes Ctrl-C raise KeyboardInterrupt again.
     """
-    if (
-        signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    ):  # a background job (`&` in a script) ignores it
+    # A background job (`&` in a script) ignores SIGINT, and keeps doing so.
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _exit)
     _refuse_little_memory()
     from tracelens.cli.app import main as run  # noqa: PLC0415

@@ -49,11 +49,8 @@ def measure_peaks(
                 size: _product(torch, getattr(torch, dtype), device, size) for size in sizes
             }
             rates[name] = max(2 * size**3 / _seconds(run, wait) for size, run in products.items())
-        except (
-            AttributeError,
-            RuntimeError,
-            ValueError,
-        ) as error:  # this torch or this device lacks the type
+        except (AttributeError, RuntimeError, ValueError) as error:
+            # This torch or this device lacks the type.
             missing[name] = first_line(error)
         finally:
             torch.set_float32_matmul_precision(before)

@@ -85,9 +85,8 @@ def compiled_prefixes(
 
     try:
         graph = Tracer().trace(model)
-    except (
-        Exception
-    ) as error:  # tracing runs the model's code with stand-ins, which may raise anything
+    except Exception as error:
+        # Tracing runs the model's code with stand-ins for tensors, which may raise anything.
         raise ToolError(
             f"{type(model).__name__} cannot be traced by torch.fx ({type(error).__name__}), which"
             " layer subtraction needs under torch.compile; measure it with the methods layer or"

@@ -173,9 +173,8 @@ def _users_code(what: str) -> Iterator[None]:
     except (TracelensError, KeyboardInterrupt):
         raise
     except BaseException as error:
-        if (
-            isinstance(error, SystemExit) and error.code == 128 + signal.SIGTERM
-        ):  # our own exit, after a SIGTERM
+        # This command exits so after a SIGTERM.
+        if isinstance(error, SystemExit) and error.code == 128 + signal.SIGTERM:
             raise
         problem = f"{type(error).__name__}: {first_line(error)}"
         raise SourceError(
