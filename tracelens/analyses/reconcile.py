@@ -146,7 +146,7 @@ def _recorded(trace: Trace) -> pl.DataFrame:
 
 @says_ranks
 def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:
-    """Give number and time of the aligned kernels, and the share whose layer one capture knows."""
+    """Give number and time of aligned kernels, and the share with a layer from one capture only."""
     aligned = frame.filter(match="aligned")
     base_ns, other_ns = (int(aligned[column].sum()) for column in _TOTALS)
     completed = aligned.filter(evidence="other capture")

@@ -31,7 +31,10 @@ _UNEVEN = 1.05
 _NEAR = 0.8
 """A call counts as near its roof if it reaches this share of the roof, as in `roofline`."""
 _MOST_RANKS = 1
-"""Notes name at most this many ranks. Usually all do the same, and the table has the others."""
+"""Notes name at most this many ranks.
+
+Usually all ranks do the same work. The table has all ranks.
+"""
 _LEAST = 0.005
 """Notes name kinds with at least this share."""
 
