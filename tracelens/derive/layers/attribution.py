@@ -1,4 +1,4 @@
-"""Sum GPU time of kernels by layer and phase, with the evidence for the layer."""
+"""Sum the GPU time of kernels by layer and phase, with the evidence for the layer."""
 
 from collections.abc import Sequence
 
@@ -52,8 +52,9 @@ def attribute_kernels(
     """Return one row per rank, layer and phase, most time first, as in LAYER_ATTRIBUTION.
 
     The result is empty without kernels. `in_steps` leaves out kernels outside of steps, on ranks
-    that mark steps. `base` gives replayed kernels their layers: a trace of the same program without
-    CUDA graphs, or of their capture. `by_step` splits rows by step, None outside of steps.
+    that mark steps. `by_step` splits rows by step, None outside of steps. `base` is a trace of the
+    same program that shows the layers of replayed kernels. It ran without CUDA graphs, or captured
+    the graphs.
     """
     steps = ["step"] if by_step else []
     key = [*_KEY, *steps]
@@ -89,7 +90,7 @@ def attribute_kernels(
 
 
 def _sums_by_layer(work: pl.DataFrame, key: list[str]) -> pl.DataFrame:
-    """Sum the time of kernels by the key, in all and by library and primitive."""
+    """Return one row per value of the key: kernel time in total, by library and by primitive."""
     ns = pl.col("duration_ns")
     by_library = {}
     for library in LIBRARIES:
@@ -112,7 +113,7 @@ def _sums_by_layer(work: pl.DataFrame, key: list[str]) -> pl.DataFrame:
 
 
 def _main_evidence(work: pl.DataFrame, key: list[str]) -> pl.DataFrame:
-    """Return, for each value of the key, the evidence of most of its time."""
+    """Return one row per value of the key, with the evidence for most of its time."""
     by_evidence = work.group_by(*key, "evidence")
     times = by_evidence.agg(pl.col("duration_ns").sum())
     most_first = times.sort("duration_ns", "evidence", descending=True)
@@ -121,7 +122,7 @@ def _main_evidence(work: pl.DataFrame, key: list[str]) -> pl.DataFrame:
 
 
 def layer_step_times(trace: Trace) -> pl.DataFrame:
-    """Time each layer's and phase's kernels by step: rank, layer, phase, step, duration_ns."""
+    """Return the kernel time per layer, phase and step: rank, layer, phase, step, duration_ns."""
     placed = _placed_work(
         trace,
         in_steps=True,
@@ -138,7 +139,10 @@ def _placed_work(
     base: Trace | None,
     key: Sequence[str] = (),
 ) -> pl.DataFrame:
-    """Return kernels, or parts or sums of them, with layer, phase, evidence, times and n."""
+    """Return one row per kernel and layer, with layer, phase, evidence, times and n, the count.
+
+    Kernels that agree in all columns that decide the layer may be summed in one row.
+    """
     replays = _replays(trace, base)
     if not trace.has("provenance") and not replays:
         kinds = _kinds(trace, in_steps=in_steps, more=key)
@@ -154,10 +158,10 @@ _Replays = list[tuple[pl.DataFrame, pl.DataFrame, str]]
 
 
 def _replays(trace: Trace, base: Trace | None = None) -> _Replays:
-    """Return the sources from which replayed kernels can be placed, in order of preference.
+    """Return the sources of layers for replayed kernels, in order of preference.
 
-    A source has pairs of a replayed kernel and its counterpart, the layers of the counterparts, and
-    the name of this evidence.
+    A source has three items: pairs of replayed kernels and launches or kernels of the source, the
+    layers of these launches or kernels, and the name of the evidence.
     """
     if not has_replays(trace):
         return []
@@ -177,7 +181,7 @@ def _replays(trace: Trace, base: Trace | None = None) -> _Replays:
 
 
 def _placed_parts(trace: Trace, replays: _Replays) -> pl.DataFrame:
-    """Place kernels like `place_parts`; CUDA-graph kernels take the layer of their match."""
+    """Return the kernels as `place_parts` does; replayed kernels get layers from `replays`."""
     parts = place_parts(trace)
     for pairs, base_parts, evidence in replays:
         parts = place_replays(parts, pairs, base_parts, evidence)
@@ -190,7 +194,7 @@ def _kinds(
     in_steps: bool,
     more: Sequence[str] = (),
 ) -> pl.DataFrame:
-    """Sum kernels that agree in all columns of _KIND and `more`: their time, and their number `n`.
+    """Sum kernels that agree in all columns of _KIND and `more`: duration_ns and their number `n`.
 
     With `in_steps`, kernels outside of steps are left out.
     """
@@ -215,7 +219,7 @@ def _kinds(
 
 
 def _of_sites(kernels: pl.DataFrame, trace: Trace) -> pl.DataFrame:
-    """Add the columns of _KIND that depend on the site of the launch."""
+    """Add the columns of _KIND that depend on the launch's call site."""
     columns = ("is_root", "accumulates", "module_path", "phase")
     sites = trace.select("sites", "rank", "site_id", *columns)
     at_sites = kernels.join(
@@ -228,7 +232,7 @@ def _of_sites(kernels: pl.DataFrame, trace: Trace) -> pl.DataFrame:
 
 
 def _with_open_ranges(kernels: pl.DataFrame, trace: Trace) -> pl.DataFrame:
-    """Return the kernels with by_range: a phase's range on another thread shows their phase."""
+    """Return the kernels with by_range: whether a range of another thread shows their phase."""
     by_range = in_open_backward(trace)
     if by_range.is_empty():
         return kernels.with_columns(by_range=pl.lit(value=False))
@@ -244,18 +248,18 @@ def _with_open_ranges(kernels: pl.DataFrame, trace: Trace) -> pl.DataFrame:
 def place_parts(trace: Trace) -> pl.DataFrame:
     """Return every kernel with layer, class_name, phase and evidence.
 
-    A fused kernel has one row for each module from which it was made. Its duration_ns is split
-    among them, with low_ns and high_ns. Modules recorded at compile time take precedence over the
-    module around the launch, which is the compiled one. Communication, gradient accumulation, the
-    optimizer and the data loader keep their own layer.
+    A fused kernel has one row per module from which it was made. Its time is split among these
+    rows: duration_ns, low_ns and high_ns. Modules recorded at compile time take precedence over the
+    module around the launch, which is the whole compiled module. Kernels of communication, gradient
+    accumulation, the optimizer and the data loader keep their own layer.
     """
     named = name_layers(_located(trace), trace)
     placed = named.with_columns(low_ns="duration_ns", high_ns="duration_ns")
     parts = split_kernels(in_launch_order(trace), trace.spans, trace.provenance)
-    has_own_row = pl.col("evidence").is_in(_OWN_ROWS)
+    is_of_module = ~pl.col("evidence").is_in(_NOT_OF_MODULES)
     key = ["rank", "kernel_id"]
     split = parts.join(
-        placed.filter(~has_own_row),
+        placed.filter(is_of_module),
         on=key,
         how="inner",
         suffix="_around",
@@ -279,9 +283,10 @@ def place_parts(trace: Trace) -> pl.DataFrame:
 
 
 def _with_inner_path(parts: pl.DataFrame, trace: Trace) -> pl.DataFrame:
-    """Add `path`: the module from which a part was made, inside the module of the launch.
+    """Add `path`: the path of the module from which a part was made, None for the root.
 
-    It is the path from the root if the two together name no module; None for the root itself.
+    A recorded path may begin at the module around the launch. It counts as a path from the root if
+    there is no such module.
     """
     module_path = pl.col("module_path")
     inner = pl.format("{}.{}", "module_path_around", module_path)
@@ -297,13 +302,14 @@ def _with_inner_path(parts: pl.DataFrame, trace: Trace) -> pl.DataFrame:
     return marked.with_columns(path=path)
 
 
-_OWN_ROWS = ("communication kernel", "autograd node", "optimizer marker", "data loader")
+_NOT_OF_MODULES = ("communication kernel", "autograd node", "optimizer marker", "data loader")
+"""Evidence for layers that are not modules."""
 
 
 def _located(trace: Trace) -> pl.DataFrame:
     """Return every kernel with the columns of _KIND, which alone decide its layer.
 
-    module_path and phase are those of the span around the launch.
+    module_path and phase are taken from the span around the launch.
     """
     columns = [
         "rank",
@@ -326,9 +332,9 @@ def _located(trace: Trace) -> pl.DataFrame:
 
 
 def _in_modules(tree: pl.DataFrame, kernels: pl.DataFrame) -> pl.DataFrame:
-    """Return one rank's kernels with what the tree of spans shows of their layer."""
+    """Return one rank's kernels with the columns of _KIND that depend on the span tree."""
     span_ids = kernels["span_id"]
-    span_rows, by_node = _where(tree, kernels)
+    span_rows, by_node = _module_spans(tree, kernels)
     path = tree["module_path"].gather(span_rows)
     accumulates, roots = accumulation_and_roots(tree)
     is_root = path.is_in(roots.implode()).fill_null(value=False)
@@ -345,17 +351,19 @@ def _knows_nodes(trace: Trace) -> bool:
     return trace.select("kernels", "node_span_id")["node_span_id"].count() > 0
 
 
-def _where(tree: pl.DataFrame, kernels: pl.DataFrame) -> tuple[pl.Series, pl.Series | pl.Expr]:
-    """Return the span whose module gets each kernel.
+def _module_spans(
+    tree: pl.DataFrame, kernels: pl.DataFrame
+) -> tuple[pl.Series, pl.Series | pl.Expr]:
+    """Return the span that shows each kernel's module, and whether it created the graph node.
 
-    Also return whether that is the span in which the kernel's graph node was made.
+    The span that created the kernel's graph node is preferred to the span around the launch.
     """
     span_ids = kernels["span_id"]
     if "node_span_id" not in kernels.columns:
         return span_ids, pl.lit(value=False)
-    node = kernels["node_span_id"]
-    by_node = tree["module_path"].gather(node).is_not_null()
-    return node.zip_with(by_node, span_ids), by_node
+    node_spans = kernels["node_span_id"]
+    by_node = tree["module_path"].gather(node_spans).is_not_null()
+    return node_spans.zip_with(by_node, span_ids), by_node
 
 
 def kernel_layers(trace: Trace, base: Trace | None = None) -> pl.DataFrame:
@@ -378,7 +386,7 @@ def kernel_layers(trace: Trace, base: Trace | None = None) -> pl.DataFrame:
 def _layers_by_kind(trace: Trace) -> pl.DataFrame:
     """Return the layer of each kernel: rank, kernel_id, layer.
 
-    The layer is found once for all kernels that agree in the columns that decide it.
+    Kernels that agree in all columns that decide the layer share one look-up.
     """
     if trace.has("sites") and not _knows_nodes(trace):
         columns = ("rank", "kernel_id", "site_id", "link", "is_communication")

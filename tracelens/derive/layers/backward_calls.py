@@ -1,7 +1,7 @@
 """Model the backward pass of custom autograd functions by their forward call.
 
-The node of a function `F`, called `FBackward`, records only the gradient of the result. Its
-computation follows from the forward call that made it.
+For a function `F`, the trace records the backward node `FBackward` with only the result's gradient
+as input. So the node's work is derived from the forward call that made the node.
 """
 
 import polars as pl
@@ -18,12 +18,12 @@ _INPUTS = ("input_shapes", "input_dtypes", "input_strides")
 
 
 def with_backward(works: pl.DataFrame, trace: Trace) -> pl.DataFrame:
-    """Add rows for backward nodes to the works (rank, span_id, op and the columns of work).
+    """Add rows for backward nodes to the works (rank, span_id, WORK).
 
-    A node's operations are those of the forward call, times the factor of the op's family. A factor
-    of 1 is for functions that only pass the gradient through. The node moves twice the bytes of the
-    forward call, minus the result: it reads the inputs and the result's gradient, and writes a
-    gradient for each input.
+    A node's operations are the forward call's operations times the factor of the op's family. The
+    node reads the inputs and the result's gradient, and writes a gradient for each input. These are
+    twice the bytes of the forward call, minus the result. With a factor of 1, the function only
+    passes the gradient through, and moves as many bytes as the forward call.
     """
     factors = _backward_factors(works)
     if not factors:
@@ -39,7 +39,7 @@ def with_backward(works: pl.DataFrame, trace: Trace) -> pl.DataFrame:
 
 
 def _backward_factors(works: pl.DataFrame) -> dict[str, float]:
-    """Return how many times an op's forward operations its backward takes, where that is known."""
+    """Return the ratio of backward to forward operations by op, where it is known."""
     factors = {}
     for op in works["op"].unique():
         factor = backward_factor(op)
@@ -49,7 +49,7 @@ def _backward_factors(works: pl.DataFrame) -> dict[str, float]:
 
 
 def _with_backward_work(nodes: pl.DataFrame, factors: dict[str, float]) -> pl.DataFrame:
-    """Turn the work of forward calls into that of their backward nodes."""
+    """Replace the work of forward calls by the work of their backward nodes."""
     op = pl.col("op")
     factor = op.replace_strict(factors, default=None, return_dtype=pl.Float64)
     texts = {}
@@ -74,7 +74,7 @@ def _with_backward_work(nodes: pl.DataFrame, factors: dict[str, float]) -> pl.Da
 
 
 def _nodes_with_forward_work(works: pl.DataFrame, spans: pl.DataFrame) -> pl.DataFrame:
-    """Return the backward nodes without work of their own, with their forward calls' work."""
+    """Return the backward nodes whose work is not in `works`, with their forward calls' work."""
     pairs_by_rank = []
     for (rank,), of_rank in spans.group_by("rank"):
         pairs = forward_backward(of_rank)
@@ -92,25 +92,21 @@ def _nodes_with_forward_work(works: pl.DataFrame, spans: pl.DataFrame) -> pl.Dat
 def _not_moved(recorded: pl.Series) -> pl.Series:
     """Return, for each node, the bytes to subtract from twice the bytes of its forward call.
 
-    Twice the forward bytes count the forward call's result twice. The backward call only reads
-    the gradient of the result, its first input, once and as it is stored.
+    Twice the forward bytes count the forward call's result twice. The backward node only reads the
+    result's gradient, its first input, once. A broadcast gradient is stored in fewer bytes.
     """
     texts = recorded.struct.unnest().cast(pl.String)
     sizes = {row: _not_moved_by(row) for row in texts.unique().iter_rows()}
-    size_of_row = [sizes[row] for row in texts.iter_rows()]
-    return pl.Series(
-        size_of_row,
-        dtype=pl.Float64,
-    )
+    return pl.Series([sizes[row] for row in texts.iter_rows()], dtype=pl.Float64)
 
 
 def _not_moved_by(texts: tuple[str | None, ...]) -> float | None:
     try:
-        given = RecordedCall.parsed([*texts, None]).tensors(0)
+        tensors = RecordedCall.parsed([*texts, None]).tensors(0)
     except UnknownWorkError:
         return None
-    if not given:
+    if not tensors:
         return None
-    gradient = given[0]
+    gradient = tensors[0]
     dense_bytes = gradient.n_elements * gradient.width
     return float(2 * dense_bytes - gradient.n_bytes)

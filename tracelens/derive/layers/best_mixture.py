@@ -1,4 +1,4 @@
-"""Find the best choice between an eager and a compiled run for each layer, and its cost."""
+"""Find the cheapest choice between eager and compiled execution for each layer."""
 
 from collections.abc import Sequence
 from math import inf
@@ -10,29 +10,26 @@ from tracelens.derive.layers.layer_times import Sides
 from tracelens.schemas.device import PRIMITIVES
 
 EAGER, COMPILED = 0, 1
-"""The two configurations, as positions in a layer's times.
-
-The model's caller is eager.
-"""
+"""The two configurations, as positions in a layer's pair of times."""
 Row = dict[str, Any]
 TOTAL = "(total)"
 _WORDS = ("eager", "compiled")
 _MOVES = ("layout", "memory")
-"""Primitives that only prepare other work.
+"""Primitives that only prepare other work, so that they count as a part of it.
 
-An eager convolution and the layout transform before it are one operation.
+For example, an eager convolution and its layout transform are one operation.
 """
 
 
 def cheapest_path(times: Sequence[tuple[float, float]], change_cost: float) -> list[int]:
-    """Return the configuration of each layer for the least sum of times and changes.
+    """Return the configuration of each layer that minimises the sum of times and changes.
 
-    Dynamic programming over the layers finds it. `times` has each layer's time in either
-    configuration, infinite if it cannot run in one. `change_cost` is paid wherever the
-    configuration changes. A path that begins or ends compiled pays it there, because the model's
-    caller is eager. Of equal paths, the one with later changes is taken. If changes cost nothing, a
-    layer that is equally fast in both is eager. With a cost of 0, this is the recurrence of the
-    thesis "Evaluating the PyTorch Compiler in the Vision Domain": the faster one, layer by layer.
+    The path is found by dynamic programming over the layers. `times` has each layer's eager and
+    compiled time, infinite if the layer cannot run so. `change_cost` is paid wherever the
+    configuration changes. The model's caller is eager, so a path that begins or ends compiled pays
+    there, too. Of equally cheap paths, the path with later changes is taken. With a cost of 0, each
+    layer takes its faster configuration, eager if the two are equal. That is the recurrence of the
+    thesis "Evaluating the PyTorch Compiler in the Vision Domain".
     """
     cost = [0.0, inf]
     came_from: list[list[int]] = []
@@ -54,8 +51,8 @@ def cheapest_path(times: Sequence[tuple[float, float]], change_cost: float) -> l
 def _cheaper_origin(cost: Sequence[float], state: int, change_cost: float) -> int:
     """Return the cheapest configuration of the previous layer, if this layer runs in `state`.
 
-    If both cost the same, the previous layer also runs in `state`; if changes cost nothing, it runs
-    eagerly.
+    If the two cost the same, the previous layer runs in `state`, too. But if changes cost nothing,
+    it runs eagerly.
     """
     stay = cost[state]
     change = cost[1 - state] + change_cost
@@ -65,9 +62,9 @@ def _cheaper_origin(cost: Sequence[float], state: int, change_cost: float) -> in
 
 
 def change_costs(path: Sequence[int], change_cost: float) -> list[float]:
-    """Return the cost of the change before each layer.
+    """Return the cost of the change before each layer, 0 without a change.
 
-    The last layer also pays for leaving a compiled region.
+    A compiled last layer also pays for the change back to the eager caller.
     """
     costs = [
         change_cost * (before != state) for before, state in zip([EAGER, *path], path, strict=False)
@@ -78,7 +75,7 @@ def change_costs(path: Sequence[int], change_cost: float) -> list[float]:
 
 
 def best_of_two(layers: Sequence[Row]) -> list[Row]:
-    """Return the faster run for each layer; eager if both are equally fast."""
+    """Return the layers with the faster choice for each, eager if the two are equally fast."""
     return _walk(
         layers,
         [_faster(layer["base_ns"], layer["other_ns"]) for layer in layers],
@@ -87,10 +84,11 @@ def best_of_two(layers: Sequence[Row]) -> list[Row]:
 
 
 def dynamic(layers: Sequence[Row], change_cost: float, region_ns: float) -> list[Row]:
-    """Return the cheapest path with `change_cost` for every change between eager and compiled.
+    """Return the layers with the choices that are cheapest in total, changes included.
 
-    Each layer's compiled time (`other_ns`) contains the cost of calling the layer as a separate
-    compiled region. This cost, `region_ns`, is subtracted, because `change_cost` covers it.
+    Each change between eager and compiled costs `change_cost`. A layer's compiled time (`other_ns`)
+    contains the cost of calling the layer as a separate compiled region. This cost, `region_ns`, is
+    subtracted, because `change_cost` covers it.
     """
     bare = []
     times = []
@@ -111,10 +109,10 @@ def by_operation(
     layers: Sequence[Row],
     operations: dict[Any, tuple[Row, Row]],
 ) -> list[Row]:
-    """Return the faster run for each operation of a layer that both runs split in the same way.
+    """Return the layers with the faster choice for each operation, if both runs have the same.
 
-    Any other layer takes the faster run as a whole. `operations` has each layer's times by
-    operation in both runs.
+    A layer with different operations in the two runs gets the faster run as a whole. `operations`
+    has each layer's times by operation in the base and in the other run.
     """
     rows = best_of_two(layers)
     cumulative = 0.0
@@ -133,9 +131,9 @@ def by_operation(
 
 
 def with_total(rows: Sequence[Row]) -> list[Row]:
-    """Return the rows, preceded by their total.
+    """Return the rows, preceded by a row with their total.
 
-    Speedups count only layers that both runs have, because for any other layer there is no choice.
+    Speedups count only layers that both runs have, because other layers leave no choice.
     """
     free = [row for row in rows if not row["is_forced"]]
     base, other, chosen = (
@@ -202,9 +200,9 @@ def _faster(base: float | None, other: float | None) -> int:
 
 
 def operations(kernels: Sides, rank: int) -> dict[Any, tuple[Row, Row]]:
-    """Return, for each layer, the GPU time of its operations in both runs.
+    """Return each common layer's GPU time per step by operation, in base and in other.
 
-    Times are by primitive, over all phases, per step. `kernels` is from `both_kernel_times`. Time
+    An operation is a primitive. All phases are summed. `kernels` is from `both_kernel_times`. Time
     in layout transforms and memory operations counts for the layer's longest other primitive.
     """
     is_of_rank = pl.col("rank") == rank

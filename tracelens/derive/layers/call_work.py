@@ -1,4 +1,4 @@
-"""Compute the work of calls whose inputs were recorded, once per distinct input."""
+"""Compute the work of calls from their recorded inputs, once per distinct input."""
 
 import polars as pl
 
@@ -26,9 +26,10 @@ WORK = pl.Schema(
 
 
 def works_of(calls: pl.DataFrame) -> pl.DataFrame:
-    """Return rank, span_id and work of the spans whose work is known.
+    """Return rank, span_id and WORK of each call whose work is known.
 
-    The work of each distinct input is computed once.
+    `calls` have rank, span_id, INPUTS, list_dtype, inputs_assumed, n_chosen and weight_bytes. Work
+    is computed once per distinct input.
     """
     keys = (*INPUTS, "list_dtype", "inputs_assumed", "n_chosen", "weight_bytes")
     distinct = calls.lazy().group_by(keys, maintain_order=True).agg("rank", "span_id").collect()
@@ -56,7 +57,7 @@ def _row(
     inputs_assumed: str | None,
     experts: tuple[int, float] | None,
 ) -> tuple[object, ...]:
-    """Return the columns that WORK declares for a call; all None if its work is unknown."""
+    """Return the values of WORK for a call, all None if its work is unknown."""
     work = work_of(name, texts, list_dtype, experts)
     if work is None:
         return (None,) * len(WORK)

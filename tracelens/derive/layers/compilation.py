@@ -45,7 +45,7 @@ def _shows_compilation(trace: Trace) -> bool:
 def compiled_sides(base: Trace, other: Trace, way: dict[str, Any]) -> tuple[bool, bool]:
     """Return whether each of two runs was compiled.
 
-    The configurations in which they were timed show this, else their traces.
+    For timed runs, the configurations in `way` show this. For kernel times, the traces show it.
     """
     if way["method"] == "kernels":
         return shows_compilation(base), shows_compilation(other)
@@ -60,10 +60,7 @@ def compiled_sides(base: Trace, other: Trace, way: dict[str, Any]) -> tuple[bool
 
 
 def other_device(base: Trace, other: Trace) -> str | None:
-    """Return a sentence on the devices of two runs if these differ.
-
-    Return None if they are the same or unknown.
-    """
+    """Return a sentence on the devices of two runs; None if the devices are equal or unknown."""
     names = [
         sorted(set(trace.devices.filter(pl.col("name") != "unknown")["name"].drop_nulls()))
         for trace in (base, other)

@@ -1,7 +1,8 @@
 """Find the calls of compiled kernels by the sizes that were recorded at compile time.
 
 The sidecar of --compile-provenance lists the kernel calls of each compiled graph, in order, with
-the tensors that each call reads and writes. So kernels that a graph replays have calls, too.
+the tensors that each call reads and writes. So the kernels of a CUDA graph's replay have calls,
+too.
 """
 
 import polars as pl
@@ -14,23 +15,23 @@ from tracelens.trace import Trace
 REPLAYS_WITHOUT_SIZES = (
     "replays of a graph (its sidecar has no sizes: record it again with --compile-provenance)"
 )
-"""The reason why replays are not modelled if an older version wrote their sidecar."""
+"""The reason why replays are not modelled if their sidecar has no sizes."""
 _CALL = ["graph_key", "call_order"]
 _GRAPH_NUMBER = r"^graph_\d+_"
 _OPERATOR = r"^(\w+)\.(\w+)\.\w+$"
 
 
 def lacks_sizes(trace: Trace) -> bool:
-    """Return whether the trace has a sidecar, and the sidecar holds no sizes."""
+    """Return whether the trace has a sidecar without sizes."""
     return trace.has("provenance") and not trace.provenance["input_shapes"].count()
 
 
 def with_compiled(called: pl.DataFrame, trace: Trace) -> pl.DataFrame:
-    """Return the kernels; those without a call get the recorded kernel call that explains them.
+    """Return the kernels; kernels without a modelled op get their call of the compiled graph.
 
-    `called` has rank, kernel_id, is_communication, run, call and the columns of WORK. If one kernel
-    of a recorded call belongs to a modelled op, the others get no call, because the work would
-    count twice. The new calls have negative numbers.
+    `called` has rank, kernel_id, is_communication, run, call and the columns WORK. If a kernel of a
+    graph's call belongs to a modelled op, the call's other kernels get no call, because the work
+    would count twice. Calls of compiled graphs have negative numbers.
     """
     if not trace.has("provenance") or lacks_sizes(trace):
         return called
@@ -52,9 +53,10 @@ def _uncounted(
     called: pl.DataFrame,
     provenance: pl.DataFrame,
 ) -> pl.DataFrame:
-    """Return the kernels of recorded calls without a kernel that a modelled op has, with the work.
+    """Return the kernels of recorded calls, with `call` and WORK.
 
-    Their calls have negative numbers.
+    A recorded call is left out if one of its kernels belongs to a modelled op. The calls get
+    negative numbers.
     """
     kernel = ["rank", "kernel_id"]
     run_of_call = ["rank", "run", "call_order"]
@@ -69,9 +71,9 @@ def _uncounted(
 
 
 def _works(provenance: pl.DataFrame) -> pl.DataFrame:
-    """Return the work of each recorded kernel call, by graph_key and call_order.
+    """Return one row per recorded kernel call: graph_key, call_order and WORK.
 
-    Calls whose sizes are not known are left out.
+    Calls without recorded sizes are left out.
     """
     sized = provenance.drop_nulls("input_shapes")
     calls = sized.unique(_CALL, keep="first", maintain_order=True)

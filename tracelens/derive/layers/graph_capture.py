@@ -1,9 +1,9 @@
 """Match kernels of replayed CUDA graphs with launches recorded during the graph's capture.
 
-While a graph is captured, its launches run nothing: such a trace has only ops, modules and calls of
-the host. Taken in order, the launches correspond to the nodes that a replay runs. ROCm writes
-kernel, grid and block into a launch's arguments. CUDA does not; there, a capture counts as that of
-a graph if it has as many launches, and if the ops' inputs agree with the kernels that ran.
+While a graph is captured, its launches start no kernels, so the trace only has the host's ops,
+modules and API calls. In order, the launches correspond to the nodes that a replay runs. ROCm
+records kernel, grid and block with each launch. CUDA does not. There, a capture belongs to a graph
+if it has as many launches, and if the ops' inputs agree with the replayed kernels.
 """
 
 from collections.abc import Sequence
@@ -24,28 +24,28 @@ EVIDENCE = "graph capture"
 _OP = ("name", "input_shapes")
 _BEGIN, _END = r"^(cuda|cu|hip)StreamBeginCapture", r"^(cuda|cu|hip)StreamEndCapture"
 _MARK = r"^capture_(\d{1,9})_[A-Z]"
-"""The mark that a server puts around a capture, with its batch size."""
+"""Pattern of the marks that servers put around a capture, with the batch size."""
 _MOST_LENGTHS = 5
 _MOST_WRONG = 0.05
-"""If a larger share of kernels contradicts, a capture and a replay are of two graphs."""
+"""If a larger share of kernels contradicts their launches, capture and replay do not match."""
 
 
 class Captured(Struct):
-    """Graphs that were captured.
+    """Holds the launches recorded while CUDA graphs were captured.
 
-    `work` holds their launches in the form of kernels, `launches` the same launches with op and
-    shapes.
+    In the trace `work`, the launches stand as kernels. `launches` has the same launches with their
+    op and input shapes.
     """
 
     work: Trace
     launches: pl.DataFrame
     refused: set[str] = field(default_factory=set)
-    """Reasons why replays match none of these captures, one clause each; `pairs` fills it."""
+    """Reasons why replays match none of these captures, one clause each; `pairs` adds them."""
 
     def pairs(self, trace: Trace) -> pl.DataFrame:
-        """Return each replayed kernel (rank, kernel_id) with its captured launch.
+        """Return pairs of replayed kernels and their captured launches, with columns PAIRS.
 
-        The launch is in base_rank and base_id; see PAIRS.
+        base_rank and base_id identify the launch in `work`.
         """
         launches = self.launches
         sizes = launches.select("rank", "batch_size").unique().sort("batch_size", "rank")
@@ -77,10 +77,10 @@ class Captured(Struct):
         n_tokens: int | None,
         sizes: pl.DataFrame,
     ) -> tuple[int | None, int | None]:
-        """Return rank and batch size of the captures to which a replay may belong; None for any.
+        """Return the rank and batch size of the captures to which a replay may belong.
 
-        A server replays the smallest graph into which its tokens fit. `sizes` has the ranks and
-        batch sizes of all captures.
+        None stands for any rank or size. A server replays the smallest graph into which its tokens
+        fit. `sizes` has the ranks and batch sizes of all captures.
         """
         size = _size_for(n_tokens, sizes)
         of_size = sizes
@@ -103,10 +103,11 @@ class Captured(Struct):
         rank: int | None,
         size: int | None,
     ) -> pl.Series | None:
-        """Return, for each replayed kernel, the kernel_id of its launch in `work`.
+        """Return, for each kernel of a replay, the kernel_id of its launch in `work`.
 
-        The captures of that rank and batch size are tried first, then all others: servers also
-        replay larger graphs if other ranks need them. It is None if no capture is of this graph.
+        Return None if no capture matches the replay. Captures of the rank and batch size are tried
+        first, then all others, because a server also replays larger graphs if other ranks need
+        them.
         """
         captures = self._captures(rank, size)
         wrong, ids = _best(kernels, captures)
@@ -127,9 +128,9 @@ class Captured(Struct):
 
 
 def _replayed_kernels(trace: Trace) -> pl.DataFrame:
-    """Return kernels of replays in the order of nodes, with n_tokens of the step, and `code`.
+    """Return kernels of replays in the order of nodes, with `code` and the step's n_tokens.
 
-    Kernels with one code have the same name, grid and block.
+    Kernels with the same code have the same name, grid and block.
     """
     columns = (
         *("rank", "kernel_id", "name", "primitive", "link", "step"),
@@ -174,7 +175,10 @@ def _describe_lengths(kernels: pl.DataFrame, captures: Sequence[pl.DataFrame]) -
 def _best(
     kernels: pl.DataFrame, captures: Sequence[pl.DataFrame]
 ) -> tuple[float, pl.Series | None]:
-    """Return `_compared` for the capture that the fewest kernels contradict."""
+    """Return the result of `_compared` for the capture with the smallest share.
+
+    Without a capture, the share is 1 and there are no launches (None).
+    """
     compared = [_compared(kernels, launches) for launches in captures]
     paired = [(wrong, ids) for wrong, ids in compared if ids is not None]
     return min(
@@ -187,7 +191,7 @@ def _best(
 def captured_graphs(trace: Trace) -> Captured | None:
     """Return the launches of graphs that were captured while the trace was recorded.
 
-    Return None if none were.
+    Return None if no graph was captured.
     """
     launches = _captured_launches(trace)
     if launches.is_empty():
@@ -213,9 +217,9 @@ def captured_graphs(trace: Trace) -> Captured | None:
 
 
 def captured_for(trace: Trace, base: Trace) -> Captured | None:
-    """Return the graphs of a base that records a capture and no run, for a trace with replays.
+    """Return the graphs of a base that only captures them, for a trace that replays graphs.
 
-    Return None for any other pair.
+    Return None if the base also runs kernels, or if the trace replays no graph.
     """
     if not is_capture(base) or not has_replays(trace):
         return None
@@ -223,13 +227,13 @@ def captured_for(trace: Trace, base: Trace) -> Captured | None:
 
 
 def is_capture_of(base: Trace, trace: Trace) -> bool:
-    """Return whether the base is the capture of graphs that the trace replays, and no run."""
+    """Return whether the base only captures graphs, and the trace replays some of them."""
     captured = captured_for(trace, base)
     return captured is not None and not captured.pairs(trace).is_empty()
 
 
 def _captured_launches(trace: Trace) -> pl.DataFrame:
-    """Return the calls that launched into a graph and ran no kernel, with their op.
+    """Return the launches into a graph under capture that ran no kernel, with op and input_shapes.
 
     `capture` numbers the captures of a process.
     """
@@ -271,7 +275,7 @@ def _captured_launches(trace: Trace) -> pl.DataFrame:
 
 
 def _with_batch_sizes(launches: pl.DataFrame, trace: Trace) -> pl.DataFrame:
-    """Return the launches with the batch size that the mark around their capture names."""
+    """Return the launches with batch_size from the mark around their capture, None without one."""
     name = pl.col("name").cast(pl.String)
     is_annotation = pl.col("kind") == "annotation"
     is_mark = is_annotation & name.str.contains(_MARK)
@@ -286,12 +290,12 @@ def _with_batch_sizes(launches: pl.DataFrame, trace: Trace) -> pl.DataFrame:
 
 
 def _compared(kernels: pl.DataFrame, launches: pl.DataFrame) -> tuple[float, pl.Series | None]:
-    """Pair a replay's kernels with a capture's launches.
+    """Return the share of a replay's kernels that contradict their launch, and the launches.
 
-    Return the share of kernels that contradict their launch, and each kernel's launch. If all
-    launches name their kernels, the two sequences are aligned, and elements that are not aligned
-    contradict. Otherwise kernels and launches are paired in order if there are equally many.
-    Without pairs the share is 1.
+    The launches are kernel_ids, one per kernel, or None if kernels and launches cannot be paired;
+    then the share is 1. If all launches name their kernels, the two sequences are aligned by name.
+    A kernel that is not aligned contradicts. Otherwise kernels and launches are paired in order if
+    there are equally many.
     """
     names_kernels = (launches["name"] != "").all()
     if names_kernels:
@@ -322,7 +326,7 @@ def _compared(kernels: pl.DataFrame, launches: pl.DataFrame) -> tuple[float, pl.
 
 
 def _aligned_by_name(kernels: pl.Series, launches: pl.Series) -> pl.Series:
-    """Return, for each kernel, the row of the launch that is aligned with it by name, or None."""
+    """Return, for each kernel, the row of the launch aligned by name, None without one."""
     bare_names = kernels.str.strip_suffix(".kd")
     names = pl.concat([bare_names, launches])
     codes = names.cast(pl.Categorical).to_physical()

@@ -1,10 +1,10 @@
-"""Give kernels of replayed CUDA graphs the layers of kernels that correspond to them.
+"""Give kernels of replayed CUDA graphs the layers of corresponding kernels of another run.
 
-A replay is one call, so no span around it shows the layer of each of its kernels. `graph_capture`
-finds the launches that were recorded while the graph was captured. This module uses a run without
-graphs: in it the same program launches the same kernels one by one, in the same order. The two
-sequences of names are aligned, and a replayed kernel takes the layer of its partner. Equal
-sequences are aligned only once.
+A replay is one API call, so no span shows the layer of each of its kernels. This module uses a run
+of the same program without graphs. That run launches the same kernels one by one, in the same
+order. The two sequences of kernel names are aligned. A replayed kernel takes the layer of the
+kernel with which it is aligned. Equal sequences are aligned only once. (`graph_capture` uses the
+launches recorded during the graph's capture instead.)
 """
 
 from collections.abc import Sequence
@@ -20,12 +20,11 @@ from tracelens.trace import Trace
 BASE_EVIDENCE = "base capture"
 UNATTRIBUTED = "(unattributed)"
 _LEAST_ALIKE = 0.5
-"""The least share of a sequence that must match.
+"""The least share of replayed kernels that must match, and of matched kernels with equal grids.
 
-With less, the base ran another program, and nothing is placed. The same limit holds for the share
-of matched kernels with equal grids: with fewer, the base had another batch size. Compiled twice,
-the same program keeps 72 to 92 % of the grids; with another batch size it keeps 8 % (measured on an
-H200).
+If fewer match, the base ran another program. If fewer grids are equal, the base had another batch
+size. No kernel of the sequence is then placed. A program that is compiled twice keeps 72 to 92 % of
+the grids; with another batch size it keeps 8 % (measured on an H200).
 """
 _LONGEST_RUN = 20_000
 """At most this many kernels of a base without steps are aligned.
@@ -33,11 +32,11 @@ _LONGEST_RUN = 20_000
 Alignment takes time proportional to the product of both lengths.
 """
 _PATHS_ONLY = ("none", "root module only", "module span", "backward sequence")
-"""Evidence that comes from the launch, which all kernels of a replay share."""
+"""Evidence that comes from the launching call, which all kernels of a replay share."""
 PAIRS = pl.Schema(
     {"rank": pl.Int32, "kernel_id": pl.Int64, "base_rank": pl.Int32, "base_id": pl.Int64}
 )
-"""Kernels of a replay, each with the corresponding kernel of a base."""
+"""Columns of pairs: a replayed kernel, and the corresponding kernel of a base."""
 _OF_BASE = ("layer", "class_name", "phase")
 
 
@@ -53,11 +52,10 @@ def place_replays(
     base_parts: pl.DataFrame,
     evidence: str,
 ) -> pl.DataFrame:
-    """Return the kernels of `placed`, with the replayed ones placed by a base.
+    """Return the kernels of `placed`; replayed kernels get the layers of their pairs in the base.
 
-    A replayed kernel gets the layer of the base's kernel with which it is paired. `placed` and
-    `base_parts` hold one row per kernel and layer; `pairs` has the columns PAIRS. A kernel that is
-    split in the base is split in the same proportions; its parts sum to its own duration.
+    `placed` and `base_parts` hold one row per kernel and layer; `pairs` has the columns PAIRS. If
+    the base's kernel is split among layers, the replayed kernel is split in the same proportions.
     """
     is_graph = pl.col("link") == "graph"
     has_path_only = pl.col("evidence").is_in(_PATHS_ONLY)
@@ -90,10 +88,7 @@ def place_replays(
 
 
 def _fractions(parts: pl.DataFrame) -> pl.DataFrame:
-    """Return the base's parts of kernels, each with its fraction of the kernel.
-
-    The fractions have the form that `split_duration` takes.
-    """
+    """Return one row per kernel and layer of the base, with fractions for `split_duration`."""
     key = ["rank", "kernel_id"]
     whole = pl.col("duration_ns").sum().over(key)
     equal = 1 / pl.len().over(key)
@@ -113,15 +108,13 @@ def _fractions(parts: pl.DataFrame) -> pl.DataFrame:
 
 
 def pairs_by_name(trace: Trace, base: Trace) -> pl.DataFrame:
-    """Pair each replayed kernel with the kernel of the base that corresponds to it.
-
-    Columns are rank, kernel_id, base_rank and base_id.
-    """
-    mine, theirs = _coded(trace, base)
-    runs = {rank: _run(part) for (rank,), part in theirs.group_by("rank", maintain_order=True)}
+    """Pair replayed kernels with the corresponding kernels of the base; columns are PAIRS."""
+    kernels, base_kernels = _coded(trace, base)
+    by_rank = base_kernels.group_by("rank", maintain_order=True)
+    runs = {rank: _run(of_rank) for (rank,), of_rank in by_rank}
     only_rank = next(iter(runs)) if len(runs) == 1 else None
     is_graph = pl.col("link") == "graph"
-    replayed = mine.filter(is_graph.any().over("rank", "unit"))
+    replayed = kernels.filter(is_graph.any().over("rank", "unit"))
     pair_frames = [PAIRS.to_frame()]
     aligned: dict[tuple[object, ...], list[int | None]] = {}
     for (rank, _), unit in replayed.group_by("rank", "unit", maintain_order=True):
@@ -159,23 +152,22 @@ def _are_alike(pairs: pl.DataFrame) -> bool:
 
 
 def _coded(trace: Trace, base: Trace) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return both traces' kernels in launch order, with equal names coded alike.
+    """Return both traces' kernels in launch order, with `code`, a number for each name.
 
     The base's replayed kernels are left out.
     """
-    mine = _sequences(trace)
-    of_base = _sequences(base)
-    theirs = of_base.filter(pl.col("link") != "graph")
+    kernels = _sequences(trace)
+    base_kernels = _sequences(base).filter(pl.col("link") != "graph")
     if tools(trace) != tools(base):
-        mine = _with_bare_names(mine)
-        theirs = _with_bare_names(theirs)
-    names = pl.concat([mine["name"], theirs["name"]])
+        kernels = _with_bare_names(kernels)
+        base_kernels = _with_bare_names(base_kernels)
+    names = pl.concat([kernels["name"], base_kernels["name"]])
     codes = names.cast(pl.Categorical).to_physical()
     known_codes = codes.cast(pl.Int64).fill_null(-1)
-    n_mine = mine.height
+    n_kernels = kernels.height
     return (
-        mine.with_columns(code=known_codes.head(n_mine)),
-        theirs.with_columns(code=known_codes.slice(n_mine)),
+        kernels.with_columns(code=known_codes.head(n_kernels)),
+        base_kernels.with_columns(code=known_codes.slice(n_kernels)),
     )
 
 
@@ -185,9 +177,9 @@ def _with_bare_names(kernels: pl.DataFrame) -> pl.DataFrame:
 
 
 def bare_name(name: pl.Expr) -> pl.Expr:
-    """Return a kernel's name without the parts that profilers write differently.
+    """Return a kernel's name up to the first template argument, parameter or unnamed namespace.
 
-    These are template arguments, parameters and unnamed namespaces.
+    Profilers write the rest of the name in different ways.
     """
     return name.str.extract(r"^(?:void )?([^<(]+)")
 
@@ -203,8 +195,9 @@ def tools(trace: Trace) -> set[object]:
 def _sequences(trace: Trace) -> pl.DataFrame:
     """Return kernels in launch order.
 
-    Kernels of a replay are in the order of the graph's nodes, if the source records it. `unit`
-    groups kernels: by step (0 or more), or outside of steps by launch (below 0).
+    Kernels of a replay are in the order of the graph's nodes, if the source records the nodes.
+    `unit` is a number for the kernels that are aligned together: the step, or a number below 0 for
+    each launch outside of steps.
     """
     columns = (
         "rank",
@@ -235,9 +228,9 @@ def _sequences(trace: Trace) -> pl.DataFrame:
 
 
 def _run(kernels: pl.DataFrame) -> pl.DataFrame:
-    """Return one run of the program: a step with the most common sequence of kernels.
+    """Return the kernels of one step that has the most common sequence of kernels.
 
-    If no step is marked, return the first kernels.
+    If no step is marked, return the first _LONGEST_RUN kernels.
     """
     in_steps = kernels.drop_nulls("step")
     steps = in_steps.group_by("step", maintain_order=True).agg("code")
@@ -254,8 +247,9 @@ def _run(kernels: pl.DataFrame) -> pl.DataFrame:
 def in_launch_order(trace: Trace, columns: Sequence[str] = ()) -> pl.DataFrame:
     """Return every kernel of each rank in the order of launches.
 
-    Kernels of a replayed graph come in the order of its nodes. With `columns`, the frame has these
-    and the rank, strings as Categorical; else it has all columns, and launch_ns.
+    Kernels of a replayed graph come in the order of its nodes. With `columns`, the frame has only
+    these columns and the rank, with strings as Categorical. Otherwise it has all columns, and
+    launch_ns.
     """
     order = ("rank", "launch_ns", "graph_node_id", "start_ns")
     if columns:
@@ -264,9 +258,9 @@ def in_launch_order(trace: Trace, columns: Sequence[str] = ()) -> pl.DataFrame:
     else:
         kernels = trace.kernels
     calls = trace.select("api_calls", "rank", "api_call_id", "start_ns")
-    own_calls = kernels.select("rank", "api_call_id")
-    launched_by = rows_of(calls["rank"], calls["api_call_id"], own_calls)
-    launch_ns = calls["start_ns"].gather(launched_by)
+    launches = kernels.select("rank", "api_call_id")
+    call_rows = rows_of(calls["rank"], calls["api_call_id"], launches)
+    launch_ns = calls["start_ns"].gather(call_rows)
     with_launch = kernels.with_columns(launch_ns=launch_ns)
     ordered = with_launch.sort(order)
     return ordered.select("rank", *columns) if columns else ordered

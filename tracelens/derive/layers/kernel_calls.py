@@ -1,4 +1,4 @@
-"""Find the call of each kernel: the innermost op around its launch whose work is known."""
+"""Find each kernel's modelled call: the innermost op around its launch whose work is known."""
 
 import polars as pl
 
@@ -18,7 +18,7 @@ _CALLED_FOR_ALL = tuple(
     for kind in ("flash", "efficient")
     for way in ("forward", "backward")
 )
-"""Ops below scaled_dot_product_attention, which xFormers and torch's varlen_attn call, too."""
+"""Ops that scaled_dot_product_attention calls, but xFormers and torch's varlen_attn, too."""
 
 
 def with_calls(
@@ -26,9 +26,11 @@ def with_calls(
     kernels: pl.DataFrame,
     only: pl.Expr | None = None,
 ) -> pl.DataFrame:
-    """Return kernels (rank, span_id, name, grid_x and others) with their call and its work.
+    """Return the kernels with `call` and the columns WORK.
 
-    `call` is the span of the innermost op around the launch whose work is known; None without one.
+    `call` is the span_id of the innermost op around the launch whose work is known, None without
+    such an op. `kernels` have rank, span_id, name, grid_x and other columns. `only` is a condition
+    on the ops.
     """
     spans = trace.select("spans", "rank", "span_id", "parent_id")
     all_works = _works_of_ops(trace, kernels, only)
@@ -56,7 +58,7 @@ def _works_of_ops(
     kernels: pl.DataFrame,
     only: pl.Expr | None,
 ) -> pl.DataFrame:
-    """Return the work of each op and backward node for which it is known."""
+    """Return one row per op or backward node whose work is known, with that work."""
     is_op = pl.col("kind") == "op"
     has_rule = is_modelled(pl.col("name").cast(pl.String))
     has_shapes = pl.col("input_shapes").is_not_null()
@@ -71,7 +73,7 @@ def _works_of_ops(
 
 
 def _without_repeated(works: pl.DataFrame, spans: pl.DataFrame) -> pl.DataFrame:
-    """Return the works without ops that only do the work of the modelled op that calls them."""
+    """Leave out ops that only do the work of the modelled op that calls them."""
     may_repeat = works.filter(pl.col("op").is_in(_CALLED_FOR_ALL)).select("rank", "span_id")
     if may_repeat.is_empty():
         return works
@@ -97,10 +99,7 @@ def _calls(
     kernels: pl.DataFrame,
     works: pl.DataFrame,
 ) -> pl.Series:
-    """Return the span of each kernel's call; None for a kernel without a call.
-
-    All kernels are of one rank.
-    """
+    """Return the span_id of each kernel's call, None without one; all kernels are of one rank."""
     parent = tree["parent_id"]
     none = pl.repeat(False, tree.height, dtype=pl.Boolean, eager=True)
     is_call = none.clone().scatter(works["span_id"], True)

@@ -1,4 +1,4 @@
-"""Find where each kernel comes from: op, layer, Python line and phase, through graphs, too."""
+"""Find each kernel's op, layer, Python line and phase, also for kernels of replayed graphs."""
 
 import polars as pl
 
@@ -21,9 +21,9 @@ _ORIGIN = ("op", "place", "phase")
 def kernel_origins(trace: Trace, base: Trace | None = None) -> pl.DataFrame:
     """Return rank, kernel_id, op, place, layer and phase of each kernel; None if unknown.
 
-    The last four are Categorical. `op` is the innermost one. `place` is the innermost Python frame
-    that is not the framework's machinery. `phase` is the kind of a server's step, else the part of
-    a training step. Kernels of replays have the origins recorded when their graph was captured, in
+    op, place, layer and phase are Categorical. `op` is the innermost op. `place` is the innermost
+    Python frame outside of the framework's machinery. `phase` is the phase of a server's step, else
+    of a training step. Replayed kernels get the values recorded during their graph's capture, in
     the trace itself or in `base`.
     """
     kernels = trace.select("kernels", "rank", "kernel_id", "span_id", "step")
@@ -61,19 +61,19 @@ def _with_servers(origins: pl.DataFrame, trace: Trace) -> pl.DataFrame:
 
 
 def _with_captured(origins: pl.DataFrame, side: Trace, nodes: pl.DataFrame) -> pl.DataFrame:
-    """Return the origins, with those of replayed kernels taken from the graphs' capture, `side`.
+    """Return the origins; replayed kernels get the origins of their launches in the trace `side`.
 
-    `nodes` has one row per replayed kernel: rank and kernel_id, and the launch in the capture,
-    base_rank and base_span.
+    `nodes` has one row per replayed kernel: its rank and kernel_id, and the base_rank and base_span
+    of its launch during the graph's capture.
     """
     launches = nodes.select(
         "kernel_id",
-        own="rank",
+        replay_rank="rank",
         rank="base_rank",
         span_id="base_span",
     )
     origins_of_launches = _origins(side, launches)
-    captured = origins_of_launches.select("kernel_id", *_ORIGIN, rank="own")
+    captured = origins_of_launches.select("kernel_id", *_ORIGIN, rank="replay_rank")
     key = ["rank", "kernel_id"]
     both = origins.join(
         captured.unique(key),

@@ -1,4 +1,4 @@
-"""Decide whether a captured launch may have started a kernel that a replay ran."""
+"""Decide whether a launch recorded during a graph's capture fits a kernel of a replay."""
 
 import math
 import re
@@ -12,7 +12,7 @@ GRID, BLOCK = (tuple(f"{what}_{axis}" for axis in "xyz") for what in ("grid", "b
 
 
 def fits(row: dict[str, Any]) -> bool | None:
-    """Return whether a launch may have started the kernel; None if no property shows it."""
+    """Return whether a row's launch fits its kernel; None if nothing recorded can show it."""
     is_of_name = row["launched"] in ("", row["name"].removesuffix(".kd"))
     if row["kernel_id"] is None or not is_of_name:
         return False
@@ -43,7 +43,7 @@ def _fits_shapes(
 ) -> bool | None:
     """Return whether the kernel's grid follows from the op's input shapes, by one of _RULES.
 
-    Return None if no rule is for this kernel, or no shape is known.
+    Return None if no rule covers this kernel, or no shape is known.
     """
     if not shapes:
         return None
@@ -55,9 +55,9 @@ def _fits_shapes(
 
 
 _VECTOR_THREADS = 128
-"""Threads of a block of torch's vectorised kernels.
+"""Number of threads in a block of torch's vectorised kernels.
 
-A thread takes 4 or 8 elements, or as many as the name says.
+A thread computes 4 or 8 elements, or the number in the kernel's name.
 """
 _Rule = Callable[
     [
@@ -97,11 +97,11 @@ _RULES: tuple[tuple[str, _Rule], ...] = (
         lambda _, grid, shapes: grid[1] == shapes[0][0],
     ),
 )
-"""Kernels whose grid follows from the shapes of the op's inputs alone."""
+"""Patterns of kernels whose grid follows from the op's input shapes, each with a check of it."""
 
 
-def _blocks(shapes: list[list[int]], of_a_block: int) -> int:
-    """Count a kernel's blocks: each takes `of_a_block` elements of the broadcast shape."""
+def _blocks(shapes: list[list[int]], elements_per_block: int) -> int:
+    """Return the number of blocks that compute all elements of the broadcast shape."""
     n_axes = max(map(len, shapes))
     padded = []
     for shape in shapes:
@@ -109,14 +109,11 @@ def _blocks(shapes: list[list[int]], of_a_block: int) -> int:
         padded.append([1] * missing + shape)
     broadcast = map(max, zip(*padded, strict=True))
     n_elements: int = math.prod(broadcast)
-    return math.ceil(n_elements / of_a_block)
+    return math.ceil(n_elements / elements_per_block)
 
 
 def _shapes(text: str | None) -> list[list[int]]:
-    """Return the shapes of an op's tensors.
-
-    The other inputs, and tensors without dimensions, are left out.
-    """
+    """Return the shapes of an op's input tensors that have at least one dimension."""
     return [shape for shape in listed(text) if _is_shape(shape)]
 
 

@@ -1,4 +1,4 @@
-"""Sum host time by layer: the self time of the ops that belong to each layer."""
+"""Sum host time by layer: the self time of each layer's ops."""
 
 from collections.abc import Sequence
 
@@ -19,12 +19,12 @@ _LOADER = r"^enumerate\(DataLoader\)"
 
 
 def layer_host_times(trace: Trace, by: Sequence[str] = ()) -> pl.DataFrame:
-    """Time each layer's ops on the host; the rows sum to the ops' self time.
+    """Return the self time of each layer's ops on the host.
 
-    There is one row per rank, layer, class_name, phase and evidence, and per value of `by`, which
-    names columns of spans such as the step. Columns are n_ops and op_self_ns. If the modules of a
-    compiled graph's calls were recorded, an op of the graph counts once in each module of its call.
-    Without any op, the frame has no columns.
+    There is one row per rank, layer, class_name, phase, evidence and value of `by`, with n_ops and
+    op_self_ns. `by` names further columns of spans, such as the step. An op of a compiled graph
+    counts once in each module of its call, if these modules were recorded. Its self time is split
+    among them. Without ops, the frame has no columns.
     """
     spans = trace.select("spans", *_COLUMNS, *by)
     compiled = _ops_of_graphs(trace)
@@ -57,9 +57,9 @@ def _sums_by_place(
     compiled: pl.DataFrame,
     by: Sequence[str],
 ) -> pl.DataFrame:
-    """Count the ops of a tree of spans and sum their self time, per `_PLACE` and `by`.
+    """Count the ops of a span tree and sum their self time, per `_PLACE` and `by`.
 
-    Ops of compiled graphs whose modules are known (`compiled`) are left out.
+    The ops in `compiled` are left out: ops of compiled graphs whose modules are known.
     """
     accumulates, roots = accumulation_and_roots(tree)
     (is_loader,) = matching(tree["name"], _LOADER)
@@ -85,8 +85,8 @@ def _sums_by_place(
 def _ops_of_graphs(trace: Trace) -> pl.DataFrame:
     """Return one row per op of a compiled graph and module from which its call was made.
 
-    Columns are rank, span_id, layer, phase, evidence and self_ns. An op's self_ns sum to its own
-    time.
+    Columns are rank, span_id, layer, phase, evidence and self_ns. An op's self time is split among
+    its rows.
     """
     schema = dict.fromkeys(("layer", "phase", "evidence"), pl.String)
     empty = pl.DataFrame(

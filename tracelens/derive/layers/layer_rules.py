@@ -1,4 +1,4 @@
-"""Name the layer of kernels and ops by rules, with the evidence for it."""
+"""Name the layer of kernels and ops by rules, with the evidence for the layer."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -11,11 +11,11 @@ from tracelens.trace import Trace
 
 PRE_WINDOW = "(pre-window)"
 ROOT_ONLY = "root module only"
-"""Evidence of kernels that were launched directly in the model's root module, or in its wrapper."""
+"""Evidence for kernels launched directly in the model's root module, or in its wrapper."""
 
 
 def with_classes(trace: Trace, placed: pl.DataFrame) -> pl.DataFrame:
-    """Add the class of each row's layer."""
+    """Add class_name, the class of each row's layer; None if it is not known."""
     classes = trace.layers.select("rank", "class_name", layer="module_path")
     return placed.drop("class_name", strict=False).join(
         classes,
@@ -26,7 +26,7 @@ def with_classes(trace: Trace, placed: pl.DataFrame) -> pl.DataFrame:
 
 
 class _Rule(NamedTuple):
-    """A rule that names layers: rows for which it holds, their layer, and its evidence."""
+    """Holds a rule that names layers: its condition on rows, their layer, and the evidence."""
 
     holds: pl.Expr
     layer: pl.Expr
@@ -34,7 +34,7 @@ class _Rule(NamedTuple):
 
 
 def _layer_rules() -> Iterator[_Rule]:
-    """Yield the rules in order; of several that hold for a row, the first one counts."""
+    """Yield the rules in order of precedence: the first rule that holds for a row counts."""
     path = pl.col("module_path")
     phase = pl.col("phase")
     is_root = pl.col("is_root")
@@ -69,9 +69,9 @@ def _layer_rules() -> Iterator[_Rule]:
 def name_layers(located: pl.DataFrame, trace: Trace) -> pl.DataFrame:
     """Return kernels, ops, or groups of them, with layer, class_name and evidence.
 
-    Strings are pl.String. Input columns are module_path, phase, accumulates, is_root,
-    is_communication, by_node and link. Optional ones are by_range, and loads (whether a data
-    loader's annotation is around). Rows to which no rule applies are unattributed.
+    Strings become pl.String. `located` has module_path, phase, accumulates, is_root,
+    is_communication, by_node and link. It may have by_range, and loads: whether a data loader's
+    annotation encloses the row. A row to which no rule applies is unattributed.
     """
     complete = _with_optional(located.cast({pl.Categorical: pl.String}))
     phase_of_range = pl.when("by_range").then(pl.lit("backward"))

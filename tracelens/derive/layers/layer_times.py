@@ -1,7 +1,4 @@
-"""Read times of layers, from kernels by step and from the table `timings`.
-
-The times of two runs are joined.
-"""
+"""Read times of layers, from kernels by step or from the table `timings`, and join two runs."""
 
 from concurrent.futures import ThreadPoolExecutor
 from itertools import product
@@ -27,11 +24,11 @@ _KEY = ("rank", "layer", "phase")
 
 
 def kernel_times(trace: Trace) -> pl.DataFrame:
-    """Return each layer's and phase's GPU time per step.
+    """Return the GPU time per step of each layer and phase.
 
-    Columns: rank, layer, class_name, phase, evidence, n, bounds, primitive_*_ns. If steps are
-    marked, work outside of them is left out. If none is marked, the whole trace counts as one
-    step.
+    Columns: rank, layer, class_name, phase, evidence, n (kernels per step), low_ns, estimate_ns,
+    high_ns, primitive_*_ns. If steps are marked, kernels outside of steps are left out. If none is
+    marked, the whole trace counts as one step.
     """
     launching = trace.select("kernels", "rank", "step")
     steps = launching.filter(in_program(trace)).unique()
@@ -64,8 +61,8 @@ def both_kernel_times(base: Trace, other: Trace) -> Sides | None:
 def measured_times(trace: Trace) -> pl.DataFrame:
     """Return medians and quartiles of each layer's measured times, warm-up left out.
 
-    There is one row for each configuration and variant: rank, configuration, compile_mode, method,
-    synchronized, profiled, clock, quantity, layer, class_name, n, bounds.
+    There is one row per rank, layer, configuration, compile_mode and VARIANT, with class_name, n,
+    low_ns, estimate_ns and high_ns: the lower quartile, the median and the upper quartile.
     """
     ns = pl.col("duration_ns")
     classes = trace.layers.select("rank", "class_name", layer="module_path").unique(
@@ -95,9 +92,9 @@ def measured_times(trace: Trace) -> pl.DataFrame:
 
 
 def region_cost(trace: Trace, configuration: str | None) -> float | None:
-    """Return the median cost of calling a compiled region; None if it was never measured.
+    """Return the median time in ns to call a compiled region; None if it was never measured.
 
-    Only times of this configuration count; with None, all count. A median below 0, which is noise,
+    Only times of the configuration count; with None, all count. A median below 0 is noise, and
     counts as 0.
     """
     is_measured = ~pl.col("is_warmup")
@@ -110,9 +107,9 @@ def region_cost(trace: Trace, configuration: str | None) -> float | None:
 
 
 def are_numbered(layers: pl.DataFrame) -> bool:
-    """Return whether the layers' paths number modules by class, as paths in traces do.
+    """Return whether the layers' paths number modules by class, such as ResNet_0.Conv2d_3.
 
-    Such a path is ResNet_0.Conv2d_3; other paths have names of attributes.
+    Paths in traces do. Other paths have the names of attributes.
     """
     named = layers.drop_nulls("class_name")
     if named.is_empty():
@@ -123,7 +120,7 @@ def are_numbered(layers: pl.DataFrame) -> bool:
 
 
 class Way(NamedTuple):
-    """One way of timing: a configuration, its compile mode, and the values of VARIANT."""
+    """Holds a way of timing: a configuration, its compile mode, and the values of VARIANT."""
 
     configuration: str
     compile_mode: str | None
@@ -133,10 +130,8 @@ class Way(NamedTuple):
 def layer_pairs(base: Trace, other: Trace, kernels: Sides | None) -> pl.DataFrame:
     """Return one row per layer, phase and way of timing that both traces have.
 
-    Columns are those of COMPARE_LAYERS up to the evidence. One way is the kernel time, from
-    `both_kernel_times`. Each pair of measured configurations is another way, for each method that
-    measured both. Configurations are paired on the same device if possible: eager ones of base, if
-    it has any, with compiled ones of other, if it has any.
+    Columns are the columns of COMPARE_LAYERS up to the evidence. One way is the kernel time, from
+    `both_kernel_times`. The other ways are the pairs of `measured_ways`.
     """
     parts = []
     if kernels is not None:
@@ -158,14 +153,18 @@ def layer_pairs(base: Trace, other: Trace, kernels: Sides | None) -> pl.DataFram
 
 
 def measured_ways(base: pl.DataFrame, other: pl.DataFrame) -> list[tuple[Way, Way]]:
-    """Return the ways of measuring to compare, from two frames of `measured_times`."""
+    """Return the pairs of ways of timing to compare, from two frames of `measured_times`.
+
+    Eager configurations of base, if it has any, are paired with compiled ones of other, if it has
+    any. Configurations are paired on the same device if possible.
+    """
     return _measured_pairs(_ways(base), _ways(other))
 
 
 def executions(trace: Trace, way: Way) -> pl.DataFrame:
-    """Return every execution of a layer measured in that way, warm-up left out.
+    """Return every execution of a layer that was timed in this way, warm-up left out.
 
-    Columns are rank, layer, phase, run (the round) and value.
+    Columns are rank, layer, phase, run (the round) and value (ns).
     """
     is_measured = ~pl.col("is_warmup")
     has_path = pl.col("module_path").is_not_null()
@@ -181,7 +180,7 @@ def executions(trace: Trace, way: Way) -> pl.DataFrame:
 
 
 def _joined(base: pl.DataFrame, other: pl.DataFrame) -> pl.DataFrame:
-    """Return both sides joined by rank, layer and phase; `match` says which side has the row."""
+    """Join two runs' times by rank, layer and phase; `match` says which run has the row."""
     sides = [
         frame.select(
             *_KEY,
@@ -214,7 +213,7 @@ def _ways(measured: pl.DataFrame) -> list[Way]:
 
 
 def _of(measured: pl.DataFrame, way: Way) -> pl.DataFrame:
-    """Return the layers that were measured in that way, as times of the forward pass."""
+    """Return the layers that were timed in this way, with phase (forward) and evidence."""
     method, synchronized, profiled, _, quantity = way.variant
     wanted = (way.configuration, way.compile_mode, *way.variant)
     details = [
@@ -236,9 +235,9 @@ def _of(measured: pl.DataFrame, way: Way) -> pl.DataFrame:
 
 
 def _measured_pairs(base: list[Way], other: list[Way]) -> list[tuple[Way, Way]]:
-    """Return one pair of ways to compare per pair of configurations, compile modes and method.
+    """Return one pair of ways per pair of configurations with compile modes, and per method.
 
-    Ways without a profiler are preferred, then synchronised ones.
+    Ways without a profiler are preferred, then synchronised ways.
     """
     eager = [way for way in base if way.configuration in EAGER] or base
     compiled = [way for way in other if way.configuration not in EAGER] or other
@@ -273,9 +272,9 @@ def _measured_pairs(base: list[Way], other: list[Way]) -> list[tuple[Way, Way]]:
 
 
 def _comparable(base: Way, other: Way) -> bool:
-    """Return whether both were measured in the same way.
+    """Return whether two ways of timing give times that can be compared.
 
-    The profiler's times have to be self times on the device on which each ran, CPU or GPU.
+    Times by the profiler must be self times, each on the device on which its configuration ran.
     """
     if base.variant[0] != "profiler":
         return base.variant == other.variant

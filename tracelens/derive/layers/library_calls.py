@@ -1,7 +1,7 @@
 """Align kernels with recorded library calls, between two kernels that Inductor generated.
 
 This is a Viterbi alignment (Viterbi, IEEE Transactions on Information Theory 13, 1967). The hidden
-state is the current library call, each kernel is an observation, and the path with the best sum of
+state is the current library call, and each kernel is an observation. The path with the best sum of
 scores wins.
 """
 
@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 MAIN = ("conv", "gemm", "attention")
-"""Primitives of which each library call has exactly one kernel.
+"""Primitives of main kernels: each library call has exactly one.
 
-The call's other kernels prepare or finish that one.
+The call's other kernels prepare or finish the main kernel's work.
 """
 FINISHES = ("reduction",)
 """Primitives of kernels that finish a library call's work."""
@@ -22,28 +22,28 @@ _RUNS = (
     ("conv", ("conv", "gemm")),
     ("mm", ("gemm",)),
 )
-"""Parts of library calls' names, with the primitives of the kernel that does the work of such a
-call."""
+"""Parts of the names of library calls, with the possible primitives of the call's main kernel."""
 _MOST_SKIPPED = 2
 """At most this many calls in a row may have launched nothing."""
 
-# Scores only have to rank alignments: what a call's name tells outweighs all guesses.
+# Scores only have to rank alignments: the evidence of a call's name outweighs all guesses.
 _KNOWN_WORK = 3.0
-"""Score of a kernel whose primitive is the one that the call's name implies."""
+"""Score of a kernel whose primitive the call's name implies."""
 _UNKNOWN_KERNEL = 2.0
-"""Score of a kernel whose name shows no primitive: it may do any call's work."""
+"""Score of a kernel whose name shows no primitive, because any call may have launched it."""
 _UNKNOWN_CALL = 1.0
-"""Score within a call whose name implies no primitive: any kernel except a main one may be its own.
-"""
+"""Score of a kernel that is not a main kernel, in a call whose name implies no primitive."""
 _PREPARES = 0.25
 """Score of any other kernel that begins a call, such as a layout change."""
 _FINISHES_WORK = 0.5
-"""Score of a reduction after the main kernel: it is likely to finish its call."""
+"""Score of a reduction after the main kernel, which probably finishes the main kernel's work."""
 _SECOND_OF_BACKWARD = 1.0
-"""Score of a backward call's second main kernel: it has one for the input and one for the weight.
+"""Score of a backward call's second main kernel.
+
+A backward call has a main kernel for the input's gradient and another for the weight's.
 """
 _SECOND_MAIN = -1.0
-"""Score of a second main kernel in a call that is no backward call: it should have only one."""
+"""Score of a second main kernel in any other call, which should have only one."""
 _SKIPPED_CALL = -2.0
 """Score of a call that launched nothing."""
 _WITHOUT_MAIN = -1.0
@@ -51,25 +51,26 @@ _WITHOUT_MAIN = -1.0
 
 
 class _State(NamedTuple):
-    """The last call that began, by index, and whether its main kernel ran."""
+    """Holds the index of the current call, and whether its main kernel has run."""
 
     call: int
     has_main: bool
 
 
 class _Path(NamedTuple):
-    """The best path into a state: its score, and the call of each kernel so far."""
+    """Holds the best path into a state: its score, and the index of each kernel's call so far."""
 
     score: float
     calls: tuple[int, ...]
 
 
 def calls_in_gap(primitives: Sequence[str], calls: Sequence[str]) -> list[int | None]:
-    """Return, for each of a gap's kernels, the index of its recorded library call, or None.
+    """Return the index of each kernel's library call, None for an unmatched kernel.
 
-    Kernels are given by primitive. Kernels and calls are in order. A call has one kernel that does
-    its work; kernels before it prepare, kernels after it finish. If no kernel does a call's work,
-    its kernels stay unmatched. A single call gets all kernels.
+    `primitives` are the primitives of a gap's kernels, `calls` the names of the gap's library
+    calls, each in order. A call's main kernel does its work. Kernels before the main kernel prepare
+    the work, and kernels after it finish the work. If a call gets no kernel that may be its main
+    kernel, its kernels stay unmatched. A single call gets all kernels.
     """
     if len(calls) < 2:
         return [0 if calls else None] * len(primitives)
@@ -122,7 +123,8 @@ def _next_states(
 def _score(primitive: str, call: str, before: _State, n_begun: int) -> float:
     """Return the score of a kernel as a part of a call.
 
-    With `n_begun` 0, the call of the previous kernel continues; otherwise that many calls begin.
+    `before` is the state before the kernel. `n_begun` is the number of calls that begin with the
+    kernel, the skipped calls included. With 0, the previous kernel's call continues.
     """
     fit = _fit(call, primitive)
     if n_begun:
@@ -137,9 +139,9 @@ def _score(primitive: str, call: str, before: _State, n_begun: int) -> float:
 
 
 def _fit(call: str, primitive: str) -> float:
-    """Return how likely a kernel of a primitive does the work of a call.
+    """Return the score of a kernel as the main kernel of a call.
 
-    It is 0 if the kernel prepares or finishes the call.
+    The score is 0 if the kernel can only prepare or finish the call's work.
     """
     if primitive == "unknown":
         return _UNKNOWN_KERNEL
@@ -150,9 +152,9 @@ def _fit(call: str, primitive: str) -> float:
 
 
 def runs_as(call: str) -> tuple[str, ...] | None:
-    """Return the primitives of the kernel that does the work of a library call or op.
+    """Return the possible primitives of the main kernel of a library call or op.
 
-    Return None if its name implies none.
+    Return None if the call's name implies none.
     """
     return next(
         (of for word, of in _RUNS if word in call),

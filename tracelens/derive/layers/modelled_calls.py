@@ -1,6 +1,6 @@
-"""Find calls of ops whose work is known: operations, and bytes that have to move.
+"""Find the calls of ops whose work is known: operations, and bytes that have to move.
 
-Each call is counted once, with the kernels that ran in it.
+Each call is counted once, with its kernels.
 """
 
 from collections.abc import Iterator
@@ -29,16 +29,16 @@ _KERNEL = (
     *("link", "api_call_id", "grid_x", "is_communication"),
 )
 UNKNOWN_CONTEXTS = "at least: how long contexts are is not recorded"
-"""Value of `assumed` for attention over a cache, if the number of tokens it reads is unknown.
+"""Value of `assumed` for attention over a cache, if the number of cached tokens is unknown.
 
-Only a lower bound of the call's work is then known; the work may be any multiple of the bound.
+Then only a lower bound of the call's work is known. The work may be any multiple of the bound.
 """
 UNKNOWN_WORK = (UNKNOWN_CONTEXTS, UNKNOWN_MASK)
-"""Assumptions about work that may be much more than is shown, so that no gain follows."""
+"""Assumptions with which the true work may be far above the shown work, so no gain is shown."""
 CALL = ("rank", "device_id", "run", "call")
 """The key of a call.
 
-`run` is the replay that ran its kernels, None outside of graphs.
+`run` is the API call of the graph replay that ran the kernels, None outside of CUDA graphs.
 """
 _REPLAYS = (
     "replays of a graph (give its capture with --against, or a sidecar of --compile-provenance"
@@ -50,10 +50,10 @@ _IS_TF32 = r"(?i)tf32|_s1688"
 The instruction is 16x8x8 with sums in float32.
 """
 _IS_FP8 = r"[^u](?:e4m3|e5m2).*[^u](?:e4m3|e5m2)|^nvjet_(?:sm\d+_)?qq"
-"""Pattern of products of two fp8 matrices.
+"""Pattern of kernels that multiply two fp8 matrices.
 
-In cuBLAS, q is such a type; ue4m3 is the type of fp4's scales. Transformer Engine's ops record the
-type that their tensors stand for, not the one in which they compute.
+In cuBLAS' names, q is an fp8 type. ue4m3 is the type of fp4's scales. Kernel names are needed,
+because Transformer Engine's ops record a wider type for their fp8 tensors.
 """
 _PRECISIONS = {
     "float64": "fp64",
@@ -68,14 +68,14 @@ _PRECISIONS = {
 
 
 class Modelled(Struct, frozen=True):
-    """The modelled calls that ran kernels, and all kernels, each with its call.
+    """Holds the modelled calls of a trace, and the kernels inside and outside of them.
 
-    `calls` has rank, device_id, step, op, shapes, dtypes, precision (None for a precision without a
-    peak), flops, needed_flops, least_bytes, cache_bytes (a part of least_bytes), duration_ns and
-    n_kernels of the call's kernels, and `assumed`, the assumptions about the call's work. If they
-    are UNKNOWN_CONTEXTS, most_flops and most_bytes bound the work, where that is possible. `rest`
-    has rank, device_id, step and duration_ns of the kernels outside of these calls, with the reason
-    (`why`). `kernels` has the kernel_id of each kernel in a call, with the columns CALL.
+    `calls` has one row per call: rank, device_id, step, op, shapes, dtypes, precision (None for a
+    precision without a peak), flops, needed_flops, least_bytes, cache_bytes (a part of
+    least_bytes), duration_ns and n_kernels. `assumed` has the assumptions about the call's work. If
+    it is UNKNOWN_CONTEXTS, most_flops and most_bytes bound the work from above, None if they
+    cannot. `rest` has one row per kernel outside of calls: rank, device_id, step, duration_ns and
+    `why`, the reason. `kernels` has the kernel_id of each kernel in a call, with the columns CALL.
     """
 
     calls: pl.DataFrame
@@ -90,13 +90,13 @@ def modelled(
 ) -> Modelled:
     """Split the trace's kernels into modelled calls and the rest.
 
-    Ops nest (conv2d, convolution, _convolution, cudnn_convolution): the innermost op whose work is
-    known is the call. Kernels that a graph replayed belong to the calls that the graph's capture
-    recorded, in the trace itself or in `base`, or to those of a base that ran the same kernels one
-    by one. `only` is a condition on rank and step of kernels and ops, for a part of the trace.
-    Raises MissingTableError if the trace has no kernels, or no shapes are known.
+    Ops nest (conv2d, convolution, _convolution, cudnn_convolution). The call is the innermost op
+    whose work is known. Replayed kernels belong to the calls recorded during their graph's capture,
+    in the trace itself or in `base`. If `base` ran the same kernels one by one, they belong to the
+    calls of `base`. `only` is a condition on rank and step, to select a part of the trace. Raises
+    MissingTableError if the trace has no kernels, or no shapes are known.
     """
-    # Cached, because roofline, work_kinds and serving need the same
+    # Cached, because roofline, work_kinds and serving need the same calls.
     if base is None and only is None:
         return trace.derived(_modelled)
     return _modelled(trace, base, only)
@@ -135,7 +135,7 @@ def _modelled(
 
 
 def _summed_by_call(kernels: pl.DataFrame) -> pl.DataFrame:
-    """Sum the kernels of each call, with the call's work."""
+    """Return one row per call: the sums over its kernels, and its work."""
     numbered = kernels.lazy().with_row_index("first_kernel")
     sums = (
         numbered.group_by(CALL, maintain_order=True)
@@ -153,9 +153,9 @@ def _summed_by_call(kernels: pl.DataFrame) -> pl.DataFrame:
 
 
 def _precision() -> pl.Expr:
-    """Return the precision in which a call computes; None if it has no peak.
+    """Return the precision in which a call computes; None for a precision without a peak.
 
-    Kernels other than products compute in float32, whatever they read, and not on tensor cores.
+    Calls other than products count as float32 without tensor cores, whatever type they read.
     """
     dtype = pl.col("dtype")
     flops = pl.col("flops")
@@ -179,12 +179,11 @@ def _precision() -> pl.Expr:
 
 
 def _with_contexts(calls: pl.DataFrame, trace: Trace) -> pl.DataFrame:
-    """Return the calls; attention to a cache gets the work that the step's mark shows.
+    """Return the calls; attention over a cache gets the work that the step's mark shows.
 
-    The marks of a server's steps give the number of keys to which all queries together attend.
-    Without this number, the work is the least possible, and `assumed` says so: each token attends
-    at least to itself. Only such calls keep most_flops and most_bytes. Prompts of a known number of
-    tokens take least if all have one length.
+    The mark of a server's step has the number of keys to which all queries together attend. Without
+    this number, the work is the least possible work, and `assumed` says so. Only such calls keep
+    most_flops and most_bytes.
     """
     uncached = calls.with_columns(cache_bytes=pl.lit(0.0))
     is_cached = pl.col("pair_flops") > 0
@@ -216,7 +215,11 @@ def _with_contexts(calls: pl.DataFrame, trace: Trace) -> pl.DataFrame:
 
 
 def _least_work() -> dict[str, pl.Expr]:
-    """Return the work of a call if each token attends only to its own prompt, up to itself."""
+    """Return the least possible work of attention over a cache.
+
+    Each token then attends only to its own prompt, up to itself. For a known number of tokens, work
+    is least if all prompts have the same length.
+    """
     has_prompts = pl.col("phase").is_in(["prefill", "mixed"])
     pairs_of_equal_prompts = pl.col("n_tokens").pow(2) / pl.col("n_requests")
     least_pairs = pl.when(has_prompts).then(pairs_of_equal_prompts)
@@ -231,7 +234,7 @@ def _least_work() -> dict[str, pl.Expr]:
 
 
 def _work_of_contexts() -> dict[str, pl.Expr]:
-    """Return the work of a call in a step whose mark gives the lengths of the contexts."""
+    """Return the work of attention in a step whose mark has the number of keys."""
     pair_flops = pl.col("pair_flops")
     cache_bytes = pl.col("n_context_tokens") * pl.col("key_bytes")
     return {
@@ -243,7 +246,7 @@ def _work_of_contexts() -> dict[str, pl.Expr]:
 
 
 def _explained(rest: pl.DataFrame, trace: Trace) -> pl.DataFrame:
-    """Return the kernels that are in no modelled call, with the reason, `why`."""
+    """Return the kernels outside of modelled calls, with `why`, the reason."""
     is_op = pl.col("kind") == "op"
     all_ops = trace.select("spans", "rank", "span_id", "name", where=is_op)
     ops = all_ops.join(rest, on=["rank", "span_id"], how="semi")
@@ -273,7 +276,7 @@ def _has_shapes(trace: Trace) -> bool:
 
 
 def _with_replays(called: pl.DataFrame, trace: Trace, base: Trace | None) -> pl.DataFrame:
-    """Return the kernels; those that graphs replayed get a call, too, if it is known.
+    """Return the kernels; replayed kernels get the call of their launch, if it is known.
 
     `run` is the replay's API call.
     """
@@ -294,7 +297,7 @@ def _with_replays(called: pl.DataFrame, trace: Trace, base: Trace | None) -> pl.
 
 
 def _with_calls_of_launches(replayed: pl.DataFrame, side: Trace) -> pl.DataFrame:
-    """Return the replayed kernels whose launch in the trace `side` has a call, with that call."""
+    """Return the replayed kernels whose launch in the trace `side` has a call, with the call."""
     launch = ["base_rank", "base_id"]
     once = replayed.unique(launch, keep="first", maintain_order=True)
     as_launched = once.select(
@@ -318,10 +321,10 @@ def _with_calls_of_launches(replayed: pl.DataFrame, side: Trace) -> pl.DataFrame
 def replayed_launches(
     trace: Trace, base: Trace | None
 ) -> Iterator[tuple[Trace, pl.DataFrame, pl.DataFrame]]:
-    """Yield each trace that shows the ops of replayed kernels, with two frames.
+    """Yield each trace that shows the ops of replayed kernels, with its launches and pairs.
 
-    The first has the trace's launches with their spans. The second pairs them with the replayed
-    kernels of `trace`.
+    The launches have base_rank, base_id and base_span, their span. The pairs have the columns
+    PAIRS: a replayed kernel of `trace`, and its launch.
     """
     for side in filter(None, (trace, base)):
         captured = captured_graphs(side)

@@ -1,4 +1,4 @@
-"""Find kernels launched by one thread while another thread's range of a phase was open."""
+"""Find kernels of autograd's threads by the main thread's range named `backward`."""
 
 import polars as pl
 
@@ -10,12 +10,11 @@ EVIDENCE = "launched by another thread while a range named backward was open"
 
 
 def in_open_backward(trace: Trace) -> pl.DataFrame:
-    """Return kernels of autograd's own threads: rank, kernel_id, by_range (True).
+    """Return the kernels that autograd's threads launched: rank, kernel_id, by_range (True).
 
-    When such a kernel is launched, an annotation or NVTX range named `backward` is open in another
-    thread of the process. The launching thread is inside no span that would show what it does. This
-    occurs only in traces with nothing but ranges, because PyTorch's profiler gives autograd's
-    threads spans.
+    Such a kernel is launched outside of any span, while an annotation or NVTX range named
+    `backward` is open in another thread of the process. This occurs only in traces without ops,
+    because PyTorch's profiler records the ops of autograd's threads.
     """
     kernels = _outside_spans(trace)
     ranges = _backward_ranges(trace) if kernels.height else kernels
@@ -36,7 +35,7 @@ def in_open_backward(trace: Trace) -> pl.DataFrame:
 
 
 def _outside_spans(trace: Trace) -> pl.DataFrame:
-    """Return the kernels whose launch is recorded, but is inside no span."""
+    """Return the kernels whose launch is recorded and lies outside of all spans."""
     kernels = trace.select("kernels", "rank", "kernel_id", "api_call_id", "span_id")
     lacks_span = pl.col("span_id").is_null()
     has_call = pl.col("api_call_id").is_not_null()

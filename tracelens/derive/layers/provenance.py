@@ -1,10 +1,9 @@
-"""Find the modules from which a compiled graph's kernels came.
+"""Find the modules from which the kernels of compiled graphs were made.
 
-The trace's calls are aligned with those that were recorded at compile time. Inductor wraps every
-run of a compiled graph in an annotation `## Call CompiledFxGraph KEY ##`. By that key, the
-recorder's sidecar lists the kernels that the graph calls, in order, and the FX nodes from which
-each was made. Names repeat within a graph, so a call is found by name and position: the two
-sequences are aligned. Equal sequences are aligned only once.
+Inductor wraps every run of a compiled graph in an annotation `## Call CompiledFxGraph KEY ##`. The
+recorder's sidecar lists, for each key, the graph's kernel calls in order, and the FX nodes from
+which each call was made. The kernel calls of a run are aligned with the recorded calls, because
+names repeat within a graph. Equal runs are aligned only once.
 """
 
 import re
@@ -22,7 +21,7 @@ _GRAPH_SPAN = r"^## Call CompiledFxGraph (\S+) ##$"
 _RUN = ["rank", "graph_key", "run"]
 _PREFIX = re.compile(r"^graph_\d+_")
 _SUMS = r"(?i)split_?k_?reduce"
-"""Kernels that sum the partial results of a split product.
+"""Pattern of kernels that sum the partial results of a split matrix product.
 
 Their primitive is gemm, but they follow the kernel that multiplies.
 """
@@ -45,13 +44,13 @@ def split_kernels(
     spans: pl.DataFrame,
     provenance: pl.DataFrame,
 ) -> pl.DataFrame:
-    """Return one row per kernel and module from which it was made; see PARTS.
+    """Return one row per kernel and module from which it was made, with columns PARTS.
 
-    Columns: rule, is_backward, estimate_ns, low_ns and high_ns. A fused kernel's time is split by
-    the bytes that each module's nodes write. low_ns and high_ns also allow for an equal split, and
-    for one that gives all time to the module with most bytes. The estimates of a kernel sum to its
-    duration. Kernels that no recorded call explains are left out. `kernels` needs rank, kernel_id,
-    name, span_id, primitive, link, start_ns and duration_ns, in the order of their launches.
+    A fused kernel's time is split by the bytes that each module's nodes write. low_ns and high_ns
+    also allow for an equal split, and for a split that gives all time to the module with most
+    bytes. The estimates of a kernel sum to its duration. Kernels without a recorded call are left
+    out. `kernels` needs rank, kernel_id, name, span_id, primitive, link, start_ns and duration_ns,
+    in the order of their launches.
     """
     placed = recorded_calls(kernels, spans, provenance)
     return _parts(placed, kernel_shares(provenance)) if placed.height else PARTS.to_frame()
@@ -62,10 +61,10 @@ def recorded_calls(
     spans: pl.DataFrame,
     provenance: pl.DataFrame,
 ) -> pl.DataFrame:
-    """Return the kernels that a recorded call explains, with graph_key and call_order.
+    """Return the kernels that have a recorded call, with its graph_key and call_order.
 
-    `kernels` has the form that `split_kernels` takes. If there is nothing to align, the frame is
-    empty and has no columns.
+    `kernels` has the columns that `split_kernels` needs. If no kernel ran in a compiled graph, or
+    none was recorded, the frame is empty and has no columns.
     """
     if not provenance.height or not kernels.height:
         return pl.DataFrame()
@@ -76,10 +75,10 @@ def recorded_calls(
 
 
 def _calls(kernels: pl.DataFrame, tree: pl.DataFrame) -> pl.DataFrame:
-    """Return one rank's kernels that ran in a compiled graph.
+    """Return one rank's kernels that ran in a compiled graph, with graph_key, run, call and label.
 
-    Added are the graph's key, the run of the graph, and the call in it. The call is the outermost
-    op between the kernel's launch and the graph; without an op, the kernel is a call of its own.
+    `run` is the span of the graph's run. `call` is the outermost op between the graph and the
+    kernel's launch. Without an op, the kernel is a call of its own, with a negative number.
     """
     launches = kernels["span_id"].drop_nulls().unique()
     in_graph = _in_graphs(launches, tree)
@@ -97,8 +96,8 @@ def _calls(kernels: pl.DataFrame, tree: pl.DataFrame) -> pl.DataFrame:
 def _in_graphs(launches: pl.Series, tree: pl.DataFrame) -> pl.DataFrame:
     """Find the compiled graph around each launch: span_id, run, op and graph_key.
 
-    `run` is the graph's span, `op` the outermost op inside of it. Launches outside of graphs are
-    left out.
+    `run` is the graph's span, `op` the outermost op inside the graph. Launches outside of graphs
+    are left out.
     """
     graph_keys = tree["name"].str.extract(_GRAPH_SPAN)
     is_op = tree["kind"] == "op"
@@ -122,10 +121,9 @@ def _in_graphs(launches: pl.Series, tree: pl.DataFrame) -> pl.DataFrame:
 
 
 def _aligned(calls: pl.DataFrame, provenance: pl.DataFrame) -> pl.DataFrame:
-    """Return kernels with the call_order of the recorded call that explains them.
+    """Return the kernels that have a recorded call, with its call_order.
 
-    Other kernels are left out. Runs of a graph that launched the same kernels in the same order are
-    aligned once.
+    Runs of a graph that launched the same kernels in the same order are aligned once.
     """
     kernels = _with_elements(calls)
     label_code = pl.col("label").to_physical()
@@ -149,7 +147,11 @@ def _orders_of_runs(
     runs: pl.DataFrame,
     recorded: dict[str, list[tuple[int, str]]],
 ) -> pl.DataFrame:
-    """Align one run of each kind: graph_key, signature, n and call_order."""
+    """Align one run of each kind with the recorded calls: graph_key, signature, n, call_order.
+
+    Runs of a kind have the same graph, signature and number of kernels. `n` is a kernel's position
+    in the run.
+    """
     kind = ["graph_key", "signature", "n_kernels"]
     first_run = pl.col("rank", "run").first()
     example_runs = runs.group_by(kind).agg(first_run)
@@ -179,9 +181,10 @@ def _orders_of_runs(
 
 
 def _with_elements(calls: pl.DataFrame) -> pl.DataFrame:
-    """Add the elements of the sequences to align: `label`, `n` in the run, and `is_new`.
+    """Add label, n and is_new, the columns by which runs are aligned.
 
-    `is_new` says that the kernel belongs to another call than its predecessor.
+    `n` is the kernel's position in its run. `is_new` is true if the kernel belongs to another call
+    than the previous kernel.
     """
     is_sum = pl.col("name").cast(pl.String).str.contains(_SUMS)
     finishing = pl.lit(FINISHES[0])
@@ -212,9 +215,9 @@ def _recorded(provenance: pl.DataFrame) -> dict[str, list[tuple[int, str]]]:
 
 
 def _extern_label(name: str) -> str:
-    """Return one name for a recorded library call and the op in the trace that stands for it.
+    """Return a label that a recorded library call shares with its op in the trace.
 
-    `torch.ops.aten.sort.stable` and `aten::sort` both become the same name.
+    For example, `torch.ops.aten.sort.stable` and `aten::sort` get the label `extern sort`.
     """
     word = next(
         (word for word in re.split(r"::|\.", name) if word not in _NO_NAMES),
@@ -225,13 +228,13 @@ def _extern_label(name: str) -> str:
 
 _NO_NAMES = {"extern_kernels", "torch", "ops", "aten", "default", "out"}
 _VARIANTS = {"bias_addmm": "addmm"}
-"""Inductor's own wrappers, each with the op that it runs."""
+"""The ops that Inductor's own wrappers run, by the wrapper's name."""
 
 
 def _as_calls(kernels: pl.DataFrame) -> list[tuple[str, list[str]]]:
-    """Return a run's calls in order: label, and the primitives of its kernels.
+    """Return a run's calls in order: each call's label, and the primitives of its kernels.
 
-    Each kernel of a replayed graph is a call.
+    In a replayed CUDA graph, each kernel is a call of its own.
     """
     calls: list[tuple[str, list[str]]] = []
     elements = kernels.select("label", "primitive", "is_new")
@@ -252,7 +255,7 @@ def _align(
 ) -> list[int | None]:
     """Return, for each kernel of a run, the call_order of its recorded call, or None.
 
-    Calls are first aligned by name. `_fill_gaps` then fills in what lies between two aligned calls.
+    Calls are first aligned by label. `_fill_gaps` then matches kernels between aligned calls.
     """
     labels = [label for label, _ in calls]
     recorded_labels = [label for _, label in recorded]
@@ -275,7 +278,7 @@ def _align(
 def _with_codes(
     labels: Sequence[str], codes: Mapping[str, int]
 ) -> tuple[list[int], tuple[int, ...]]:
-    """Return the places of the labels that have a code, and these codes."""
+    """Return the positions of the labels that have a code, and the codes."""
     places = [place for place, label in enumerate(labels) if label in codes]
     return places, tuple(codes[labels[place]] for place in places)
 
@@ -285,11 +288,11 @@ def _fill_gaps(
     recorded_labels: list[str],
     matched: list[int | None],
 ) -> None:
-    """Match kernels without an op, as in a CUDA graph's replay, with recorded library calls.
+    """Add matches of kernels without an op, such as a CUDA graph's, with recorded library calls.
 
-    A gap is a run of such kernels between two matched ones. Its kernels are matched with the
-    library calls that were recorded between the same two: `calls_in_gap` decides which kernel
-    belongs to which call.
+    A gap lies between two successive matched calls. Its kernels without an op can only belong to
+    the library calls that were recorded between the same two calls. `calls_in_gap` decides which
+    kernel belongs to which call.
     """
     edges = [(-1, -1)]
     for i, place in enumerate(matched):
@@ -314,9 +317,9 @@ def _is_extern(label: str) -> bool:
 
 
 def kernel_shares(provenance: pl.DataFrame) -> pl.DataFrame:
-    """Return one row per recorded call and module, with the rule that split it.
+    """Return one row per recorded call, is_backward and module_path, with its share and rule.
 
-    Columns are estimate_frac by bytes, and low_frac and high_frac of three splits.
+    The shares are as in `shares_of`. `rule` says how the module was found.
     """
     nodes = _own_nodes(provenance.drop_nulls("module_path"))
     rule = pl.col("rule").sort().first()
@@ -330,9 +333,10 @@ def shares_of(
 ) -> pl.DataFrame:
     """Return one row per recorded call and value of `by`.
 
-    estimate_frac is the row's share of the call by the bytes that its nodes write. low_frac and
-    high_frac are the least and largest share by that split, by an equal one, and by one that gives
-    all to the value with most bytes. `more` are aggregates of the nodes to keep.
+    estimate_frac is the row's share of the bytes that the call's nodes write. An equal split, or a
+    split that gives all to the value with most bytes, would give other shares. low_frac and
+    high_frac are the least and the largest of the three. `more` are further aggregates of the
+    nodes.
     """
     call = ["graph_key", "call_order"]
     written_bytes = pl.col("output_bytes").clip(lower_bound=0)
@@ -356,8 +360,7 @@ def shares_of(
 def _own_nodes(nodes: pl.DataFrame) -> pl.DataFrame:
     """Leave out nodes that a library call does not run, although Inductor lists them.
 
-    The origins of a fallback include neighbours that were inlined on the way (observed with torch
-    2.11).
+    Inductor also lists neighbours that it inlined before the call (observed with torch 2.11).
     """
     words = pl.col("kernel_name", "aten_op")
     bare = words.str.replace(r"^(extern_kernels|torch\.ops\.aten|aten)\.", "")
@@ -370,7 +373,7 @@ def _own_nodes(nodes: pl.DataFrame) -> pl.DataFrame:
 
 
 def _parts(placed: pl.DataFrame, shares: pl.DataFrame) -> pl.DataFrame:
-    """Return each placed kernel's time, split among the modules of its call; see PARTS."""
+    """Return each kernel's time, split among the modules of its call, with columns PARTS."""
     call = ["graph_key", "call_order"]
     kernels = placed.select("rank", "kernel_id", "duration_ns", *call)
     with_shares = kernels.join(

@@ -1,6 +1,6 @@
 """Compare two ranks with each other.
 
-Comparisons match rows by rank, so the rank of base gets the number of the other rank.
+Comparisons match rows by rank, so the rank of base gets the number of the rank of other.
 """
 
 from collections.abc import Callable
@@ -24,7 +24,7 @@ def one_rank_each(base: Trace, other: Trace) -> bool:
 
 
 def _as_rank(trace: Trace, rank: int) -> Trace:
-    """Return the trace of one rank, with another number for the rank."""
+    """Return a trace of one rank with another number for that rank."""
     tables = {name: trace.scan(name).with_columns(rank=pl.lit(rank, pl.Int32)) for name in TABLES}
     sources = [source | {"rank": rank} for source in trace.manifest.sources]
     return Trace(

@@ -1,6 +1,6 @@
 """Advise by the roofline: on products in float32, and on chains of ops that only move memory.
 
-The roofline of one step of each rank stands for all of its steps.
+The roofline is computed for one step of each rank, and scaled to all of the rank's steps.
 """
 
 from collections.abc import Iterator
@@ -24,9 +24,9 @@ _STREAM = (*DEVICE_KEY, "stream_id")
 
 
 def roofline_rules(program: JudgedProgram) -> Iterator[Rule]:
-    """List advice on the precision of kernels, and on the bytes that they read and write.
+    """Yield advice on the precision of kernels, and on the bytes that they read and write.
 
-    The list is empty if the device computes for less than half of the time, because shorter kernels
+    There is none if the device computes for less than half of the time, because shorter kernels
     would only leave the device idle longer.
     """
     if 2 * program.parts["compute"] < program.total_ns:
@@ -68,9 +68,9 @@ def roofline_rules(program: JudgedProgram) -> Iterator[Rule]:
 
 
 def _sample(program: JudgedProgram) -> pl.Expr | None:
-    """Return a condition for one step of each rank, the one with the median kernel time.
+    """Return a condition that selects each rank's step with the median kernel time.
 
-    If no step is marked, it holds for all rows; None if these are too many.
+    If no step is marked, it selects all judged rows. Return None if there are too many of them.
     """
     recorded = program.trace.select("kernels", "rank", "step", "duration_ns")
     kernels = recorded.filter(program.is_judged)
@@ -92,8 +92,8 @@ def _sample(program: JudgedProgram) -> pl.Expr | None:
 def _in_float32(program: JudgedProgram, calls: pl.DataFrame, scale: float) -> Iterator[Rule]:
     """Advise tensor cores for products and convolutions in float32.
 
-    If one call of an op ran as TF32, the op is left out: TF32 is allowed, and the library chose
-    another kernel for its other calls.
+    An op is left out if any call of it ran as TF32. TF32 is then allowed, but the library chose
+    another kernel for the op's other calls.
     """
     precision = pl.col("precision")
     op = pl.col("op")
@@ -158,9 +158,10 @@ def _chains(
 
 
 def _chains_of_movers(calls: pl.DataFrame, kernels: pl.DataFrame) -> pl.DataFrame:
-    """Return the chains of kernels of ops that only move memory, next to each other on a stream.
+    """Return chains of successive kernels on a stream whose ops only move memory.
 
-    Columns: op (two names), n (kernels, at least two) and saved (what fusing them saves).
+    Columns: op (names of the first two ops), n (number of kernels, at least 2), saved (ns that
+    fusing the chain would save).
     """
     movers = calls.select(*CALL, "op", is_mover=_only_moves())
     ran = kernels.join(movers, on=CALL, how="left", nulls_equal=True)
@@ -181,7 +182,7 @@ def _chains_of_movers(calls: pl.DataFrame, kernels: pl.DataFrame) -> pl.DataFram
 
 
 def _only_moves() -> pl.Expr:
-    """Return whether an op only moves memory, and a compiler would fuse it with its neighbours."""
+    """Return whether an op only moves memory, and a compiler would fuse it with other ops."""
     op = pl.col("op")
     families = {name: family for name, (family, _) in signatures().items()}
     family = op.replace_strict(families, default=None, return_dtype=pl.String)

@@ -1,4 +1,4 @@
-"""Align two sequences: pair elements that correspond, both in order."""
+"""Align two sequences: pair equal elements in the order of both sequences."""
 
 from difflib import SequenceMatcher
 
@@ -11,25 +11,19 @@ def align(
 ) -> list[int | None]:
     """Return, for each element of `mine`, the index of its match in `theirs`; None without a match.
 
-    Indices increase. The common beginning and end are paired first, so that only the rest is
-    searched.
+    Indices increase. The common beginning and the common end are paired first, so that only the
+    middle is searched.
     """
     shorter = min(len(mine), len(theirs))
-    head = next(
-        (i for i in range(shorter) if mine[i] != theirs[i]),
-        shorter,
-    )
+    head = next((i for i in range(shorter) if mine[i] != theirs[i]), shorter)
     tail = next(
         (i for i in range(shorter - head) if mine[-1 - i] != theirs[-1 - i]),
         shorter - head,
     )
-    matches: list[int | None] = [
-        *range(head),
-        *[None] * (len(mine) - head),
-    ]
+    matches: list[int | None] = [*range(head), *[None] * (len(mine) - head)]
     middles = mine[head : len(mine) - tail], theirs[head : len(theirs) - tail]
-    for position, place in _few_edits(*middles) or _blocks(*middles):
-        matches[head + position] = head + place
+    for position, match in _few_edits(*middles) or _blocks(*middles):
+        matches[head + position] = head + match
     for i in range(1, tail + 1):
         matches[-i] = len(theirs) - i
     return matches
@@ -41,7 +35,7 @@ def _blocks(
 ) -> list[tuple[int, int]]:
     """Return pairs of matching positions, found by difflib.
 
-    The longest common block comes first, then what lies before and after it.
+    difflib takes the longest common block first, then searches before and after the block.
     """
     matcher = SequenceMatcher(None, mine, theirs, autojunk=False)
     pairs: list[tuple[int, int]] = []
@@ -58,9 +52,8 @@ def _few_edits(
 ) -> list[tuple[int, int]]:
     """Return pairs of positions in a longest common subsequence, by Myers' greedy algorithm.
 
-    The list is empty above _MOST_EDITS differences. difflib's time grows with the square of how
-    often names repeat. For two runs of a program that differ little, the time of this algorithm
-    grows only with the length.
+    The list is empty above _MOST_EDITS differences. The algorithm's time grows with the length
+    times the number of differences. difflib would take much longer where elements repeat often.
     """
     reach = {1: 0}
     steps = []
@@ -81,10 +74,10 @@ def _few_edits(
 
 
 def _onward(reach: dict[int, int], diagonal: int, n_edits: int) -> int:
-    """Return the position in `mine` at which a diagonal begins.
+    """Return the position in `mine` at which the path enters a diagonal.
 
-    The diagonal is reached from below by skipping one of mine, or from above by skipping one of
-    theirs.
+    The path comes from the diagonal below by skipping an element of `mine`, or from the diagonal
+    above by skipping an element of `theirs`.
     """
     is_lowest = diagonal == -n_edits
     is_highest = diagonal == n_edits
@@ -98,7 +91,10 @@ def _walked_back(
     x: int,
     diagonal: int,
 ) -> list[tuple[int, int]]:
-    """Return the matched pairs on the path that reached the end."""
+    """Return the matched pairs of positions on the path that ends at `x` on the diagonal.
+
+    `steps` has the positions reached on each diagonal before each edit.
+    """
     pairs = []
     for n_edits in range(len(steps) - 1, -1, -1):
         begun = _onward(steps[n_edits], diagonal, n_edits)

@@ -1,4 +1,4 @@
-"""Split the time of kernels by shares, so that the parts of each sum to its duration."""
+"""Split each kernel's time by shares, so that its parts sum to its duration."""
 
 import polars as pl
 
@@ -18,10 +18,10 @@ def cumulated(shares: pl.DataFrame, key: list[str]) -> pl.DataFrame:
 
 
 def split_duration(parts: pl.DataFrame) -> pl.DataFrame:
-    """Return the parts of kernels with estimate_ns, low_ns and high_ns.
+    """Add estimate_ns, low_ns and high_ns to the parts of kernels.
 
     `parts` has rank, kernel_id, the kernel's duration_ns, low_frac and high_frac, and the columns
-    of `cumulated`.
+    that `cumulated` adds. A kernel's estimates sum to its duration.
     """
     ns = pl.col("duration_ns")
     until_ns = (ns * pl.col("until_frac")).floor()
