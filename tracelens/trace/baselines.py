@@ -15,11 +15,11 @@ from tracelens.trace.trace import Trace
 
 PREFIX = "baseline:"
 FOLDER = Path("tracelens-baselines")
-"""The folder of baselines whose name gives no folder."""
+"""The folder of baselines whose names contain no path or URL."""
 LATEST = 10
-"""The number of latest runs with which a new one is compared.
+"""A new run is compared with at most this many of the latest runs.
 
-A run of months ago says little about a machine today.
+Older runs say little about the machine today.
 """
 _TIME = "%Y%m%dT%H%M%S%fZ"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
@@ -29,7 +29,7 @@ def add_run(baseline: str, trace: Trace) -> Path:
     """Store a run in a baseline, which is created if it does not exist; return the run's path.
 
     A run's name is the time at which it was added (UTC), so that runs sort by it. Raises UsageError
-    for an invalid name, and SourceError if it cannot be written.
+    for an invalid name, and SourceError if the run cannot be written.
     """
     added = datetime.now(UTC).strftime(_TIME)
     place = folder_of(baseline) / f"{added}-{secrets.token_hex(2)}.tracelens"
@@ -92,9 +92,10 @@ def names_in(folder: Path) -> list[str]:
 
 
 def folder_of(baseline: str) -> Path:
-    """Return the folder of a baseline: in FOLDER, or in the path or URL that precedes its name.
+    """Return the folder of a baseline.
 
-    Raises UsageError for an invalid name.
+    A baseline may be named with a path or URL, as in `s3://bucket/NAME`. A bare name is a folder in
+    FOLDER. Raises UsageError for an invalid name.
     """
     parent, _, name = baseline.rpartition("/")
     if not _NAME.fullmatch(name):

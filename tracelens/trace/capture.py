@@ -24,7 +24,7 @@ from tracelens.schemas import SCHEMA_VERSION, TABLES
 from tracelens.storage.table import Stored
 
 SOURCE_UNREAD = "source_unread"
-"""Code in the manifest for a source that could not be read although others could."""
+"""Diagnostic code for a source that could not be read, while the rest of the run could."""
 
 
 class SourceFile(Struct, frozen=True):
@@ -40,7 +40,10 @@ class SourceFile(Struct, frozen=True):
 
     @classmethod
     def of(cls, path: Path, kind: str) -> SourceFile:
-        """Describe a file on disk; a directory counts as the sorted sequence of its files."""
+        """Return the description of a file on disk.
+
+        For a directory, the hash covers its files in sorted order.
+        """
         files = sorted(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else [path]
         digest = hashlib.sha256()
         for file in files:
@@ -75,12 +78,12 @@ class Diagnostics(Struct):
             self.counts[severity, code] += count
 
     def take(self, other: Diagnostics) -> None:
-        """Add the counts of another Diagnostics, such as that of another thread."""
+        """Add the counts of another Diagnostics, for example from another thread."""
         for (severity, code), count in other.counts.items():
             self.add(severity, code, other.texts[severity, code], count)
 
     def frame(self) -> pl.DataFrame:
-        """Return one row per (severity, code), without rank."""
+        """Return one row per severity and code: `severity`, `code`, `count`, `text`."""
         rows = [
             {
                 "severity": severity,
@@ -97,8 +100,8 @@ class Diagnostics(Struct):
 class HostFacts(Struct, frozen=True):
     """Facts that show whether captures are from one host, and from one job.
 
-    They are never written. `host` is a digest of the host's name in the source. `groups` maps the
-    names of process groups to their ranks.
+    These facts are never written to a trace. `host` is the SHA-256 of the host's name. `groups`
+    maps the names of process groups to their ranks.
     """
 
     host: str | None = None
@@ -118,11 +121,11 @@ class HostFacts(Struct, frozen=True):
 
 
 class Capture(Struct):
-    """The tables of one source of one rank, without the rank column.
+    """Holds the tables of one source of one rank, without the column `rank`.
 
-    `tables` holds only what the source filled, in the form that `Table.conform` takes: integers may
-    be narrower than declared and strings Categorical. `stored` holds tables that are already in
-    files. `reasons` says why each other table is empty. `rank` is the rank that the source itself
+    `tables` holds the tables that the source filled. `Table.conform` must accept them: integers may
+    be narrower than declared, and strings may be Categorical. `stored` holds tables that are
+    already in files. `reasons` says why a table is empty. `rank` is the rank that the source
     states, or None.
     """
 
@@ -153,12 +156,15 @@ class Capture(Struct):
 class Manifest(Struct):
     """The content of manifest.json: where a trace came from and how complete it is.
 
-    It never contains environment variables, host or user names. `n_rows` counts the rows written,
-    by table and rank, so that a missing file is noticed. `n_names` counts the distinct names of a
-    table that has names. A rank's file of a table is named `part-WORD.parquet`. `attempts` has that
-    word under the key TABLE/RANK, else under RANK; without either key, the word is 0. `clocks` says
-    how the ranks' clocks differ: `basis` as in `derive.ranks.clocks`; if the differences were
-    estimated, also `origin_ns`, and offset, drift and bounds by rank.
+    It never contains environment variables, host or user names.
+
+    - `n_rows`: rows by table and rank, so that a missing file is noticed.
+    - `n_names`: distinct names by table and rank, for tables with names.
+    - `attempts`: the WORD in a file's name `part-WORD.parquet`, by TABLE/RANK or by RANK. A file
+      without an entry has the word 0.
+    - `clocks`: how the ranks' clocks differ. `basis` is the method, as in `derive.ranks.clocks`. If
+      the differences were estimated, there are also `origin_ns`, and offset, drift and bounds by
+      rank.
     """
 
     schema_version: int = SCHEMA_VERSION
@@ -176,23 +182,24 @@ class Manifest(Struct):
     clocks: dict[str, Any] = field(default_factory=dict)
 
     def unprofiled_step_ns(self, rank: int) -> int | None:
-        """Return the time that the rank takes per step without the profiler.
+        """Return the mean time of a rank's steps without the profiler, in nanoseconds.
 
-        A live capture times consecutive steps around the profiled ones, and the result is their
-        mean. A step lasts from the end of the previous step to its own end; if the device works
-        longer than the host, both are ends of device work. If the steps ran after the profiler, the
-        time that CUPTI leaves in each API call is subtracted. A few steps that are much longer than
-        the others do not count: see `long_steps`. Captures of earlier versions also timed steps at
-        the program's start, and give the median; they have no `turn`. Return None if the time is
-        unknown, or if it is no less than the mean of the profiled steps. In the latter case, the
-        profiler cost too little to be seen, or the profiled steps did something else.
+        A live capture times consecutive steps before or after the profiled steps. A step lasts from
+        the end of the previous step to its own end. A step's end is the end of its work on the
+        device if the device finishes after the host. CUPTI slows down API calls even after the
+        profiler has stopped; this time is subtracted. Much longer steps do not count: see
+        `long_steps`. Captures of earlier versions have no `turn`; for them, the result is the
+        median.
+
+        Return None if the time is unknown, or not below the mean of the profiled steps. A profiler
+        that costs too little can cause the latter, and so can profiled steps with other work.
         """
         return self.unprofiled_steps_ns().get(rank)
 
     def unprofiled_steps_ns(self) -> dict[int, int]:
-        """Return `unprofiled_step_ns` by rank, of the ranks for which it is known.
+        """Return `unprofiled_step_ns` by rank, without the ranks for which it is unknown.
 
-        If several sources of a rank have it, the first one counts.
+        If several sources of a rank record this time, the first source counts.
         """
         steps = dict[int, int]()
         for source in self.sources:
@@ -202,10 +209,11 @@ class Manifest(Struct):
         return steps
 
     def long_steps(self, rank: int) -> tuple[int, int, int] | None:
-        """Return numbers on the steps timed without the profiler: n_long, n_all, long_ns.
+        """Return `n_long`, `n_all` and `long_ns` of the steps timed without the profiler.
 
-        `n_long` counts the long ones, such as a step with a checkpoint or an evaluation; `n_all`
-        counts all. `long_ns` is the mean time of the long ones. Return None without long steps.
+        `n_long` is the number of unusually long steps, for example with a checkpoint or an
+        evaluation. `n_all` is the number of all steps. `long_ns` is the mean time of a long step.
+        Return None if no step was unusually long.
         """
         for source in self.sources:
             settings = source.get("settings")
@@ -218,18 +226,12 @@ class Manifest(Struct):
         return None
 
     def key_of(self, table: str, rank: int | str) -> str:
-        """Return the path of the file with a rank's rows of a table, relative to the trace."""
-        return key_of(
-            table,
-            rank,
-            self.attempts.get(
-                f"{table}/{rank}",
-                self.attempts.get(str(rank), "0"),
-            ),
-        )
+        """Return the path of the Parquet file of a table and rank, relative to the trace."""
+        attempt = self.attempts.get(f"{table}/{rank}", self.attempts.get(str(rank), "0"))
+        return key_of(table, rank, attempt)
 
     def of_rank(self, rank: int) -> Manifest:
-        """Return a manifest with only this rank and its sources; the rank's files are the same."""
+        """Return the manifest limited to one rank, with the same names of the rank's files."""
         key = str(rank)
         return replace(
             self,
@@ -247,7 +249,7 @@ class Manifest(Struct):
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Manifest:
-        """Return the manifest from the parsed manifest.json.
+        """Return the manifest in a parsed manifest.json.
 
         Keys of later minor versions are ignored. Raises ValueError if a value has the wrong form.
         """
@@ -282,15 +284,15 @@ def _of_key(
 
 
 def key_of(table: str, rank: int | str, attempt: str) -> str:
-    """Return the path of the file with a rank's rows of a table, relative to the trace.
+    """Return the path of the Parquet file of a table and rank, relative to the trace.
 
-    `attempt` is the word in the file's name; each attempt to write the rank has another one.
+    `attempt` is the word in the file's name. It differs between attempts to write the rank.
     """
     return f"{table}/rank={rank}/part-{attempt}.parquet"
 
 
 def no_manifest(folder: str, error: Exception) -> SourceError:
-    """Return the error for a folder without a manifest, which is not a trace."""
+    """Return the error for a folder without a readable manifest, which is no trace."""
     return SourceError(
         f"{folder}: expected a trace directory with a manifest.json, found none that can be read "
         f"({first_line(error)}); make one with tracelens collect files"
@@ -300,7 +302,7 @@ def no_manifest(folder: str, error: Exception) -> SourceError:
 def manifest_of(content: bytes, folder: str) -> Manifest:
     """Read and check a trace's manifest.json.
 
-    Raises SourceError, and SchemaError for a newer version.
+    Raises SourceError if it is damaged, and SchemaError if a newer version of tracelens wrote it.
     """
     file = f"{folder}/manifest.json"
     try:
@@ -329,10 +331,7 @@ def is_rank(value: object) -> bool:
 
 
 def rank_of(digits: str) -> int | None:
-    """Return the rank in a folder's name or a key of the manifest.
-
-    Return None if the text is not written as a rank.
-    """
+    """Parse a rank from a folder's name or a key of the manifest; return None for other texts."""
     is_number = digits.isascii() and digits.isdecimal() and len(digits) <= len(str(2**31))
     return (
         int(digits) if is_number and str(int(digits)) == digits and is_rank(int(digits)) else None
@@ -340,10 +339,7 @@ def rank_of(digits: str) -> int | None:
 
 
 def _check_values(known: object) -> None:
-    """Raise ValueError for integers of more than 64 bits and invalid Unicode.
-
-    Values are checked at any depth.
-    """
+    """Raise ValueError if parsed JSON has integers of more than 64 bits or invalid Unicode."""
     left = [known]
     while left:
         value = left.pop()
@@ -374,7 +370,10 @@ _SOURCE_TYPES = {
 
 
 def _unprofiled_step_ns(source: Mapping[str, Any]) -> int | None:
-    """Return a source's `Manifest.unprofiled_step_ns`."""
+    """Return the mean time of one source's steps without the profiler, in nanoseconds.
+
+    The cases of None are those of `Manifest.unprofiled_step_ns`.
+    """
     settings = source.get("settings")
     if not isinstance(settings, dict):
         return None

@@ -20,9 +20,9 @@ _LAST_NS = 2**63 - 1
 
 
 def problems(trace: Trace) -> Iterator[str]:
-    """Yield each problem with a trace's rows as a sentence: how many rows of which table are wrong.
+    """Yield one sentence per kind of problem: how many rows of which table break which rule.
 
-    Row counts of files were compared with the manifest when the trace was opened.
+    Files' row counts are not checked here: opening the trace compared them with the manifest.
     """
     for name, table in TABLES.items():
         try:
@@ -39,10 +39,10 @@ def problems(trace: Trace) -> Iterator[str]:
 
 @contextmanager
 def blame_rows(*traces: Trace) -> Iterator[None]:
-    """Replace an error of the body by SourceError if the trace's rows are impossible.
+    """Replace an error of the body by SourceError if a trace has invalid rows.
 
-    The rows of the trace on disk are checked only after an error, so a sound trace costs no time.
-    Any other error is raised unchanged.
+    Rows are checked only after an error, and only for traces on disk. If all rows are valid, the
+    body's error is raised unchanged.
     """
     try:
         yield
@@ -60,7 +60,7 @@ def blame_rows(*traces: Trace) -> Iterator[None]:
 
 
 def _checked(trace: Trace, table: Table) -> pl.DataFrame:
-    """Check the table, and return its columns that are not strings.
+    """Check a table's values, and return its columns that are not strings.
 
     Raises SchemaError if `Table.check` finds a fault in any column.
     """
@@ -78,7 +78,10 @@ def _checked(trace: Trace, table: Table) -> pl.DataFrame:
 
 
 def _wrong(name: str, rows: pl.DataFrame) -> dict[str, int]:
-    """Count the rows of one rank that break a rule of their table, by the rule in words."""
+    """Return the number of rows that break each rule of their table.
+
+    The keys describe the fault in words. `rows` are those of one rank.
+    """
     # A layer's time may be the difference of two times, which noise can make negative.
     from_0 = [column for column in rows.columns if column in _FROM_0 and name != "timings"]
     rules = {f"have a {column} below 0": pl.col(column) < 0 for column in from_0}
@@ -105,7 +108,10 @@ def _are_row_numbers(ids: pl.Series) -> bool:
 
 
 def _lost(trace: Trace, name: str, rows: pl.DataFrame) -> dict[str, int]:
-    """Count the rows of one rank whose pointer leads to no row, by the target in words."""
+    """Return the number of rows with a dangling pointer, for each column of pointers.
+
+    The keys describe the fault in words. `rows` are those of one rank.
+    """
     counts = {}
     for column in rows.columns:
         target = _TARGETS.get(column)

@@ -79,14 +79,14 @@ _COMMON = {
 }
 _SHORTEST_OWNER = 3
 _AT_ONCE = 1 << 16
-"""Number of words that are checked together."""
+"""Number of texts that are checked together."""
 
 
 def clean(capture: Capture, owners: Collection[str] = ()) -> None:
     """Mask the capture's tables in memory, its texts and its diagnostics.
 
-    The diagnostics count what was masked. `owners` are the names of host and user that the source
-    states. They are masked wherever they occur as a word.
+    The diagnostics count the masked texts. `owners` are names of the host and its user, if the
+    source states them. They are masked wherever they occur as a word.
     """
     counts = dict.fromkeys(_COUNTED, 0)
     for name, frame in capture.tables.items():
@@ -111,9 +111,9 @@ def clean(capture: Capture, owners: Collection[str] = ()) -> None:
 
 
 def clean_frame(name: str, frame: pl.DataFrame, diagnostics: Diagnostics) -> pl.DataFrame:
-    """Mask a table that is written before its capture exists.
+    """Return a table with its texts masked, and count the masked texts in `diagnostics`.
 
-    What was masked is counted in `diagnostics`.
+    Collectors need it for tables that they write to files before they have a Capture.
     """
     counts = dict.fromkeys(_COUNTED, 0)
     frame = _clean_frame(name, frame, (), counts)
@@ -124,13 +124,13 @@ def clean_frame(name: str, frame: pl.DataFrame, diagnostics: Diagnostics) -> pl.
 def whole_text(value: Any) -> Any:
     """Return parsed JSON with U+FFFD in place of unpaired surrogates.
 
-    JSON can hold such halves of a character; no file or terminal accepts them.
+    JSON can hold such halves of a character, but no file or terminal accepts them.
     """
     return _map_texts(value, lambda text: _SURROGATE.sub("\ufffd", text))
 
 
 def _map_texts(value: Any, change: Callable[[str], str]) -> Any:
-    """Replace every text of parsed JSON, keys included, by the result of `change` for it."""
+    """Return parsed JSON with `change` applied to every text, keys included."""
     if isinstance(value, str):
         return change(value)
     if isinstance(value, dict):
@@ -151,9 +151,9 @@ def _clean_frame(
     owners: Collection[str],
     counts: dict[str, int],
 ) -> pl.DataFrame:
-    """Mask the columns of free text, each distinct word once.
+    """Return a table with its free text masked, and add the numbers of masked rows to `counts`.
 
-    Usually nothing is masked; the same frame is then returned.
+    Each distinct text is examined once. Without a match, the same frame is returned.
     """
     for column in TABLES[name]:
         if column.dtype != pl.String or column.values or column.name not in frame.columns:
@@ -183,7 +183,7 @@ def _clean_value(
     owners: Collection[str],
     counts: dict[str, int],
 ) -> Any:
-    """Mask every text of parsed JSON, at any depth."""
+    """Return parsed JSON with its texts masked, and add their numbers to `counts`."""
     texts: set[str] = set()
 
     def note(text: str) -> str:
@@ -191,10 +191,7 @@ def _clean_value(
         return text
 
     value = _map_texts(whole_text(value), note)
-    masked = _masked(
-        pl.Series("text", sorted(texts), pl.String),
-        owners,
-    )
+    masked = _masked(pl.Series("text", sorted(texts), pl.String), owners)
     for kind in _COUNTED:
         counts[kind] += int(masked[kind].sum())
     new = dict(masked.select("text", "new").iter_rows())
@@ -212,9 +209,7 @@ def _masked(texts: pl.Series, owners: Collection[str]) -> pl.DataFrame:
         rules["masked_owner"] = ((rf"(^|[^A-Za-z0-9_])(?:{names})($|[^A-Za-z0-9_])", "$1…$2"),)
     may_be = texts.str.contains(_MAY_BE) | (texts.str.contains_any(owners) if owners else False)
     frame = texts.alias("text").to_frame().filter(may_be).with_columns(new="text")
-    if (
-        frame.is_empty()
-    ):  # this usually suffices, and compiling the other patterns would take longer
+    if frame.is_empty():  # the usual case; compiling the other patterns would take longer
         return frame.with_columns(pl.lit(value=False).alias(kind) for kind in rules)
     for kind, of_kind in rules.items():
         cleaned = pl.col("new")

@@ -16,7 +16,7 @@ from tracelens.trace.writing import RankPart
 class Collected(Trace):
     """A trace that keeps each table as collectors made it until the table is read.
 
-    Until then, a table may take half the memory.
+    A table that has not been read yet can take half the memory.
     """
 
     def __init__(
@@ -40,13 +40,13 @@ class Collected(Trace):
         self._parts = {**parts}
 
     def amend(self, manifest: Manifest, **tables: pl.DataFrame) -> None:
-        """Replace the manifest and some tables; the other tables stay as collectors made them."""
+        """Replace the manifest and the named tables."""
         super().amend(manifest, **tables)
         for name in tables:
             self._parts[name] = [*super()._parts_of(name)]
 
     def _parts_of(self, name: str) -> Iterable[RankPart]:
-        """Return the table's rows, rank by rank, without the column rank."""
+        """Yield each rank with its rows of a table, without the column `rank`."""
         parts: dict[int, list[pl.DataFrame | Stored]] = {}
         for rank, part in self._parts.get(name, ()):
             parts.setdefault(rank, []).append(part)

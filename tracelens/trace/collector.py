@@ -16,10 +16,10 @@ Tell: TypeAlias = Callable[[str], None]
 
 
 class Run(Struct, frozen=True):
-    """The result of running a program under a collector.
+    """Holds the result of running a program under a collector.
 
-    It has the captures (the lowest rank's first), the exit code as a shell reports it, and remarks.
-    `cost` is a sentence on how much longer recording made a step; empty where that is not known.
+    The first capture is of the lowest rank. `exit_code` is the code that a shell reports. `cost` is
+    a sentence on the profiler's overhead per step, empty if the overhead is unknown.
     """
 
     captures: list[Capture]
@@ -29,9 +29,9 @@ class Run(Struct, frozen=True):
 
 
 class Found(NamedTuple):
-    """The result of looking for a tool.
+    """Holds the result of looking for a tool.
 
-    It says whether the tool is here, its version if known, and advice if it lacks a part.
+    `version` is None if unknown. `advice` says how to get a missing part of the tool.
     """
 
     is_here: bool
@@ -42,7 +42,7 @@ class Found(NamedTuple):
 class Tool(NamedTuple):
     """A program or package that tracelens can use.
 
-    `find` looks for it. The texts say what it is for and how to get it.
+    `find` returns whether the named tool is installed.
     """
 
     name: str
@@ -54,26 +54,27 @@ class Tool(NamedTuple):
 class Collector(Struct, frozen=True, kw_only=True, eq=False):
     """Reads one kind of source into one Capture per rank.
 
-    The command `tracelens collect KIND` is made from it.
+    Each collector has a command `tracelens collect KIND`.
 
-    - `expects`: the source in words, for messages.
-    - `sniff(path, head)`: return whether a file could be such a source. `head` is the file's first
+    - `expects`: describes the sources in messages.
+    - `sniff(path, head)`: returns whether a file could be such a source. `head` is the file's first
       64 KiB, empty for a folder.
-    - `fills`: the tables that it can fill. Each has its condition, such as "with --memory" or "of a
-      run that used the GPU", or "". Messages show the condition in parentheses.
-    - `is_profiler`: it records events. If several profilers captured a rank, the events of only one
-      are kept.
-    - `reads_stdin`: it reads `-`.
-    - `files_of`: return the files to read for a path, if the user names this collector.
-    - `begins_as_one`: a closer check of files found in a folder.
-    - `beside`: files that are read along with a source, if they exist.
-    - `read_stored(path, folder)`: read a source, and store large tables in the folder as they are
-      finished. Several large sources are read in one process each.
-    - `run(command, ...)`: run a program under the collector.
-    - `endings`: endings of its sources' file names; the name of a trace leaves them out.
-    - `tools`: the programs and packages that it uses.
-    - `reading`: the user's choice of how its sources are read.
-    - `with_shapes`: how to record the shapes of ops' inputs, if its sources can contain them.
+    - `read(path)`: returns the captures of a source.
+    - `fills`: the tables that the collector can fill. The value is a condition such as
+      "with --memory", shown in messages, or "" without a condition.
+    - `is_profiler`: whether the sources hold events. If several profilers captured a rank, the
+      events of only one profiler are kept.
+    - `reads_stdin`: whether the collector reads standard input.
+    - `files_of(path)`: returns the files to read for a path.
+    - `begins_as_one(file)`: checks a file of a folder more closely than `sniff`.
+    - `beside(path)`: returns the files that are read along with a source, if they exist.
+    - `read_stored(path, folder)`: like `read`, but large tables are written to files in `folder`.
+      If there are several large sources, one process reads each.
+    - `run(command, ...)`: runs a program under the collector.
+    - `endings`: endings of the sources' file names, which the name of a trace leaves out.
+    - `tools`: the programs and packages that the collector uses.
+    - `reading`: holds the user's choice of how sources are read.
+    - `with_shapes`: says how to record the shapes of ops' inputs; None if sources cannot hold them.
     """
 
     kind: str
@@ -95,9 +96,10 @@ class Collector(Struct, frozen=True, kw_only=True, eq=False):
 
 
 COLLECTORS: dict[str, Collector] = {}
-"""Collectors by kind; each sniffs a file in this order. `tracelens.collectors` fills it.
+"""All collectors by kind, in the order in which they sniff a file.
 
-If several profilers captured a rank, the first one's events are kept unless another is asked for.
+`tracelens.collectors` fills this dictionary. If several profilers captured a rank, the events of
+the first profiler in this order are kept, unless the user names another profiler.
 """
 
 
@@ -115,9 +117,10 @@ def reading_words() -> dict[str, str]:
 
 @contextmanager
 def read_by(words: Mapping[str, str]) -> Iterator[None]:
-    """Read sources in the body by the user's choices, one word per kind of collector.
+    """Apply choices of how sources are read while the body runs.
 
-    `words` is the result of `reading_words`, handed over by the process of the user's command.
+    `words` has one choice per kind of collector. It is the result of `reading_words` in the process
+    of the user's command.
     """
     known = [
         (collector.reading, words[kind])
@@ -133,7 +136,7 @@ def read_by(words: Mapping[str, str]) -> Iterator[None]:
 
 
 def why_no_shapes(kinds: Sequence[str]) -> str:
-    """Say why sources of these kinds hold no shapes of ops' inputs, and how to record them."""
+    """Return why sources of these kinds lack the shapes of ops' inputs, and how to record them."""
     HOOKS.list_collectors()
     profilers = [kind for kind in kinds if kind in COLLECTORS and COLLECTORS[kind].is_profiler]
     ways = [way for kind in profilers if (way := COLLECTORS[kind].with_shapes)]
@@ -143,9 +146,9 @@ def why_no_shapes(kinds: Sequence[str]) -> str:
 
 
 def how_to_fill(table: str) -> str:
-    """Name the commands that fill the table.
+    """Return the commands that fill a table, as text joined by "or".
 
-    If no collector fills a table, it comes from timing a model.
+    A table that no collector fills comes from timing a model.
     """
     HOOKS.list_collectors()  # code that only reads tables has not imported them
     kinds: dict[str, list[str]] = {}

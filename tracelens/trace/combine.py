@@ -32,13 +32,16 @@ def combine(
 ) -> Trace:
     """Return one trace of all captures.
 
-    Events come from one profiler per rank, stacks and counters from all. `ranks` are the ranks of
-    the profiler captures, in order; if only one is given, stack captures get it, too. `events`
-    names the profiler whose events are kept if several captured a rank. Raises SourceError if two
-    captures of one profiler claim the same rank, or if captures cannot be ranks of one program.
-    With `force_mix`, the second case is only a warning. It is not checked at all if `ranks` is
-    given, or with `is_one_run`, which says that one program wrote all captures. Raises UsageError
-    if `ranks` does not fit.
+    Events come from one profiler per rank, stacks and counters from all captures.
+
+    - `ranks`: ranks of the profiler captures, in their order. A single rank holds for all captures.
+    - `events`: the profiler whose events are kept if several profilers captured a rank.
+    - `is_one_run`: all captures are of one program. This is not checked.
+    - `force_mix`: warn if captures cannot be ranks of one program, instead of raising SourceError.
+
+    Given `ranks` also imply that all captures are of one program. Raises SourceError if two
+    captures of one profiler claim the same rank, and UsageError if `ranks` does not fit the
+    captures.
     """
     for capture in captures:
         clean(capture)
@@ -47,11 +50,7 @@ def combine(
     settled = _settle(profiled or others, ranks)
     if profiled:
         settled += [
-            (
-                ranks[0] if len(ranks) == 1 else capture.rank or 0,
-                capture,
-            )
-            for capture in others
+            (ranks[0] if len(ranks) == 1 else capture.rank or 0, capture) for capture in others
         ]
     chosen = _one_profiler_a_rank(settled, events)
     for rank, capture in settled:
@@ -99,8 +98,8 @@ def _is_profile(capture: Capture) -> bool:
 def _settle(captures: Sequence[Capture], ranks: Sequence[int]) -> list[tuple[int, Capture]]:
     """Return each capture with its rank.
 
-    It is the requested rank, else the one that the source states, else the lowest free one in input
-    order.
+    A requested rank has priority over the rank that the source states. Captures without either rank
+    get the lowest free ranks, in input order.
     """
     if ranks:
         _check_requested(ranks, captures)
@@ -123,9 +122,9 @@ def _settle(captures: Sequence[Capture], ranks: Sequence[int]) -> list[tuple[int
 
 
 def _check_requested(ranks: Sequence[int], captures: Sequence[Capture]) -> None:
-    """Raise UsageError if the requested ranks are no ranks, or do not fit the captures.
+    """Raise UsageError if the requested ranks are invalid, or do not fit the captures.
 
-    One rank for several captures fits if each is from another kind of source.
+    One rank may be requested for several captures if their kinds of source differ.
     """
     wrong = [rank for rank in ranks if not is_rank(rank)]
     if wrong:
@@ -147,9 +146,10 @@ def _one_profiler_a_rank(
     settled: Iterable[tuple[int, Capture]],
     events: str | None,
 ) -> dict[int, Capture]:
-    """Return, by rank, the capture whose events are kept.
+    """Return the capture whose events are kept, by rank.
 
-    It is that of profiler `events`, else the first one.
+    Profiler `events` has priority, then the order of COLLECTORS decides. Raises SourceError if two
+    captures of one profiler claim the same rank.
     """
     order = {kind: place for place, kind in enumerate(COLLECTORS)} | {events: -1}
     chosen: dict[int, Capture] = {}
@@ -179,10 +179,7 @@ def _one_profiler_a_rank(
 def _tables(
     rank: int, capture: Capture, chosen: Mapping[int, Capture]
 ) -> dict[str, pl.DataFrame | Stored]:
-    """Return the capture's tables that have rows.
-
-    If another profiler's events are kept, this capture's events are left out.
-    """
+    """Return the capture's tables that have rows, without events if another profiler's are kept."""
     tables = capture.tables | capture.stored | {"diagnostics": capture.diagnostics.frame()}
     left_out = (
         (*EVENT_TABLES, "layers")
@@ -193,9 +190,10 @@ def _tables(
 
 
 def _renumber(kept: Sequence[tuple[int, Capture, dict[str, pl.DataFrame | Stored]]]) -> None:
-    """Make ids, and columns that refer to them, unique within each rank that has several captures.
+    """Make ids unique within each rank that has several captures, and adapt pointers to them.
 
-    A capture's ids follow the last id of the capture before.
+    A capture's ids continue after the last id of the previous capture. The tables in `kept` are
+    replaced.
     """
     next_ids: dict[tuple[int, str], int] = {}
     n_captures = Counter(rank for rank, *_ in kept)
@@ -217,7 +215,7 @@ def _renumber(kept: Sequence[tuple[int, Capture, dict[str, pl.DataFrame | Stored
 
 
 def _with_ids_from(rows: pl.DataFrame, first_ids: Mapping[str, int]) -> pl.DataFrame:
-    """Shift the ids in each column of ids, so that they begin at the given first id."""
+    """Return the rows with each column of ids increased by its number in `first_ids`."""
     return rows.with_columns(
         pl.col(column).cast(pl.Int64) + first
         for column, first in first_ids.items()
@@ -226,9 +224,9 @@ def _with_ids_from(rows: pl.DataFrame, first_ids: Mapping[str, int]) -> pl.DataF
 
 
 def _provenance_once(parts: list[_Part]) -> list[_Part]:
-    """Return each compiled graph of a rank once.
+    """Return the rows of table `provenance` with each compiled graph of a rank once.
 
-    The description recorded at compile time is preferred to one from a log.
+    A description recorded at compile time is preferred to a description from a log.
     """
     known: dict[int, list[str]] = {}
     kept: list[_Part] = []
@@ -274,7 +272,7 @@ def _manifest(
 
 
 def _losses(diagnostics: pl.DataFrame) -> list[dict[str, object]]:
-    """Return code, count and text of each kind of loss."""
+    """Return one dictionary per kind of loss: `code`, `count`, `text`."""
     losses = diagnostics.filter(severity="loss").select("code", "count", "text")
     return losses.sort("code", "text").to_dicts()
 
@@ -305,9 +303,9 @@ def _why_empty(name: str, captures: Sequence[Capture]) -> str:
 
 
 def add_timings(trace: Trace, measured: Trace) -> Trace:
-    """Return the trace with the timings of another trace of the same program.
+    """Return `trace` with the timings of `measured`, a trace of the same program.
 
-    Layers that only the other trace has are added, too. Events and stacks come from the first one.
+    Layers that only `measured` has are added. Events and stacks are those of `trace`.
     """
     tables = {name: trace.frame(name) for name in TABLES}
     for name in ("timings", "diagnostics", "layers"):
@@ -327,17 +325,11 @@ def add_timings(trace: Trace, measured: Trace) -> Trace:
             if not tables[name].height
         },
     )
-    return Trace(
-        manifest,
-        {name: frame.lazy() for name, frame in tables.items()},
-    )
+    return Trace(manifest, {name: frame.lazy() for name, frame in tables.items()})
 
 
 def installed_version() -> str:
-    """Return the installed distribution's version.
-
-    `unknown` in a checkout that is not installed.
-    """
+    """Return the installed distribution's version, `unknown` if it is not installed."""
     try:
         return version("tracelens-toolkit")
     except PackageNotFoundError:

@@ -28,14 +28,14 @@ _STORED_AS: dict[Any, tuple[str, ...]] = {
 _ANEW = "collect the trace again"
 _FILE = "_file"
 _MANY = 1 << 20
-"""Files with fewer rows are read together until this number is reached."""
+"""Small files are read by one query up to this number of rows."""
 
 
 def is_stored_trace(folder: Path) -> bool:
     """Return whether the folder is a trace.
 
-    The content of manifest.json is checked, because other programs write files of that name, too,
-    and --force deletes the folder.
+    The content of manifest.json is checked, because --force deletes the folder, and other programs
+    also write files with this name.
     """
     try:
         data = json.loads((folder / "manifest.json").read_text())
@@ -55,7 +55,7 @@ class Part(NamedTuple):
 
 
 def version_of(file: Path) -> tuple[int, ...]:
-    """Return a value that changes if another file replaces this one; it is empty without a file."""
+    """Return a value that changes if the file is replaced; empty if there is no file."""
     try:
         about = file.stat()
     except OSError:
@@ -66,8 +66,8 @@ def version_of(file: Path) -> tuple[int, ...]:
 def scanned(parts: Sequence[Part], table: Table) -> pl.LazyFrame:
     """Return the parts' rows with all columns of the table.
 
-    Columns that were declared after the files were written are None. All files are one scan: Polars
-    takes 0.2 s for 1,024 of them, but 6 s to join as many scans.
+    Columns that older files lack are None. One scan reads all files, because Polars takes 0.2 s for
+    1,024 files in one scan, but 6 s for 1,024 scans.
     """
     if not parts:
         return table.empty().lazy()
@@ -112,23 +112,17 @@ def read_parts(
 ) -> pl.DataFrame:
     """Return these columns of the parts, strings as Categorical.
 
-    If `change` is given, each batch of rows is replaced by its result.
+    If `change` is given, it is applied to each batch of rows first.
     """
     if change is not None:
         groups = (_changed_groups(part, columns, change) for part in parts)
-        return pl.concat(
-            [rows for part in groups for rows in part],
-            rechunk=True,
-        )
+        return pl.concat([rows for part in groups for rows in part], rechunk=True)
     frames = []
     for batch in gathered(parts):
         if len(batch) > 1:
             frame = scanned(batch, table).select(columns).collect()
             size = sum(part.file.stat().st_size for part in batch)
-            check_texts(
-                sum(map(long_bytes, frame.select(pl.selectors.string()))),
-                size,
-            )
+            check_texts(sum(map(long_bytes, frame.select(pl.selectors.string()))), size)
             frames.append(frame.with_columns(pl.col(pl.String).cast(pl.Categorical)))
         else:
             frames.append(_read_part(batch[0], table, columns))
@@ -140,7 +134,7 @@ def _changed_groups(
     columns: Sequence[str],
     change: Callable[[pa.Table], pa.Table],
 ) -> Iterator[pl.DataFrame]:
-    """Yield columns of the part, changed, one row group at a time."""
+    """Yield the result of `change` for these columns of each row group of the part."""
     columns_of_file = [column for column in columns if column != "rank"]
     for rows in read_groups(part.file, columns_of_file, use_threads=True):
         changed = pl.DataFrame(pl.from_arrow(change(rows)))
@@ -151,7 +145,7 @@ def _changed_groups(
 
 
 def gathered(parts: Sequence[Part]) -> Iterator[list[Part]]:
-    """Yield the parts in groups, small ones together.
+    """Yield the parts in groups, each with up to a million rows or a single part.
 
     One query of a hundred files takes a tenth of the time of a hundred queries.
     """
@@ -181,9 +175,9 @@ def _read_part(part: Part, table: Table, columns: Sequence[str]) -> pl.DataFrame
 
 
 def parts_of(folder: Path, table: Table, manifest: Manifest) -> list[Part]:
-    """Return the files of a table by rank, after checking their footers.
+    """Return the files of a table in order of ranks, after checking their footers.
 
-    Raises SourceError if one is missing, damaged or unknown, or if its columns are not as declared.
+    Raises SourceError if a file is missing, damaged or unknown, or has a column of another type.
     """
     parts = {}
     expected = {
@@ -197,12 +191,7 @@ def parts_of(folder: Path, table: Table, manifest: Manifest) -> list[Part]:
             raise SourceError(
                 f"{file}: expected a folder rank=N, found {file.parent.name}; {_ANEW}"
             )
-        if any(
-            map(
-                Path.is_symlink,
-                (file, file.parent, file.parent.parent),
-            )
-        ):
+        if any(map(Path.is_symlink, (file, file.parent, file.parent.parent))):
             raise SourceError(f"{file}: is a link, or in a linked folder; {_ANEW}")
         if not file.is_file():
             raise SourceError(f"{file}: is {'no file' if file.exists() else 'missing'}; {_ANEW}")
@@ -259,9 +248,9 @@ def _part(rank: int, file: Path, table: Table) -> Part:
 
 
 def refuse_expansion(folder: Path, parts: Sequence[Part]) -> None:
-    """Raise SourceError for a trace whose tables would take far too much memory.
+    """Raise SourceError if the tables would be far larger than files of this size usually become.
 
-    Such tables are far larger than tables from files of their size usually are.
+    Damaged or hostile files could otherwise exhaust the memory.
     """
     n_bytes, size = (
         sum(part.n_bytes for part in parts),
@@ -278,7 +267,7 @@ def refuse_expansion(folder: Path, parts: Sequence[Part]) -> None:
 def read_manifest(folder: Path) -> Manifest:
     """Read and check a trace directory's manifest.
 
-    If a killed process moved a trace aside, it is moved back first.
+    A process may have been killed after it had moved the trace aside. The trace is then moved back.
     """
     if not folder.exists() and not restore(folder):
         raise SourceError(

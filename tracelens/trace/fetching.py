@@ -1,7 +1,4 @@
-"""List sources in object stores, and download them to a private folder.
-
-Collectors read them there.
-"""
+"""List sources in object stores, and download them to a private folder for the collectors."""
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -23,8 +20,8 @@ REQUESTS = 16
 def listed(url: str) -> tuple[list[Listed], list[Listed]]:
     """Return the objects at a URL, and the files that are read along with them.
 
-    The URL is that of one object, or of a folder; a folder's objects are those directly in it.
-    Raises SourceError if there are none.
+    The URL names one object or a folder. Of a folder, only objects directly in it are listed.
+    Raises SourceError if there is no object.
     """
     above, _, name = url.rpartition("/")
     if above.count("/") > 1:
@@ -52,9 +49,9 @@ def beside(source: Path) -> list[Path]:
 
 
 def fetch(one: Listed, folder: Path) -> Path:
-    """Copy an object into the folder, under its name; return the file.
+    """Download an object into the folder, and return the file.
 
-    Raises SourceError if it has changed since it was listed.
+    Raises SourceError if the object has changed since it was listed.
     """
     above, _, key = one.address.rpartition("/")
     folder.mkdir(parents=True, exist_ok=True)
@@ -69,9 +66,9 @@ def fetch(one: Listed, folder: Path) -> Path:
 
 @contextmanager
 def fetched(paths: Sequence[Path]) -> Iterator[list[Path]]:
-    """Replace URLs among the paths by local copies while the body runs.
+    """Yield the paths with local copies in place of URLs; the copies exist while the body runs.
 
-    Errors of the body name the URLs.
+    Errors of the body name the URLs, not the copies.
     """
     urls = {at: url for at, path in enumerate(paths) if (url := url_of(path)) is not None}
     if not urls:
@@ -82,11 +79,7 @@ def fetched(paths: Sequence[Path]) -> Iterator[list[Path]]:
         for at, url in urls.items():
             sources, more = listed(url)
             is_itself = sources[0].address == url
-            local_paths[at] = Path(
-                temporary,
-                str(at),
-                url.rpartition("/")[2],
-            )
+            local_paths[at] = Path(temporary, str(at), url.rpartition("/")[2])
             folder = local_paths[at].parent if is_itself else local_paths[at]
             list(
                 pool.map(
@@ -106,7 +99,7 @@ def fetched(paths: Sequence[Path]) -> Iterator[list[Path]]:
 
 
 def addressed(message: str, places: dict[Path, str]) -> str:
-    """Return a message with the sources' own addresses instead of those of their local copies."""
+    """Return a message with the sources' addresses in place of the paths of their local copies."""
     for file, place in places.items():
         message = message.replace(str(file), place)
     return message

@@ -20,12 +20,12 @@ _NAMED = {
     "spans": ("spans", "name"),
     "sites": ("spans", "op"),
 }
-"""Tables with many names; for each, the table with the time of its names, and its name column."""
+"""Tables with many names: by table, the table that times these names, and its column of names."""
 _KERNELS, _OPS, _FUNCTIONS, _RANGES, _MODULES = "kernels", "ops", "Python functions", "ranges", ""
 _WHAT = pl.Enum([_KERNELS, _OPS, _RANGES, _FUNCTIONS, _MODULES])
-"""Groups of names, each with its own limit. Modules have none, as each layer must be listed."""
+"""Groups of names, each with its own limit. All modules are listed, so their group has no name."""
 _OF_KIND = {"op": _OPS, "python": _FUNCTIONS, "module": _MODULES}
-"""The group of a kind of spans; all other kinds are ranges."""
+"""The group of names by kind of span. Spans of other kinds are ranges."""
 _KEY = ("hash", "what")
 _PARTS = 16
 
@@ -47,10 +47,10 @@ class Source(Protocol):
 
 
 class ListedNames(Struct, frozen=True):
-    """The listed names of a column, by their hashes, and the one name for all others.
+    """The hashes of a column's listed names, and the name that replaces all unlisted names.
 
-    If an unlisted name has the same hash as a listed one, it counts as listed, too. Among millions
-    of names, this happens to a handful.
+    An unlisted name with the hash of a listed name also counts as listed. This happens to a handful
+    of millions of names.
     """
 
     column: str
@@ -58,13 +58,16 @@ class ListedNames(Struct, frozen=True):
     others: str
 
     def shared(self) -> pl.Expr:
-        """Return the column of strings with the shared name in place of unlisted ones."""
+        """Return the column of strings with the shared name in place of unlisted names."""
         name = pl.col(self.column)
         is_listed = name.is_null() | name.hash().is_in(self.hashes.implode())
         return pl.when(is_listed).then(name).otherwise(pl.lit(self.others)).alias(self.column)
 
     def share(self, rows: pa.Table) -> pa.Table:
-        """Return Arrow rows (strings as dictionaries) with the shared name for unlisted names."""
+        """Return Arrow rows with the shared name in place of unlisted names.
+
+        The column of names must be dictionary-encoded.
+        """
         place = rows.schema.get_field_index(self.column)
         if place < 0:
             return rows
@@ -86,7 +89,7 @@ class ListedNames(Struct, frozen=True):
 def listed_names(trace: Source) -> dict[str, ListedNames]:
     """Return the listed names by table, for tables with more names than the limit.
 
-    Names of steps are listed, as results have one row per step.
+    Names of steps are always listed, because results have one row per step.
     """
     listed: dict[str, tuple[pl.Series, str]] = {}
     for table in ("kernels", "spans"):
@@ -111,7 +114,7 @@ def listed_names(trace: Source) -> dict[str, ListedNames]:
 
 
 def _most_names(trace: Source, table: str) -> int:
-    """Return an upper bound of the table's number of names: the sum over its parts."""
+    """Return an upper bound of the table's number of names, summed over its parts."""
     known = trace.n_names(table)
     if known is not None:
         return known
@@ -130,7 +133,7 @@ def _hashes_of_steps(trace: Source) -> Iterator[pl.Series]:
 
 
 def _time_by_name(trace: Source, table: str) -> pl.DataFrame:
-    """Return time by name: one row per name and group, with hash, what (the group) and ns."""
+    """Return the total time of each name: `hash` of the name, `what` (its group), `ns`."""
     parts: list[pl.DataFrame] = []
     for part in _hashed_rows(trace, table):
         parts.append(part.group_by(_KEY).agg(pl.col("ns").sum()))
@@ -140,7 +143,7 @@ def _time_by_name(trace: Source, table: str) -> pl.DataFrame:
 
 
 def _hashed_rows(trace: Source, table: str) -> Iterator[pl.DataFrame]:
-    """Yield the rows in batches: the hash of the name, its group, and ns."""
+    """Yield the table's rows in batches: `hash` of the name, `what` (its group), `ns`."""
     columns = ("name", "duration_ns", *(["kind"] if table == "spans" else []))
     for _, batches in trace.batches(table, *columns):
         for batch in batches:

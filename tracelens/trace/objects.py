@@ -1,8 +1,8 @@
 """Scan a trace's tables in an object store, and write a trace there.
 
-A store cannot rename, so every file gets a new name. The manifest is written last, and only if
-there is none. Only the files that it names count: `TABLE/rank=R/part-ATTEMPT.parquet` for each rank
-and table that has rows.
+A store cannot rename files, so each attempt to write a trace uses new names:
+`TABLE/rank=R/part-ATTEMPT.parquet`. The manifest is written last, and only if there is none yet.
+Only files that the manifest names belong to the trace.
 """
 
 import json
@@ -27,7 +27,7 @@ _POLARS_OPTIONS = {"allow_http": "true"}
 
 
 def keys_of(manifest: Manifest) -> list[str]:
-    """Return the keys of the files that a manifest names."""
+    """Return the keys of the files that belong to a manifest's trace."""
     return [
         manifest.key_of(table, rank) for table, counts in manifest.n_rows.items() for rank in counts
     ]
@@ -36,7 +36,7 @@ def keys_of(manifest: Manifest) -> list[str]:
 def manifest_at(url: str) -> Manifest:
     """Return the manifest of a trace in an object store.
 
-    Raises SourceError if there is none, SchemaError if a newer version wrote it.
+    Raises SourceError if there is no manifest, and SchemaError if a newer version wrote it.
     """
     content = Objects(url).read(MANIFEST)
     if content is None:
@@ -58,15 +58,11 @@ def is_trace(path: Path) -> bool:
 
 
 def _scanned(url: str, table: Table, manifest: Manifest) -> pl.LazyFrame:
-    """Return a table's rows, which are read when the result is collected.
+    """Return a table's rows as a LazyFrame, which reads them when it is collected.
 
-    Columns that were declared after it was written are None. Polars checks the types of the others
-    when it reads them.
+    Columns that older files lack are None. Polars checks the types of columns when it reads them.
     """
-    ranks = sorted(
-        manifest.n_rows.get(table.name, {}),
-        key=int,
-    )
+    ranks = sorted(manifest.n_rows.get(table.name, {}), key=int)
     if not ranks:
         return table.empty().lazy()
     files = [f"{url}/{manifest.key_of(table.name, rank)}" for rank in ranks]
@@ -120,7 +116,7 @@ def write_objects(url: str, folder: Path, *, force: bool) -> None:
 
 
 def upload(objects: Objects, folder: Path, attempt: str) -> dict[str, dict[str, int]]:
-    """Write the tables of a local trace; return their sizes in bytes, by table and rank."""
+    """Upload the tables of a local trace, and return their sizes in bytes by table and rank."""
     sizes: dict[str, dict[str, int]] = {}
     with ThreadPoolExecutor(_UPLOADS) as pool:
         done = []
@@ -141,7 +137,7 @@ def commit(
 ) -> None:
     """Write the manifest, which makes the files a trace.
 
-    Raises SourceError if there is one already; `force` removes it.
+    Raises SourceError if there is a manifest already; with `force`, it is replaced.
     """
     if force:
         objects.remove([MANIFEST])
@@ -153,5 +149,5 @@ def commit(
 
 
 def json_bytes(value: object) -> bytes:
-    """Return a value as indented JSON, which programs and people can read."""
+    """Return a value as indented JSON."""
     return (json.dumps(value, indent=1) + "\n").encode()

@@ -1,4 +1,4 @@
-"""Make the table of ranks: where each ran, as far as sources show, without names of hosts."""
+"""Make the table `ranks`: node and device of each rank, without names of hosts."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _TABLE = TABLES["ranks"].without("rank")
 
 
 class RankPlace(Struct, frozen=True):
-    """The place where a rank ran, as far as its source shows.
+    """The host and device of a rank, as far as its source states them.
 
-    `device_id` is the device that ran most kernels, `n_devices` how many devices the source
-    describes. `facts` holds those columns of the table `ranks` that the source knows.
+    `device_id` is the device that ran most kernels. `n_devices` is the number of devices that the
+    source describes. `facts` holds further columns of the table `ranks`.
     """
 
     rank: int
@@ -30,7 +30,7 @@ class RankPlace(Struct, frozen=True):
 
     @classmethod
     def of(cls, rank: int, capture: Capture) -> RankPlace:
-        """Return what the capture records of the place where its rank ran."""
+        """Return host, device and further facts of a capture's rank."""
         rows, size = capture.table("ranks"), capture.settings.get(WORLD_SIZE)
         facts = {"world_size": size if isinstance(size, int) else None}
         if rows is not None:
@@ -47,10 +47,10 @@ class RankPlace(Struct, frozen=True):
 
 
 def rank_rows(known: Sequence[RankPlace]) -> list[tuple[int, pl.DataFrame]]:
-    """Return one row of the table `ranks` per rank, in order of ranks.
+    """Return each rank with its row of the table `ranks`, in order of ranks.
 
-    If several captures describe a rank, the first one counts. Clocks are added later, by
-    `validate_ranks`.
+    If several captures describe a rank, the first capture counts. The columns on clocks are left
+    empty: `validate_ranks` fills them.
     """
     places: dict[int, RankPlace] = {}
     for place in known:
@@ -77,7 +77,10 @@ def rank_rows(known: Sequence[RankPlace]) -> list[tuple[int, pl.DataFrame]]:
 
 
 def _device(capture: Capture) -> int | None:
-    """Return the device that ran most kernels, the first one if several ran as many."""
+    """Return the device that ran most kernels; among equals, the one with the lowest id.
+
+    Return None if there are no kernels.
+    """
     kernels = capture.table("kernels")
     if kernels is None:
         return None
@@ -89,11 +92,11 @@ def _device(capture: Capture) -> int | None:
 
 
 def _nodes(places: Mapping[int, RankPlace]) -> dict[int, int]:
-    """Number the ranks' hosts.
+    """Return the number of each rank's host, counted from 0.
 
-    Hosts are distinguished by their names. Without names, launchers' order is used: they fill one
-    host after another, so rank r runs on device r modulo the devices of a host. The result is empty
-    if neither is known, and for a single rank.
+    Hosts are distinguished by their names. Without names, the order of ranks decides: launchers
+    fill one host after another, so rank r runs on device r modulo the number of devices per host.
+    The result is empty for a single rank, and if neither names nor devices distinguish the hosts.
     """
     if len(places) == 1:
         return {}

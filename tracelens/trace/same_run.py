@@ -12,13 +12,13 @@ from tracelens.errors import SourceError
 from tracelens.trace.capture import Capture, Diagnostics, SourceFile
 
 WORLD_SIZE = "world_size"
-"""The setting of a source that holds the program's number of ranks, if the source knows it."""
+"""Key of a capture's settings for the number of ranks of the program, if it is known."""
 NOT_TOGETHER = "ranks_apart"
-"""Code of the diagnostic that ranks did not run at the same time."""
+"""Diagnostic code for ranks that did not run at the same time."""
 FORCED = "forced_mix"
-"""Code of the diagnostic that ranks contradict each other and were combined nevertheless."""
+"""Diagnostic code for contradicting ranks that `force_mix` combined."""
 FAR_NS = 3_600 * 10**9
-"""Longest time between events of ranks of one job; two machines' clocks usually differ by less."""
+"""Ranks that lie this far apart are not of one job, even if two machines' clocks differ."""
 HOW_TO_FORCE = (
     "collect each into a trace of its own and compare them (--against), or, where they are ranks"
     " all the same, add --force-mix (from Python force_mix=True)"
@@ -29,9 +29,11 @@ _TIMED = ("kernels", "api_calls", "spans")
 class RankFacts(Struct, frozen=True):
     """Facts of a rank's source that show which ranks are of one program.
 
-    `extent` is the start of its first event and the end of its last; None without a common clock.
-    `collectives` are its calls of collectives. `processes` are the processes of its spans if the
-    source states no rank. `diagnostics` counts reasons to doubt that ranks belong together.
+    - `extent`: start of the first event and end of the last event in nanoseconds; None if the times
+      do not count from the Unix epoch.
+    - `collectives`: the rank's rows of the table `collectives`.
+    - `processes`: process ids of the spans, only for a source that states no rank.
+    - `diagnostics`: collects warnings that ranks may not belong together.
     """
 
     source: SourceFile
@@ -64,14 +66,15 @@ def refuse_unrelated(ranks: Sequence[RankFacts], *, force_mix: bool = False) -> 
 
     With `force_mix`, each of these cases is only a warning:
 
-    - They state different numbers of ranks, fewer than there are files, or a rank beyond them.
-    - They have groups of one name with only some ranks in common.
-    - They lie an hour apart or more, do not issue the same collectives, and some source states no
-      number of ranks.
-    - They state no rank, and one process ran both, one after the other.
+    - Two sources state different numbers of ranks.
+    - A source states a number of ranks below the number of files, or below its own rank.
+    - Two process groups have the same name, but only some of their ranks in common.
+    - Two sources lie an hour or more apart and issue different collectives, and some source states
+      no number of ranks.
+    - One process wrote two sources one after the other, and neither states its rank.
 
-    Ranks that did not run at the same time get a warning. Device models may differ. Several traces
-    in one file count as ranks of one program.
+    Ranks that did not run at the same time always get a warning. Several traces in one file count
+    as ranks of one program.
     """
     for one, other, why in (
         *_sizes(ranks),
@@ -91,9 +94,9 @@ def refuse_unrelated(ranks: Sequence[RankFacts], *, force_mix: bool = False) -> 
 
 
 def _sizes(ranks: Sequence[RankFacts]) -> Iterator[tuple[RankFacts, RankFacts, str]]:
-    """Yield the first two ranks that state contradicting numbers of ranks, and why.
+    """Yield the first two sources whose numbers of ranks contradict each other, and the reason.
 
-    A stated number may also contradict the number of files.
+    A stated number may also contradict a stated rank or the number of files.
     """
     n_files = len({rank.source.sha256 for rank in ranks})
     stated = [
@@ -126,10 +129,10 @@ def _sizes(ranks: Sequence[RankFacts]) -> Iterator[tuple[RankFacts, RankFacts, s
 
 
 def _groups(ranks: Sequence[RankFacts]) -> Iterator[tuple[RankFacts, RankFacts, str]]:
-    """Yield the first two ranks that disagree on a group, and why.
+    """Yield the first two sources that disagree on the ranks of a process group, and the reason.
 
-    Both have a group of the same name, but with only some ranks in common. Groups without a common
-    rank may share a name, as some libraries name groups by their purpose.
+    Groups of the same name must have the same ranks, or no common rank. Some libraries name groups
+    by their purpose, so groups without a common rank can share a name.
     """
     known: dict[str, dict[tuple[int, ...], RankFacts]] = {}
     for other in ranks:
@@ -152,7 +155,7 @@ def _listed(ranks: Sequence[int]) -> str:
 
 
 def _processes(capture: Capture) -> frozenset[int]:
-    """Return the processes of the capture's spans."""
+    """Return the process ids of the capture's spans."""
     spans = capture.table("spans")
     if spans is None:
         return frozenset()
@@ -160,7 +163,10 @@ def _processes(capture: Capture) -> frozenset[int]:
 
 
 def _windows(ranks: Sequence[RankFacts]) -> Iterator[tuple[RankFacts, RankFacts, str]]:
-    """Yield the first two files that one process wrote, one after the other, and why."""
+    """Yield the first two files that one process wrote one after the other, and the reason.
+
+    Each is then a trace of the same rank.
+    """
     by_process: dict[frozenset[int], RankFacts] = {}
     for other in ranks:
         one = by_process.setdefault(other.processes, other)
@@ -173,11 +179,11 @@ def _windows(ranks: Sequence[RankFacts]) -> Iterator[tuple[RankFacts, RankFacts,
 
 
 def _far(ranks: Sequence[RankFacts]) -> Iterator[tuple[RankFacts, RankFacts, str]]:
-    """Yield the first two ranks that lie an hour apart or more, and how far apart they are.
+    """Yield the first two sources that lie an hour or more apart, and the distance in words.
 
-    Nothing is yielded if other facts show that the ranks are of one program: each states the number
-    of ranks, or both are in one file or issue the same collectives. A rank that began after all
-    earlier ones had ended gets a warning.
+    Two sources are accepted at any distance if they are in one file or issue the same collectives,
+    or if every source states the number of ranks. A source that began after the end of all earlier
+    sources gets a warning.
     """
     extents = [(rank, rank.extent) for rank in ranks if rank.extent is not None]
     extents.sort(key=lambda pair: pair[1])
@@ -218,9 +224,10 @@ def _kinds(rank: RankFacts) -> frozenset[tuple[object, ...]]:
 
 
 def extent_of(capture: Capture) -> tuple[int, int] | None:
-    """Return the start of the capture's first event and the end of its last.
+    """Return the start of the capture's first event and the end of its last event.
 
-    Return None if its times do not count from a common origin.
+    Both are nanoseconds since the Unix epoch. Return None if there is no event, or if the times
+    count from another origin.
     """
     if capture.time_base != "unix_epoch":
         return None
@@ -231,19 +238,11 @@ def extent_of(capture: Capture) -> tuple[int, int] | None:
         if rows is not None:
             extents = (
                 rows.lazy()
-                .select(
-                    first=pl.col("start_ns").min().cast(pl.Int64),
-                    last=ends.max(),
-                )
+                .select(first=pl.col("start_ns").min().cast(pl.Int64), last=ends.max())
                 .collect()
                 .row(0)
             )
             bounds += [] if extents[0] is None else [extents]
-    return (
-        (
-            min(first for first, _ in bounds),
-            max(last for _, last in bounds),
-        )
-        if bounds
-        else None
-    )
+    if not bounds:
+        return None
+    return min(first for first, _ in bounds), max(last for _, last in bounds)

@@ -1,4 +1,4 @@
-"""List patterns of passwords, keys and tokens in Rust's syntax, and the part that is kept."""
+"""Regular expressions in Rust's syntax that match passwords, keys and tokens."""
 
 DETECT_SECRETS = (
     r"AKC[a-zA-Z0-9]{10,}",  # Artifactory
@@ -92,4 +92,4 @@ MAY_BE_SECRET = (
     r"|ASIA|ABIA|ACCA|AROA|AIDA|AIza|ya29|8Q~|gh[pousr]_|github_pat_|gl[a-z]+-|GR1348941|hf_|sk-"
     r"|xox[abeoprs]-|nvapi-|[rsp]k_(?:live|test)_|npm_|pypi-|SG\.|dapi|dckr_|sq0csp-|eyJ|PRIVATE KEY"
 )
-"""Matches every text with a secret, so that most texts need only this one pattern."""
+"""Matches every text with a secret, so that texts without a match need no other pattern."""

@@ -14,12 +14,11 @@ from tracelens.trace.collector import Collector
 
 
 class Sidecar(msgspec.Struct, frozen=True, kw_only=True):
-    """The fields with which every sidecar begins.
+    """Base class of the sidecars, with the fields that all of them have.
 
-    There is one class for each kind of sidecar. `kind` is the name of the table that the sidecar
-    fills, and also of its collector and its format. `option` is the option of a live capture that
-    writes the sidecar. `about_notes` is the diagnostic code of `notes`. `why_empty` is the reason
-    that an empty table gets.
+    `kind` names the table that the sidecar fills, the sidecar's collector and its format. `option`
+    is the option of a live capture that writes the sidecar. `about_notes` is the diagnostic code of
+    `notes`. `why_empty` says why the table is empty if the sidecar has no rows.
     """
 
     kind: ClassVar[str]
@@ -42,17 +41,17 @@ _VERSION = 1
 _GZIP_MAGIC = b"\x1f\x8b"
 _SNIFF_BYTES = 4096
 _LARGEST_BYTES = 1 << 30
-"""A limit that stops damaged files.
+"""A sidecar that unpacks to more bytes is damaged.
 
-A sidecar of a model with ten thousand kernels has a few megabytes.
+The sidecar of a model with ten thousand kernels has a few megabytes.
 """
 
 
 def sidecar_collector(sidecar: type[Sidecar], beside: str) -> Collector:
-    """Return the collector of this kind of sidecar, which fills one table.
+    """Return the collector that reads this kind of sidecar into one table.
 
-    A live capture of the collector `beside` writes the sidecar. Reading raises SourceError if the
-    file is damaged or of a later version.
+    `beside` is the collector whose live capture writes the sidecar. Reading raises SourceError if
+    the file is damaged or of a later version.
     """
 
     def sniff(path: Path, head: bytes) -> bool:
@@ -89,10 +88,7 @@ def sidecar_collector(sidecar: type[Sidecar], beside: str) -> Collector:
 
 
 def unzipped(head: bytes) -> bytes:
-    """Return the beginning of a file's content, unpacked if it is gzip.
-
-    It is empty if the file is damaged.
-    """
+    """Return the beginning of a file's content, unpacked if it is gzip; empty if it is damaged."""
     if not head.startswith(_GZIP_MAGIC):
         return head
     try:
@@ -102,9 +98,9 @@ def unzipped(head: bytes) -> bytes:
 
 
 def _decoded(path: Path, kind: type[Sidecar]) -> Sidecar:
-    """Return the file's content.
+    """Return the content of a sidecar's file.
 
-    Raises SourceError if it cannot be read, is damaged or huge, or has another format.
+    Raises SourceError if the file cannot be read, is damaged or too large, or has another format.
     """
     name, how = f"tracelens-{kind.kind}", f"capture again with {kind.option}"
     try:

@@ -20,19 +20,20 @@ Paths: TypeAlias = Sequence[str | os.PathLike[str]] | str | os.PathLike[str]
 
 STANDARD_INPUT = Path("-")
 SKIPPED = "file_skipped"
-"""Code of the diagnostic that counts files of a folder that are not traces."""
+"""Diagnostic code for files of a folder that are not traces."""
 _NAMED = 3
 """A message names at most this many traces of a folder."""
 HEAD_BYTES = 1 << 16
 _NAMED = 3
 _GZIP, _UNPACKED_BYTES = b"\x1f\x8b", 4096
-"""The first bytes of a gzip file, and how many bytes suffice to unpack some of its content."""
+"""The first bytes of a gzip file, and the number of bytes that suffice to unpack one byte."""
 
 
 def read_captures(paths: Paths, kind: str | None = None) -> list[Capture]:
-    """Return each source's captures, from which `combine` makes a trace.
+    """Return the captures of all sources, from which `combine` makes a trace.
 
-    Raises SourceError and UsageError.
+    `kind` names the collector; None detects it by each file's content. Raises SourceError if a
+    source cannot be read, and UsageError for an unknown `kind` or without paths.
     """
     skipped: list[Path] = []
     with fetched(given_paths(paths)) as local:
@@ -46,7 +47,7 @@ def read_in_turn(
     sources: Sequence[tuple[Collector, Path]],
     read: Callable[[Collector, Path], list[Capture]],
 ) -> list[Capture]:
-    """Read the sources one after another; log how many of the bytes were read."""
+    """Return the captures of the sources, read one after another; log the share of bytes read."""
     sizes = [path.stat().st_size if path.is_file() else 0 for _, path in sources]
     captures: list[Capture] = []
     for at, (collector, path) in enumerate(sources):
@@ -54,11 +55,7 @@ def read_in_turn(
             text = f"{at + 1:,} of {len(sources):,} sources"
             log_share(
                 _LOG,
-                Share(
-                    sum(sizes[:at]),
-                    sum(sizes),
-                    is_bytes=True,
-                ),
+                Share(sum(sizes[:at]), sum(sizes), is_bytes=True),
                 text,
             )
         captures += read(collector, path)
@@ -66,10 +63,7 @@ def read_in_turn(
 
 
 def note_skipped(captures: Sequence[Capture], skipped: Sequence[Path]) -> list[Path]:
-    """Add the files of a folder that were left out to the first capture's diagnostics.
-
-    Return the damaged files among them.
-    """
+    """Count the skipped files in the first capture's diagnostics; return the damaged files."""
     damaged = [path for path in skipped if is_damaged(path)]
     others = [path for path in skipped if path not in damaged]
     for severity, code, text, paths in (
@@ -88,10 +82,10 @@ def sources_of(
     kind: str | None = None,
     skipped: list[Path] | None = None,
 ) -> list[tuple[Collector, Path]]:
-    """Return the files that the paths stand for, each with its collector.
+    """Return the files at the paths, each with its collector.
 
-    Files in a folder that are not traces, or are damaged gzip, are appended to `skipped`. If the
-    path of such a file is given itself, SourceError is raised.
+    Files in a folder are appended to `skipped` if they are no traces or damaged gzip. Such a file
+    raises SourceError if its own path is given.
     """
     given = given_paths(paths)
     if kind is not None and kind not in COLLECTORS:
@@ -134,7 +128,7 @@ def sources_of(
 
 
 def is_damaged(file: Path) -> bool:
-    """Return whether the file begins as gzip, but nothing of it can be unpacked."""
+    """Return whether the file begins as gzip, but not even one byte can be unpacked."""
     try:
         with file.open("rb") as stream:
             head = stream.read(_UNPACKED_BYTES)
@@ -163,9 +157,9 @@ def stdin_kind() -> str:
 
 
 def detect(path: Path) -> str:
-    """Return the kind of the collector that reads the source, by its content.
+    """Return the kind of the collector that reads a source, found by its content.
 
-    Raises SourceError when none does.
+    Raises SourceError if no collector reads it.
     """
     if path == STANDARD_INPUT:
         return stdin_kind()
@@ -181,9 +175,9 @@ def detect(path: Path) -> str:
 
 
 def _members(path: Path, kind: str | None) -> list[Path]:
-    """Return the path itself, or the files and exports in a plain directory.
+    """Return the sources directly in a folder; for a source itself, return only its path.
 
-    Any collector may read them.
+    A folder is itself a source if `kind` is given, or if a collector reads it as a whole.
     """
     if (
         kind is not None
@@ -196,10 +190,10 @@ def _members(path: Path, kind: str | None) -> list[Path]:
 
 
 def _is_there(path: Path) -> bool:
-    """Return whether there is a file or folder.
+    """Return whether a file or folder exists.
 
-    Raises PermissionError if the folder around it may not be read. (From Python 3.14 on,
-    `Path.exists` returns False in that case.)
+    Raises PermissionError if its folder may not be read, where `Path.exists` of Python 3.14 returns
+    False.
     """
     try:
         path.stat()
@@ -213,9 +207,9 @@ def _is_there(path: Path) -> bool:
 
 
 def _refuse_endless(path: Path) -> None:
-    """Raise SourceError for pipes, sockets and devices, also inside a folder.
+    """Raise SourceError for pipes, sockets and devices, whose reading may never end.
 
-    Reading one may block forever.
+    The files of a folder are checked, too.
     """
     inside = path.iterdir() if path.is_dir() else [path]
     strange = next(
@@ -246,7 +240,7 @@ def _head(path: Path) -> bytes:
 
 
 def _expected() -> str:
-    """List what can be read, and how to get it: profilers first, by how much they record."""
+    """Return a sentence that lists the readable sources, those of profilers first."""
     by_use = sorted(
         COLLECTORS.values(),
         key=lambda one: (not one.is_profiler, -len(one.fills)),

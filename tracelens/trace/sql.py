@@ -1,9 +1,8 @@
-"""Run SQL over a trace's tables: one query, which reads only these tables and writes nothing.
+"""Run one SQL query that reads only a trace's tables and writes nothing.
 
-Polars has functions that act as tables, such as read_csv. It opens the files or addresses in their
-arguments before a plan can be examined, and uses the user's credentials for an address. So each
-function of a query is checked before anything runs, and functions that do not compute columns are
-refused.
+Some functions of Polars, such as read_csv, read a file or an address. Polars opens them before the
+query's plan can be examined, and uses the user's credentials for an address. So every function of
+the query is checked before Polars gets the query. Only functions that compute columns are allowed.
 """
 
 import os
@@ -20,7 +19,7 @@ from tracelens.errors import UsageError, first_line, near
 from tracelens.storage.limits import QUERY_MIB
 
 _BEGINNINGS = ("SELECT", "WITH", "VALUES")
-"""First words of statements that only read. Other statements change something, or show no rows."""
+"""First words of statements that return rows and change nothing."""
 _TOKEN = re.compile(
     r"""(?P<comment>--[^\n]*|/\*(?:(?!\*/|/\*).)*\*/)"""
     r"""|(?P<text>'(?:[^'\\]|''|\\(?!'))*')"""
@@ -28,10 +27,10 @@ _TOKEN = re.compile(
     r"""|(?P<unclear>/\*|['"`$])|(?P<other>.)""",
     re.DOTALL,
 )
-"""The parts of a query.
+"""Matches one token of a query.
 
-`unclear` is text whose meaning differs between dialects: nested comments, a quote after a
-backslash, $$, and an unclosed quote.
+SQL dialects disagree on an `unclear` token: nested comments, a quote after a backslash, $$, or an
+unclosed quote.
 """
 _BEFORE_PARENTHESES = frozenset(
     """
@@ -43,24 +42,21 @@ _BEFORE_PARENTHESES = frozenset(
     WITHIN XOR
     """.split()  # noqa: SIM905 - a list would take fifty lines
 )
-"""SQL words that are not function names but may stand before a parenthesis."""
+"""SQL keywords that may precede a parenthesis. They are no function names."""
 _BEFORE_ALIAS = ("AS", "WITH", "RECURSIVE", ")")
-"""Words before a new name with a list of columns, as in `AS sums(name, ns)`.
-
-The name is not a function.
-"""
+"""Words before a new table name, as in `AS sums(name, ns)`. Such a name is no function."""
 _LOOK_S = 0.02
 """Seconds between two checks of the memory that a query takes."""
 _SCAN = " SCAN ["
-"""Marks a line of a plan that reads files. Polars prints one line per file, or one for several."""
+"""Text in each line of a query plan that reads files."""
 
 
 def ask(tables: Mapping[str, pl.LazyFrame], sql: str) -> pl.DataFrame:
     """Return the rows that a query in Polars' SQL selects from the tables.
 
-    Raises UsageError for a query that is invalid or cannot be answered; for an unknown name it
-    suggests similar ones. A query that would read any other file, as read_csv and read_parquet do,
-    also raises UsageError, before anything is opened.
+    Raises UsageError if the query is invalid or cannot be answered. For an unknown name, the
+    message suggests similar names. A query that reads other files, for example with read_csv, also
+    raises UsageError, before any file is opened.
     """
     statement = sql.strip().rstrip(";").strip()
     first = statement.lstrip("( \n\t").split(None, 1)[0].upper() if statement else "nothing"
@@ -89,7 +85,7 @@ def ask(tables: Mapping[str, pl.LazyFrame], sql: str) -> pl.DataFrame:
 
 
 def joins_without_rank(sql: str) -> bool:
-    """Return whether a join of the query ignores the rank, so that it pairs rows of all ranks."""
+    """Return whether some join of the query ignores the rank, and so pairs rows of all ranks."""
     words = [
         match[0].strip('"`').upper()
         for match in _TOKEN.finditer(sql)
@@ -100,9 +96,9 @@ def joins_without_rank(sql: str) -> bool:
 
 
 def _refuse_other_functions(statement: str) -> None:
-    """Raise UsageError if a function does not compute columns, as read_csv does.
+    """Raise UsageError if a function of the query is not one that computes columns.
 
-    Nothing runs before.
+    Nothing of the query has run at this time.
     """
     tokens = [
         (match.lastgroup, match[0])
@@ -131,7 +127,7 @@ def _refuse_other_functions(statement: str) -> None:
 
 
 def _is_of_columns(name: str) -> bool:
-    """Return whether Polars accepts the function in an expression: it then only reads columns."""
+    """Return whether Polars accepts the function in an expression, which only reads columns."""
     if re.fullmatch(r"\w+", name) is None:
         return False
     try:
@@ -144,12 +140,11 @@ def _is_of_columns(name: str) -> bool:
 
 
 def _collect(query: pl.LazyFrame) -> pl.DataFrame:
-    """Return the rows of a query.
+    """Return the rows of a query, which runs in a thread.
 
-    Ctrl-C ends the wait at once; Polars would notice it only at the end of a join. Raises
-    UsageError as soon as the process has grown by more than QUERY_MIB. Polars cannot be stopped
-    within a join. The command ends with the error; in a longer-lived program, the join continues in
-    the background.
+    Ctrl-C ends the wait at once. Raises UsageError as soon as the process has grown by more than
+    QUERY_MIB. Polars cannot be stopped within a join, so after an error the join continues in the
+    background until the process ends.
     """
     most = _held_bytes() + (QUERY_MIB.value << 20)
     rows: list[pl.DataFrame] = []
@@ -176,7 +171,7 @@ def _collect(query: pl.LazyFrame) -> pl.DataFrame:
 
 
 def _held_bytes() -> int:
-    """Return how many bytes of memory this process uses; 0 on systems without /proc."""
+    """Return this process's resident memory in bytes, 0 on systems without /proc."""
     try:
         n_pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
     except OSError:
@@ -193,9 +188,9 @@ def _explaining(
     tables: Mapping[str, pl.LazyFrame],
     named: Mapping[str, pl.LazyFrame],
 ) -> Iterator[None]:
-    """Turn an error of a query into UsageError.
+    """Turn an error of a query into UsageError with Polars' message.
 
-    It has Polars' message; for an unknown name it suggests similar ones.
+    For an unknown name, the message suggests similar names.
     """
     try:
         yield

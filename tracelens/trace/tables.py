@@ -41,7 +41,7 @@ _UNREADABLE = (
 
 
 class Tables:
-    """The tables of a trace, in memory or in Parquet files; files are read when asked for."""
+    """The tables of a trace, in memory or in Parquet files that are read on demand."""
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class Tables:
         self._listed: dict[str, ListedNames] = {}
 
     def scan(self, name: str) -> pl.LazyFrame:
-        """Return the table as a LazyFrame. Raises SchemaError when no table has that name."""
+        """Return the table as a LazyFrame; raise SchemaError if no table has this name."""
         if name not in TABLES:
             raise SchemaError(
                 f"no table is called {name!r}; {near(name, TABLES)} (tracelens schema lists all)"
@@ -71,16 +71,13 @@ class Tables:
         return self._tables[name]
 
     def frame(self, name: str) -> pl.DataFrame:
-        """Return the table as a DataFrame, read once."""
+        """Return the table as a DataFrame, which is cached."""
         if name not in self._frames:
             frame = TABLES[name].conform(self._collect(name, self.scan(name)))
             if self._files.get(name):
                 with self._reading(name):
                     size = sum(part.file.stat().st_size for part in self._files[name])
-                    check_texts(
-                        sum(map(long_bytes, frame.select(pl.selectors.string()))),
-                        size,
-                    )
+                    check_texts(sum(map(long_bytes, frame.select(pl.selectors.string()))), size)
             self._frames[name] = frame
         return self._frames[name]
 
@@ -91,13 +88,12 @@ class Tables:
         where: pl.Expr | None = None,
         rank: int | Collection[int] | None = None,
     ) -> pl.DataFrame:
-        """Return these columns of a table, each read once.
+        """Return some columns of a table, strings as Categorical.
 
-        Strings are Categorical, which compare and group like numbers. For a large table that takes
-        a fraction of the time and memory of `frame`. With `where`, only rows that meet the
-        expression are read, and they are not cached: this is the fastest way to a few rows among
-        many. With `rank`, only the files of that rank or of these ranks are read, and nothing is
-        cached either.
+        For a large table this takes a fraction of the time and memory of `frame`. Each column is
+        cached, except with `where` or `rank`. With `where`, only rows that meet the condition are
+        read, which is the fastest way to a few rows. With `rank`, only files of these ranks are
+        read.
         """
         ranks = {rank} if isinstance(rank, int) else None if rank is None else {*rank}
         if ranks == {*self.manifest.ranks}:
@@ -116,10 +112,7 @@ class Tables:
                 True if where is None else where,
                 True if ranks is None else pl.col("rank").is_in([*ranks]),
             )
-            return self._collect(
-                name,
-                self._as_codes(name, rows.select(columns)),
-            )
+            return self._collect(name, self._as_codes(name, rows.select(columns)))
         cached = self._columns.setdefault(name, {})
         with _READING:
             missing = [column for column in columns if column not in cached]
@@ -130,13 +123,12 @@ class Tables:
     def batches(
         self, name: str, *columns: str, use_threads: bool = True
     ) -> Iterator[tuple[int, list[pa.RecordBatch]]]:
-        """Yield rows of these columns in batches, rank by rank, as Arrow record batches.
+        """Yield rows of these columns as Arrow record batches, each list of batches with its rank.
 
-        Strings are dictionaries. Nothing is cached. Use it for a single pass over millions of spans
-        or calls, because allocating fresh memory costs more than reading. Reading whole columns of
-        5 million spans takes 0.25 s of CPU time; with batches, all of `top_ops` takes no longer.
-        `use_threads` decodes columns in parallel, which does not help callers that read several
-        tables at the same time.
+        Strings are dictionary-encoded. Nothing is cached. Use this method for a single pass over
+        millions of rows, where the allocation of whole columns would take longer than reading them.
+        With `use_threads`, columns are decoded in parallel. This does not help callers that read
+        several tables at the same time.
         """
         files = self._files.get(name, [])
         if _have(files, columns):
@@ -159,10 +151,10 @@ class Tables:
         *columns: str,
         rank: int | None = None,
     ) -> Iterator[pl.DataFrame]:
-        """Yield these columns in batches of rows, rank by rank, in the form of `select`.
+        """Yield these columns in frames like those of `select`, in order of ranks.
 
-        Nothing is cached. Small files of several ranks make one frame; a large file makes one per
-        row group. With `rank`, only that rank's rows are read.
+        Nothing is cached. Small files of several ranks share a frame, and a large file has one
+        frame per row group. With `rank`, only rows of this rank are read.
         """
         files = self._files.get(name, [])
         if rank is not None:
@@ -175,11 +167,8 @@ class Tables:
                 yield self._read_parts(name, parts, columns)
                 continue
             with self._reading(name):
-                for rows in read_groups(
-                    parts[0].file,
-                    [one for one in columns if one != "rank"],
-                    use_threads=True,
-                ):
+                columns_of_file = [column for column in columns if column != "rank"]
+                for rows in read_groups(parts[0].file, columns_of_file, use_threads=True):
                     chunk = pl.DataFrame(pl.from_arrow(self._shared(name, rows), rechunk=False))
                     yield chunk.select(
                         pl.lit(parts[0].rank, pl.Int32).alias("rank"),
@@ -191,7 +180,7 @@ class Tables:
         return self.height(name) > 0
 
     def height(self, name: str) -> int:
-        """Return the number of rows without reading any."""
+        """Return the number of rows of a table; rows in files are counted without reading them."""
         if self._files.get(name):
             return sum(part.n_rows for part in self._files[name])
         if self._counts is not None:
@@ -199,7 +188,7 @@ class Tables:
         return self.select(name, "rank").height
 
     def heights(self, name: str) -> dict[int, int]:
-        """Return the number of rows by rank; ranks without rows are left out."""
+        """Return the number of a table's rows by rank; ranks without rows are left out."""
         files = self._files.get(name)
         if self._counts is not None:
             return {int(rank): n for rank, n in self._counts.get(name, {}).items() if n}
@@ -214,9 +203,10 @@ class Tables:
         return n_rows
 
     def n_names(self, name: str) -> int | None:
-        """Return an upper bound of a table's number of names: the sum over its ranks' files.
+        """Return an upper bound of a table's number of names, from the manifest.
 
-        No table is read. The result is None if the manifest does not have these numbers.
+        The bound is the sum of the ranks' numbers. Return None if the manifest lacks a rank's
+        number.
         """
         counts = self.manifest.n_names.get(name, {})
         is_known = counts.keys() == self.manifest.n_rows.get(name, {}).keys()
@@ -224,10 +214,7 @@ class Tables:
         return sum(counts.values()) if in_files and is_known else None
 
     def require(self, analysis: str, *names: str) -> None:
-        """Raise MissingTableError when one of the tables is empty.
-
-        The message names the collector that would fill it.
-        """
+        """Raise MissingTableError if a table is empty; the message says how to fill the table."""
         for name in names:
             if not self.has(name):
                 why = self.manifest.empty_tables.get(name, "the capture holds none")
@@ -239,15 +226,12 @@ class Tables:
     def _read(self, name: str, columns: Sequence[str]) -> pl.DataFrame:
         """Return columns of a table, strings as Categorical.
 
-        They are read from the table's files if all files have them.
+        If all files have these columns, Arrow reads them. Otherwise Polars does.
         """
         files = self._files.get(name, [])
         if _have(files, columns):
             return self._read_parts(name, files, columns)
-        return self._collect(
-            name,
-            self._as_codes(name, self.scan(name).select(columns)),
-        )
+        return self._collect(name, self._as_codes(name, self.scan(name).select(columns)))
 
     def _read_parts(
         self,
@@ -255,7 +239,7 @@ class Tables:
         parts: Sequence[Part],
         columns: Sequence[str],
     ) -> pl.DataFrame:
-        """Return columns of files that all have them."""
+        """Return columns of the files; each file must have them."""
         listed = self._listed.get(name)
         share = listed.share if listed and listed.column in columns else None
         with self._reading(name):
@@ -280,10 +264,10 @@ class Tables:
 
     @contextmanager
     def _reading(self, name: str) -> Iterator[None]:
-        """Turn an error of reading the table's files into SourceError.
+        """Turn an error of the body, which reads a table, into SourceError.
 
-        It is also an error if another trace replaced this one, because the tables would not belong
-        together.
+        Raises ReplacedError if the trace on disk has been replaced, because its tables would not
+        belong together.
         """
         try:
             yield
@@ -298,7 +282,7 @@ class Tables:
             ) from error
 
     def _refuse_another(self) -> None:
-        """Raise ReplacedError if the files that were opened have been replaced."""
+        """Raise ReplacedError if the trace on disk is no longer the one that was opened."""
         if self._witness is not None and version_of(self._witness[0]) != self._witness[1]:
             raise ReplacedError(
                 f"{shown(self.path or '')}: another trace took its place while it was read; open"
@@ -307,9 +291,6 @@ class Tables:
 
 
 def _have(parts: Sequence[Part], columns: Sequence[str]) -> bool:
-    """Return whether there are files, and all of them have these columns.
-
-    Files may be older than a column.
-    """
+    """Return whether there are files and every file has these columns; old files may lack some."""
     wanted = {*columns} - {"rank"}
     return bool(parts) and all(wanted.issubset(part.columns) for part in parts)

@@ -22,11 +22,11 @@ _ABANDONED_S = 3600
 
 @contextmanager
 def build_folder(target: Path) -> Iterator[Path]:
-    """Yield a temporary folder beside the target in which a trace is built.
+    """Yield a temporary folder in which a trace is built, and remove the folder afterwards.
 
-    The folder is removed afterwards with whatever is left in it. If a process was killed, its
-    folder is removed when the same trace is written again. For a target in an object store, the
-    folder lies among this machine's temporary files. Raises SourceError if it cannot be made.
+    The folder lies beside the target, or for an object store among this machine's temporary files.
+    The folder of a killed process is removed when the same trace is written again. Raises
+    SourceError if the folder cannot be created.
     """
     if url_of(target) is not None:
         with OwnFolder("tracelens-write-") as own:
@@ -66,10 +66,7 @@ def check_target(target: Path, *, force: bool) -> None:
             f"{target}: cannot be written: the name is not UTF-8; give another --out"
         ) from error
     restore(target)
-    within = next(
-        (f for f in Path(os.path.realpath(target)).parents if is_stored_trace(f)),
-        None,
-    )
+    within = next((f for f in Path(os.path.realpath(target)).parents if is_stored_trace(f)), None)
     if within is not None:
         raise SourceError(f"{target}: lies in the trace {within.name}; give another --out")
     if os.path.lexists(target):
@@ -92,10 +89,10 @@ def check_target(target: Path, *, force: bool) -> None:
 
 
 def _clear_abandoned(target: Path) -> None:
-    """Remove folders that killed processes left when they wrote the same trace.
+    """Remove the folders of killed processes that were writing the same trace.
 
-    The process must be gone, and the folder unchanged for an hour. The hour protects other machines
-    that share the folder, because their processes always look gone from here.
+    A folder is removed if its process no longer exists and nothing in it changed for an hour. The
+    hour protects processes on other machines, which are invisible from this machine.
     """
     for folder in target.parent.glob(f".{glob.escape(target.name)}.*.part"):
         writer = re.fullmatch(r"([0-9]+)\..*", folder.name.removeprefix(f".{target.name}."))
@@ -110,9 +107,9 @@ def _clear_abandoned(target: Path) -> None:
 def swap_in(build: Path, target: Path, *, force: bool) -> None:
     """Rename the finished directory to the target.
 
-    With `force`, an old trace is exchanged for it and removed last. Without `force`, renaming fails
-    if a trace exists: of several processes only one writes, and the others get a SourceError. The
-    caller holds the parent folder's lock, so that no two processes move the old trace aside.
+    With `force`, an old trace is moved aside first and removed last. Without `force`, raises
+    SourceError if the target exists, for example because another process has just written it. The
+    caller must hold the parent folder's lock, so that no two processes move the old trace aside.
     """
     if not (force and target.exists()):
         try:

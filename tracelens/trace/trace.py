@@ -43,15 +43,15 @@ _SUMMARY = {
     "empty because": pl.String,
 }
 _MOST_TURNS = 5
-"""A trace is opened again at most this many times if another one replaces it meanwhile."""
+"""Number of attempts to open a trace that other processes keep replacing."""
 
 
 class Trace(Tables):
-    """Tables of one program's run.
+    """The tables of one program's run.
 
-    `trace.kernels` is a DataFrame, `trace.scan("kernels")` a LazyFrame. `Tables` describes the ways
-    to read. Every table of the schema is there; one that the sources could not fill is typed and
-    empty, and `trace.manifest.empty_tables` says why.
+    `trace.kernels` is a DataFrame, `trace.scan("kernels")` a LazyFrame. `Tables` has further ways
+    to read a table. Every table of the schema exists. A table that the sources could not fill has
+    its columns but no rows, and `trace.manifest.empty_tables` says why.
     """
 
     def __init__(
@@ -73,15 +73,12 @@ class Trace(Tables):
     ) -> Trace:
         """Open a trace directory, or a trace in an object store by its URL.
 
-        Tables stay in their files until they are read. With `rank`, the trace has only that rank,
-        and nothing of the others is read. Raises SourceError if the path is no trace, or has no
-        such rank. Raises SchemaError if a newer version wrote the trace.
+        Tables stay in their files until they are read. With `rank`, the trace has only this rank,
+        and files of other ranks are not read. Raises SourceError if the path is no trace or has no
+        such rank, and SchemaError if a newer version wrote the trace.
         """
         if url_of(path) is None:
-            return _opened_whole(
-                Path(path),
-                lambda: cls._open(path, rank),
-            )
+            return _opened_whole(Path(path), lambda: cls._open(path, rank))
         return cls._open(path, rank)
 
     @classmethod
@@ -101,7 +98,7 @@ class Trace(Tables):
 
     @classmethod
     def of_manifest(cls, path: str | os.PathLike[str], manifest: Manifest) -> Trace:
-        """Return the trace of a manifest's files; the manifest itself may not be written yet."""
+        """Return the trace of a manifest's files; manifest.json need not exist yet."""
         folder, url = Path(path), url_of(path)
         if url is not None:
             remote = cls(manifest, scanned_objects(url, manifest), folder)
@@ -109,24 +106,19 @@ class Trace(Tables):
             return remote
         files = {name: parts_of(folder, table, manifest) for name, table in TABLES.items()}
         tables = {name: scanned(files[name], table) for name, table in TABLES.items()}
-        refuse_expansion(
-            folder,
-            [part for table_parts in files.values() for part in table_parts],
-        )
+        all_parts = [part for table_parts in files.values() for part in table_parts]
+        refuse_expansion(folder, all_parts)
         trace = cls(manifest, tables, folder)
         trace._files = files
-        first = next(
-            (part.file for table_parts in files.values() for part in table_parts),
-            None,
-        )
+        first = all_parts[0].file if all_parts else None
         trace._witness = None if first is None else (first, version_of(first))
         return trace
 
     @property
     def name(self) -> str:
-        """A name to show: the directory's name without its ending.
+        """The name to show: the directory's name without its ending.
 
-        For a trace in memory it is the first source's name, and how many more there are.
+        A trace in memory is named after its first source and the number of further sources.
         """
         if self.path is not None:
             return self.path.resolve().name.removesuffix(SUFFIX)
@@ -136,19 +128,20 @@ class Trace(Tables):
         return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
 
     def with_listed_names(self) -> Trace:
-        """Return the trace as the report's analyses read it: the trace itself if it has few names.
+        """Return the trace with a limited number of distinct names, as the report reads it.
 
-        A table of kernels, ops, ranges or Python functions may have more names than
-        TRACELENS_MAX_NAMES. Then `select`, `chunks` and `batches` return the names with the most
-        time, and one name for all others, such as `(2,900,000 other ops)`, so that no result has a
-        row for each. Steps and modules keep their names. `frame` and `scan` return all names.
+        TRACELENS_MAX_NAMES limits the names of kernels, ops, ranges and Python functions. In the
+        returned trace, `select`, `chunks` and `batches` keep the names with the most time. All
+        other names become one name such as `(2,900,000 other ops)`. Steps and modules keep their
+        names. `frame` and `scan` still return all names. A trace within the limit is returned
+        itself.
         """
         return self if self._listed else self.derived(_listing) or self
 
     def uncached(self, listed: dict[str, ListedNames] | None = None) -> Trace:
-        """Return the same trace without its cache, so that the caller can release that memory.
+        """Return the same trace with empty caches, so that the caller can release their memory.
 
-        `listed` are the listed names of the new trace; by default, it lists the same names.
+        `listed` are the listed names of the new trace, by default those of this trace.
         """
         fresh = Trace(self.manifest, self._tables, self.path)
         fresh._files, fresh._counts = self._files, self._counts
@@ -158,7 +151,7 @@ class Trace(Tables):
 
     @property
     def shared_names(self) -> dict[str, str]:
-        """The name that stands for unlisted names, by table; empty if the trace lists all names."""
+        """The name that replaces unlisted names, by table; empty if the trace lists all names."""
         return {name: listed.others for name, listed in self._listed.items()}
 
     def derived(
@@ -167,11 +160,11 @@ class Trace(Tables):
         *args: _P.args,
         **more: _P.kwargs,
     ) -> _T:
-        """Return `function(self, …)`, computed once, for results that several analyses need.
+        """Return `function(self, …)`, computed once and cached for several analyses.
 
-        This is the only cache of derived data. It has one lock for each function and its arguments,
-        so that threads never compute the same twice. It is released with the trace. Arguments must
-        be hashable. The result is shared: do not change it.
+        This is the only cache of derived data, and is released with the trace. One lock per
+        function and arguments ensures that threads never compute the same result twice. Arguments
+        must be hashable. Callers share the result and must not change it.
         """
         key = (function, *args, *more.items())
         if key not in self._derived:
@@ -182,15 +175,15 @@ class Trace(Tables):
         return result
 
     def has_derived(self, function: Callable[[Trace], Any]) -> bool:
-        """Return whether the result of `derived(function)` is known already."""
+        """Return whether the result of `derived(function)` is cached."""
         return (function,) in self._derived
 
     def set_derived(self, function: Callable[[Trace], _T], result: _T) -> None:
-        """Store a result of `derived(function)` that was merged from parts."""
+        """Cache a result of `derived(function)` that was computed elsewhere."""
         self._derived[function,] = result
 
     def kernels_with_context(self) -> pl.DataFrame:
-        """Return the kernels with op, layer and phase of the site that launched them."""
+        """Return the kernels with `op`, `phase` and `layer` of the sites that launched them."""
         where = self.frame("sites").select("rank", "site_id", "op", "phase", layer="module_path")
         return self.frame("kernels").join(
             where,
@@ -200,21 +193,21 @@ class Trace(Tables):
         )
 
     def sql(self, query: str) -> pl.DataFrame:
-        """Return the rows that a query in Polars' SQL selects.
+        """Return the rows that a query in Polars' SQL selects from the trace's tables.
 
-        An example is `trace.sql("SELECT name FROM kernels LIMIT 5")`. Only columns and rows that
-        the query needs are read. Raises UsageError for a query that cannot be answered.
+        An example is `trace.sql("SELECT name FROM kernels LIMIT 5")`. Only needed columns and rows
+        are read. Raises UsageError for a query that cannot be answered.
         """
         rows = ask(self._tables, query)
         self._refuse_another()
         return rows
 
     def report(self, *sections: str, against: Trace | None = None) -> Any:
-        """Build the report, which a notebook or a terminal displays.
+        """Return the report, which a notebook or a terminal displays.
 
-        The report has the named sections, or all that apply. `report["job"]` is the frame of a
-        section, `report.to_html(path)` writes a page. `against` is the base with which this run is
-        compared. Raises UsageError for unknown names.
+        The report has the named sections, by default all that apply. `report["job"]` is the
+        DataFrame of a section, and `report.to_html(path)` writes a page. `against` is the base with
+        which this run is compared. Raises UsageError for unknown names.
         """
         return HOOKS.report_view(self, sections, against)
 
@@ -224,10 +217,11 @@ class Trace(Tables):
         *,
         force: bool = False,
     ) -> Trace:
-        """Write the trace as a directory and open it.
+        """Write the trace as a directory, and return the trace opened from it.
 
-        It is built beside the target, then renamed, so it is whole or absent. Raises SourceError if
-        the target exists; with `force`, an existing trace is replaced, but nothing else.
+        The directory is built beside the target and then renamed, so it is complete or absent.
+        Raises SourceError if the target exists. With `force`, an existing trace is replaced, but no
+        other file or folder.
         """
         target = Path(path)
         write_trace(target, self.manifest, self._parts_of, force=force)
@@ -237,7 +231,7 @@ class Trace(Tables):
             return Trace.open(target)
 
     def amend(self, manifest: Manifest, **tables: pl.DataFrame) -> None:
-        """Give a new trace another manifest, and replace the tables that are named."""
+        """Replace the manifest and the named tables of a trace in memory."""
         self.manifest = manifest
         for name, frame in tables.items():
             self._tables[name], self._frames[name] = frame.lazy(), frame
@@ -245,14 +239,14 @@ class Trace(Tables):
             self._columns.pop(name, None)
 
     def _parts_of(self, name: str) -> Iterable[RankPart]:
-        """Return the table's rows, rank by rank, without the column rank."""
+        """Yield each rank with its rows of a table, without the column `rank`."""
         for (rank,), frame in (
             self.frame(name).partition_by("rank", as_dict=True, include_key=False).items()
         ):
             yield rank, frame
 
     def __getattr__(self, name: str) -> pl.DataFrame:
-        """Return the table with that name: `trace.kernels` is `trace.frame("kernels")`."""
+        """Return the table with this name: `trace.kernels` is `trace.frame("kernels")`."""
         if name in TABLES:
             return self.frame(name)
         public = [
@@ -265,25 +259,19 @@ class Trace(Tables):
         )
 
     def __dir__(self) -> Iterable[str]:
-        """List the tables, too, so that a notebook completes their names."""
+        """List the attributes and tables, so that a notebook completes the tables' names."""
         return [*super().__dir__(), *TABLES]
 
     def summary(self) -> pl.DataFrame:
-        """Return one row per table: n_rows, meaning, and for an empty one the reason."""
+        """Return one row per table: name, number of rows, meaning, and the reason if empty."""
         why = self.manifest.empty_tables
         rows = [
-            (
-                name,
-                self.height(name),
-                table.doc,
-                why.get(name),
-            )
-            for name, table in TABLES.items()
+            (name, self.height(name), table.doc, why.get(name)) for name, table in TABLES.items()
         ]
         return pl.DataFrame(rows, _SUMMARY, orient="row")
 
     def __repr__(self) -> str:
-        """Name, ranks and the number of rows of each filled table."""
+        """Return the name, the ranks, and the number of rows of each filled table."""
         filled = ", ".join(
             f"{n} {c}" for n, c in self.summary().select("table", "n_rows").iter_rows() if c
         )
@@ -305,16 +293,16 @@ class Trace(Tables):
 
 
 def _listing(trace: Trace) -> Trace | None:
-    """Return the trace with only listed names; None if each name is listed."""
+    """Return the trace with a limited number of names; None if it is within the limit."""
     listed = listed_names(trace)
     return trace.uncached(listed) if listed else None
 
 
 def _opened_whole(folder: Path, opened: Callable[[], Trace]) -> Trace:
-    """Open a trace whose manifest and files belong together.
+    """Return a trace whose manifest and files belong together.
 
-    Another trace may replace it meanwhile. If the manifest changed, the trace is opened again, so a
-    reader sees one of the two and never a mixture.
+    Another process may replace the trace while it is opened. If the manifest changed, the trace is
+    opened again, so a reader never sees a mixture of two traces.
     """
     for _ in range(_MOST_TURNS):
         before = version_of(folder / "manifest.json")

@@ -1,4 +1,4 @@
-"""Write a trace atomically: it is whole or absent."""
+"""Write a trace atomically, so that readers see it complete or not at all."""
 
 import json
 from collections.abc import Callable, Iterable
@@ -32,11 +32,11 @@ def write_trace(
     *,
     force: bool = False,
 ) -> None:
-    """Write a trace as a directory: built beside the target, then renamed.
+    """Write a trace to a directory, which is built beside the target and then renamed.
 
-    `parts_of` returns a table's rows by rank. If the target is a URL of an object store, the
-    manifest is written last. Raises SourceError if the target exists; with `force`, an existing
-    trace is replaced, but nothing else.
+    `parts_of(table)` yields the table's rows by rank. If the target is a URL of an object store,
+    the manifest is written last. Raises SourceError if the target exists. With `force`, an existing
+    trace is replaced, but no other file or folder.
     """
     check_target(target, force=force)
     url = url_of(target)
