@@ -1,1 +1,1 @@
-"""Declare tables, and write and read them as Parquet."""
+"""Declare tables, read and write them as Parquet, and access files and object stores safely."""

@@ -1,7 +1,4 @@
-"""Addresses of sources and traces: local paths, and URLs of object stores.
-
-An example of a URL is s3://bucket/run.tracelens.
-"""
+"""Distinguish local paths from URLs of object stores, such as s3://bucket/run.tracelens."""
 
 import os
 import re
@@ -13,7 +10,7 @@ SCHEMES = ("s3", "gs", "az")
 _KNOWN = ", ".join(f"{scheme}://BUCKET/PATH" for scheme in SCHEMES)
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/+(.*)", re.DOTALL)
 _AUTHORITY = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/+[^/]*(@|:(?!\d+(/|$)))")
-"""Matches a user or a password before the host; the password may have a slash in it."""
+"""Matches a user or a password before a URL's host. The password may contain a slash."""
 _SIGNED = re.compile(
     r"[A-Za-z][A-Za-z0-9+.-]+:/.*[?&#;](x-amz-|x-goog-|sig|se=|[a-z_-]*(token|key|secret|password|credential))",
     re.IGNORECASE | re.DOTALL,
@@ -21,10 +18,10 @@ _SIGNED = re.compile(
 
 
 def url_of(path: str | os.PathLike[str]) -> str | None:
-    """Return the URL if a path is one of an object store; None for a local path.
+    """Return the URL of an object store, or None for a local path.
 
-    A Path counts too, although it has lost a slash: `Path("s3://b/x")` is `s3:/b/x`. Raises
-    SourceError for a URL with credentials in it, of another scheme, or without a bucket.
+    A Path loses one slash of a URL: `Path("s3://b/x")` is `s3:/b/x`. The result has both slashes.
+    Raises SourceError for a URL with credentials, of another scheme, or without a bucket.
     """
     text = os.fspath(path)
     refuse_credentials(text)
@@ -54,5 +51,5 @@ def refuse_credentials(text: str) -> None:
 
 
 def shown(path: str | os.PathLike[str]) -> str:
-    """Return the address for messages; a URL gets back both its slashes."""
+    """Return the address for messages, with both slashes of a URL."""
     return url_of(path) or str(Path(path))

@@ -1,4 +1,4 @@
-"""Write atomically: a reader of the file finds the old content or the new, never a part."""
+"""Write files atomically, so that a reader finds the old content or the new, never a part."""
 
 import os
 import secrets
@@ -13,11 +13,11 @@ from tracelens.storage.addresses import shown, url_of
 
 @contextmanager
 def replacing(target: Path) -> Iterator[Path]:
-    """Yield a temporary path beside the target to write to.
+    """Yield a temporary path beside the target, to which the body writes.
 
-    The file is renamed to the target when the body succeeds, and removed otherwise. A symbolic link
-    is followed; a pipe or a device is written to directly. Raises SourceError if the target cannot
-    be written.
+    The file is renamed to the target if the body succeeds, and removed otherwise. A symbolic link
+    is followed. For a pipe or a device, the target's own path is yielded. Raises SourceError if the
+    target cannot be written.
     """
     if url_of(target) is not None:
         raise SourceError(
@@ -28,9 +28,8 @@ def replacing(target: Path) -> Iterator[Path]:
         if target.exists() and not target.is_file():
             yield target
             return
-        file = Path(
-            os.path.realpath(target)
-        )  # unlike resolve(), this accepts links that lead in a circle
+        # Unlike resolve(), realpath accepts links that lead in a circle.
+        file = Path(os.path.realpath(target))
         part = file.with_name(f".{secrets.token_hex(8)}.part")
         try:
             yield part
@@ -49,6 +48,6 @@ def replacing(target: Path) -> Iterator[Path]:
 
 
 def write_text(text: str, target: Path) -> None:
-    """Write UTF-8 text, whole or not at all. Raises SourceError if the target cannot be written."""
+    """Write UTF-8 text atomically; raise SourceError if the target cannot be written."""
     with replacing(target) as part:
         part.write_text(text, encoding="utf-8")

@@ -1,7 +1,4 @@
-"""Lock folders until the process ends, and make temporary folders.
-
-Folders of killed processes are removed, too.
-"""
+"""Lock folders, and create temporary folders that are removed even after a process was killed."""
 
 import contextlib
 import os
@@ -20,14 +17,14 @@ except ImportError:  # on Windows, which keeps open folders from being removed a
     fcntl = None  # type: ignore[assignment]
 
 _NEW_S = 60
-"""Younger folders are kept, because their process may not have locked them yet."""
+"""Folders younger than this are kept, because their process may not have locked them yet."""
 
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Hold an exclusive lock on the folder; wait while others hold it.
+    """Hold an exclusive lock on the folder while the body runs, and wait for the lock first.
 
-    If the file system has no locks, go on at once.
+    If the file system has no locks, the body runs without a lock.
     """
     place = _lock(folder, wait=True)
     try:
@@ -38,13 +35,13 @@ def locked(folder: Path) -> Iterator[None]:
 
 
 class OwnFolder(tempfile.TemporaryDirectory[str]):
-    """A private temporary folder.
+    """A private temporary folder, locked while its process lives.
 
-    Making one also removes folders that this user's killed processes left.
+    Its creation also removes the unlocked folders that killed processes of this user left.
     """
 
     def __init__(self, prefix: str) -> None:
-        """Make the folder."""
+        """Create the folder; its name begins with `prefix`."""
         _clear_abandoned(Path(tempfile.gettempdir()), prefix)
         super().__init__(prefix=prefix)
         self._place = _lock(Path(self.name), wait=False)
@@ -74,9 +71,10 @@ def _clear_abandoned(where: Path, prefix: str) -> None:
 
 
 def _lock(folder: Path, *, wait: bool) -> int | None:
-    """Return a descriptor that locks the folder until it is closed.
+    """Return a file descriptor that locks the folder until the descriptor is closed.
 
-    Return None if another process holds the lock or there are no locks.
+    Return None if the system has no locks, or if another process holds the lock and `wait` is
+    False.
     """
     if fcntl is None:
         return None
@@ -85,10 +83,7 @@ def _lock(folder: Path, *, wait: bool) -> int | None:
     except OSError:
         return None
     try:
-        fcntl.flock(
-            place,
-            fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB),
-        )
+        fcntl.flock(place, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
     except OSError:
         os.close(place)
         return None

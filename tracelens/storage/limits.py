@@ -1,7 +1,7 @@
 """Limit the memory and time that hostile input can take.
 
-The limits are far above anything a profiler writes. Input above a limit is refused or counted, and
-the message names the environment variable that raises the limit.
+The limits are far above anything that a profiler writes. Input above a limit is refused or counted.
+The message then names the environment variable that raises the limit.
 """
 
 import contextlib
@@ -15,7 +15,7 @@ from tracelens.errors import UsageError
 
 
 class Limit(Struct, frozen=True):
-    """A limit: the environment variable that sets it, its default, and what it limits."""
+    """A limit with its environment variable and default; `doc` names the limited quantity."""
 
     variable: str
     default: int
@@ -23,7 +23,7 @@ class Limit(Struct, frozen=True):
 
     @property
     def value(self) -> int:
-        """The limit in force. Raises UsageError if the variable is not a whole number above 0."""
+        """The limit in force; raises UsageError if the variable is no whole number above 0."""
         text = os.environ.get(self.variable, "").strip()
         if not text:
             return self.default
@@ -35,7 +35,7 @@ class Limit(Struct, frozen=True):
 
     @property
     def how_to_raise(self) -> str:
-        """Tell how to raise this limit, as the end of a message."""
+        """The end of a message, which says how to raise this limit."""
         return f"set {self.variable} above {self.value} to read it all the same"
 
 
@@ -73,27 +73,23 @@ NAMES = Limit(
     " most time; all others are one row, such as `(2,900,000 other ops)`.",
 )
 SHARE_OF_MEMORY = 8
-"""A file's content may have at least the memory divided by this number."""
+"""Any file's content may take the memory divided by this number."""
 LIMITS = (EXPANSION, EVENT_MIB, NESTING, LOG_MIB, TRACES, MODULES, QUERY_MIB, NAMES)
 
 
 def may_become(size_bytes: int) -> int:
     """Return the limit in bytes for the unpacked content of a file of this size.
 
-    A program that repeats itself leaves files that grow a thousandfold when unpacked. That does no
-    harm if they fit into memory. So a file is refused only if it exceeds both limits: a share of
-    the memory, and a multiple of its own size.
+    The limit is a share of the memory or a multiple of the file's size, whichever is larger. Traces
+    of repetitive programs grow a thousandfold when unpacked, which is harmless if they fit into
+    memory.
     """
-    return max(
-        64 << 20,
-        memory_bytes() // SHARE_OF_MEMORY,
-        EXPANSION.value * size_bytes,
-    )
+    return max(64 << 20, memory_bytes() // SHARE_OF_MEMORY, EXPANSION.value * size_bytes)
 
 
 @cache
 def memory_bytes() -> int:
-    """Return how many bytes of memory this process may have: the machine's or its container's."""
+    """Return the memory of the machine or of its container, in bytes."""
     amounts = [1 << 30]  # the system does not say, as on Windows
     with contextlib.suppress(AttributeError, OSError, ValueError):
         amounts = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]

@@ -1,8 +1,8 @@
 """Read, list, create and remove objects in a store (S3, Google Cloud, Azure) or local files.
 
-A store has no rename. `create` fails if the object exists, so only one of several writers succeeds.
-Credentials are taken from the environment. Messages never repeat a store's answer, which may
-contain credentials.
+A store cannot rename objects. Instead, `create` never overwrites an object, so only one of several
+writers succeeds. Credentials come from the environment. Messages never repeat a store's answer,
+which may contain credentials.
 """
 
 import os
@@ -47,10 +47,7 @@ _CREDENTIAL_HOSTS = ("169.254.", "metadata.google", "/latest/api/token")
 
 
 class Listed(NamedTuple):
-    """An object or a local file: its address, name, size and ETag.
-
-    The ETag changes whenever the content does.
-    """
+    """Describes an object or a local file; its ETag changes whenever the content does."""
 
     address: str
     name: str
@@ -59,15 +56,15 @@ class Listed(NamedTuple):
 
 
 class Objects:
-    """The objects below a URL, or the files below a local folder.
+    """Reads and writes the objects below a URL, or the files below a local folder.
 
-    A key is for example `ranks/3.json`.
+    A key is the path below that address, for example `ranks/3.json`.
     """
 
     def __init__(self, address: str | os.PathLike[str]) -> None:
-        """Set up access to the place, without a request to the store.
+        """Set up access to the address, without a request to the store.
 
-        Raises SourceError without the extra `cloud`.
+        Raises SourceError if the extra `cloud` is not installed.
         """
         if find_spec("obstore") is None:
             raise SourceError(f"{shown(address)}: {MISSING_EXTRA}")
@@ -90,7 +87,7 @@ class Objects:
             )
 
     def read(self, key: str) -> bytes | None:
-        """Return an object's content; None if there is none."""
+        """Return an object's content, None if there is no such object."""
         with self._plain("read"):
             try:
                 return bytes(self._obstore.get(self._store, key).bytes())
@@ -98,12 +95,12 @@ class Objects:
                 return None
 
     def head(self, key: str, n_bytes: int) -> bytes:
-        """Return the first bytes of an object that is not empty."""
+        """Return the first bytes of an object; the store refuses this for an empty object."""
         with self._plain("read"):
             return bytes(self._obstore.get_range(self._store, key, start=0, length=n_bytes))
 
     def about(self, key: str) -> Listed | None:
-        """Return size and ETag of an object; None if there is none."""
+        """Return size and ETag of an object, None if there is no such object."""
         with self._plain("read"):
             try:
                 return self._listed(self._obstore.head(self._store, key))
@@ -111,16 +108,15 @@ class Objects:
                 return None
 
     def keys(self) -> dict[str, datetime]:
-        """Return the keys of all objects below the place, and when each was written."""
+        """Return the time of the last write of every object below the address, by key."""
         with self._plain("listed"):
             objects = [item for batch in self._obstore.list(self._store) for item in batch]
         return {str(item["path"]): item["last_modified"] for item in objects}
 
     def members(self, folder: str | None = None) -> Sequence[Listed]:
-        """List the objects of one folder, sorted by name.
+        """Return the objects directly in a folder, sorted by address.
 
-        Without `folder`, list the folder of this address itself. Objects in deeper folders are left
-        out.
+        Without `folder`, return the objects directly below this address.
         """
         with self._plain("listed"):
             objects = self._obstore.list_with_delimiter(self._store, folder)["objects"]
@@ -145,7 +141,7 @@ class Objects:
             return True
 
     def upload(self, key: str, file: Path) -> None:
-        """Write a file's content as an object, piece by piece."""
+        """Write a file's content as an object."""
         with self._plain("written"):
             self._obstore.put(self._store, key, file)
 
@@ -155,10 +151,9 @@ class Objects:
         file: Path,
         etag: str | None = None,
     ) -> None:
-        """Write an object's content into a file, piece by piece.
+        """Write an object's content into a file.
 
-        Raises SourceError if the object's ETag has changed: it was written again after it was
-        listed.
+        Raises SourceError if the object no longer has this `etag`, because it was overwritten.
         """
         with self._plain("read", key):
             options = {"if_match": etag} if etag else {}
@@ -167,7 +162,7 @@ class Objects:
                     stream.write(chunk)
 
     def remove(self, keys: Iterable[str]) -> None:
-        """Remove objects; those that are gone already are ignored."""
+        """Remove objects; keys without an object are ignored."""
         with self._plain("removed"):
             for key in keys:
                 try:
@@ -177,7 +172,7 @@ class Objects:
 
     @contextmanager
     def _plain(self, done: str, key: str = "") -> Iterator[None]:
-        """Turn a store's errors into SourceError without the store's own words."""
+        """Turn a store's errors into SourceError; `done` is the verb of the message."""
         try:
             yield
         except (OSError, ValueError, self._obstore.exceptions.BaseError) as error:
@@ -186,15 +181,12 @@ class Objects:
 
 
 def reason(error: BaseException) -> str:
-    """Return why a store failed, without the store's own message.
+    """Return in words why a store failed.
 
-    That message may contain keys and signed addresses.
+    The store's own message is not repeated, because it may contain keys and signed addresses.
     """
     text = str(error)
-    code = next(
-        (match[1] or match[2] for match in reversed([*_CODE.finditer(text)])),
-        "",
-    )
+    code = next((match[1] or match[2] for match in reversed([*_CODE.finditer(text)])), "")
     kind = type(error).__name__
     if any(host in text for host in _CREDENTIAL_HOSTS) or "must be specified" in text:
         return "no account and credentials for it were found in the environment"
@@ -227,9 +219,9 @@ def is_of_store(error: BaseException) -> bool:
 
 
 def _credentials(url: str) -> dict[str, Any]:
-    """Return the setting that makes S3's credentials come from a profile's file, as in boto3.
+    """Return the options of a store that takes S3's credentials from a profile of the AWS CLI.
 
-    The result is empty if the credentials are elsewhere.
+    The result is empty if the environment holds the credentials or there is no profile.
     """
     has_profile = "AWS_PROFILE" in os.environ or Path("~/.aws/credentials").expanduser().exists()
     if (

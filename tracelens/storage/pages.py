@@ -1,9 +1,9 @@
-"""Read how large the pages of a Parquet file become once inflated, from the pages' own headers.
+"""Compute the uncompressed size of a Parquet file's pages from their headers.
 
-Readers believe these headers, whatever the file's footer says. Footer and headers are structs of
-Thrift's compact protocol; the numbers of their fields are those of FileMetaData and PageHeader in
-parquet.thrift. Arrow cannot be asked for the position of a column: it aborts the process if the
-column's statistics have a wrong size (pyarrow 26).
+Readers of Parquet trust the headers of pages, even if the footer contradicts them. Footer and
+headers are structs of Thrift's compact protocol. The constants below are the field numbers of
+FileMetaData and PageHeader in parquet.thrift. Arrow is not used to find a column's position,
+because it aborts the process if the column's statistics have a wrong size (pyarrow 26).
 """
 
 import mmap
@@ -15,7 +15,7 @@ Text: TypeAlias = bytes | mmap.mmap
 _LARGEST_BYTES = 16 << 20
 """Pages of larger files are not checked.
 
-A page can become at most 2 GiB, and a file of this size may become that large.
+A page has at most 2 GiB uncompressed, and that is within the limit of a file of this size.
 """
 _DEEPEST = 16
 _BOOLEANS, _BYTE, _INTEGERS, _DOUBLE, _BINARY, _LIST, _STRUCT = (1, 2), 3, (4, 5, 6), 7, 8, 9, 12
@@ -24,21 +24,21 @@ _GROUPS, _CHUNKS, _ABOUT, _PATH, _LENGTH, _FIRST_PAGE, _DICTIONARY = 4, 1, 3, 3,
 
 
 def page_bytes(file: Path, columns: Collection[str] | None = None) -> int:
-    """Return how many bytes the pages of these columns, or of all, inflate to; 0 for a large file.
+    """Return the uncompressed size in bytes of the pages of some columns, by default of all.
 
-    Raises ValueError if a footer or a page's header is missing.
+    The result is 0 for large files, which are not checked. Raises ValueError if the footer or a
+    page's header is missing or damaged.
     """
     if file.stat().st_size > _LARGEST_BYTES:
         return 0
     with file.open("rb") as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as text:
         try:
             chunks = list(_chunks(text))
+            # Chunks that overlap would count the same pages many times.
             if sum(length for _, _, length in chunks) > len(text) or any(
                 min(chunk[1:]) < 0 for chunk in chunks
             ):
-                raise ValueError(
-                    "columns of more bytes than the file has"
-                )  # or the same pages would be counted many times
+                raise ValueError("columns of more bytes than the file has")
             asked = (chunk for chunk in chunks if columns is None or chunk[0] in columns)
             return sum(_walked(text, begin, begin + length) for _, begin, length in asked)
         except (AttributeError, LookupError, TypeError) as error:
@@ -46,7 +46,7 @@ def page_bytes(file: Path, columns: Collection[str] | None = None) -> int:
 
 
 def _walked(text: mmap.mmap, place: int, end: int) -> int:
-    """Return how many bytes the pages between two places inflate to."""
+    """Return the uncompressed size in bytes of the pages between two positions of the file."""
     n_bytes = 0
     while place < end:
         place, header = _struct(text, place)
@@ -59,7 +59,7 @@ def _walked(text: mmap.mmap, place: int, end: int) -> int:
 
 
 def _chunks(text: mmap.mmap) -> Iterator[tuple[str, int, int]]:
-    """Yield each column of each row group in the footer: name, position and length of its pages."""
+    """Yield each column chunk of the footer: column name, position and length of its pages."""
     begin = len(text) - 8 - int.from_bytes(text[-8:-4], "little")
     _, footer = _struct(text[max(0, begin) : -8], 0)
     for chunk in (chunk[_ABOUT] for group in footer.get(_GROUPS, ()) for chunk in group[_CHUNKS]):
@@ -70,9 +70,9 @@ def _chunks(text: mmap.mmap) -> Iterator[tuple[str, int, int]]:
 
 
 def _struct(text: Text, place: int, depth: int = 0) -> tuple[int, dict[int, Any]]:
-    """Return where a struct ends, and its values by field.
+    """Return the position after a struct, and its values by field number.
 
-    Values are integers, bytes, lists, or structs.
+    Values are integers, bytes, lists or structs.
     """
     values: dict[int, Any] = {}
     field = 0
@@ -91,7 +91,7 @@ def _struct(text: Text, place: int, depth: int = 0) -> tuple[int, dict[int, Any]
 
 
 def _value(text: Text, place: int, kind: int, depth: int) -> tuple[int, Any]:
-    """Return where a value ends, and the value; None for a number that is not an integer."""
+    """Return the position after a value, and the value; None for a boolean, a byte or a double."""
     if kind in _INTEGERS:
         return _integer(text, place)
     if kind == _BINARY:

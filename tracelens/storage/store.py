@@ -1,7 +1,4 @@
-"""Write finished tables in a background thread while later ones are made.
-
-Finished tables then need not stay in memory.
-"""
+"""Write finished tables in a background thread, so that they need not stay in memory."""
 
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
@@ -16,13 +13,14 @@ _WAITED_FOR = 1 << 20
 
 
 class Store:
-    """A folder into which finished tables are written, one after another.
+    """Writes finished tables into a folder, one after another.
 
-    After an error in the body, tables that are still waiting are dropped.
+    Used in a `with` statement. If its body fails, tables that are not being written yet are
+    dropped.
     """
 
     def __init__(self, folder: Path) -> None:
-        """Create the folder. Raises OSError when it cannot be."""
+        """Create the folder; raise OSError if that fails."""
         folder.mkdir(parents=True, exist_ok=True)
         self._folder = folder
         self._pool = ThreadPoolExecutor(1)
@@ -33,13 +31,14 @@ class Store:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Wait for the table that is being written, and drop those that still wait."""
+        """Wait for the table that is being written, and drop the tables that are still queued."""
         self._pool.shutdown(cancel_futures=True)
 
     def put(self, table: Table, frame: pl.DataFrame) -> None:
-        """Start writing a frame without the column rank, as `Table.write` does.
+        """Queue a table's rows, without the column `rank`, to be written by `Table.write`.
 
-        The caller should drop its own reference. An error in writing is raised here or in `finish`.
+        The caller should drop its reference to the frame. An error of writing is raised here or in
+        `finish`.
         """
         path = self._folder / f"{table.name}.parquet"
         self._begun[table.name] = (
@@ -50,9 +49,9 @@ class Store:
             self._begun[table.name][1].result()
 
     def finish(self) -> dict[str, Stored]:
-        """Return all tables by name, once they are written.
+        """Wait until all tables are written, and return them by name.
 
-        Raises the error of a failed write: SchemaError, or OSError.
+        Raises SchemaError or OSError if a table could not be written.
         """
         for _, written in self._begun.values():
             written.result()

@@ -1,4 +1,4 @@
-"""Replace a folder by another one; after a signal or a kill, one of the two exists."""
+"""Replace a folder so that the old or the new folder exists even after a signal or a kill."""
 
 import ctypes
 import glob
@@ -17,16 +17,16 @@ from types import FrameType
 from tracelens.storage.folders import locked
 
 _CURRENT_FOLDER = -100
-"""AT_FDCWD: paths are relative to the working directory."""
+"""AT_FDCWD, which makes paths relative to the working directory."""
 _EXCHANGE = 2
 """RENAME_EXCHANGE of Linux's renameat2, and RENAME_SWAP of macOS's renamex_np."""
 _DEFERRED = ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT")
 
 
 def exchange(first: Path, second: Path) -> bool:
-    """Exchange two files or folders in one step; return whether the system supports that.
+    """Exchange two files or folders atomically; return False if the system does not support it.
 
-    Linux supports it in most of its file systems (renameat2), macOS in APFS (renamex_np).
+    Linux supports the exchange on most file systems (renameat2), macOS on APFS (renamex_np).
     """
     paths = os.fsencode(first), os.fsencode(second)
     with suppress(OSError, AttributeError, TypeError):
@@ -34,27 +34,16 @@ def exchange(first: Path, second: Path) -> bool:
         if sys.platform == "darwin":
             return int(library.renamex_np(*paths, ctypes.c_uint(_EXCHANGE))) == 0
         here, flags = ctypes.c_int(_CURRENT_FOLDER), ctypes.c_uint(_EXCHANGE)
-        return (
-            int(
-                library.renameat2(
-                    here,
-                    paths[0],
-                    here,
-                    paths[1],
-                    flags,
-                )
-            )
-            == 0
-        )
+        return int(library.renameat2(here, paths[0], here, paths[1], flags)) == 0
     return False
 
 
 def replace_folder(new: Path, target: Path) -> None:
-    """Put the new folder in the place of the target, which is removed.
+    """Replace the target by the new folder, and remove the old target.
 
-    If the two cannot be exchanged in one step, the target is moved aside first. Signals are
-    deferred meanwhile, and `restore` moves it back after a kill. The caller holds the parent
-    folder's lock.
+    If the system cannot exchange the two folders, the old target is moved aside first. Signals are
+    deferred during the replacement. After a kill, `restore` moves the old target back. The caller
+    must hold the parent folder's lock.
     """
     if exchange(new, target):
         _remove(new)
@@ -78,9 +67,10 @@ def replace_folder(new: Path, target: Path) -> None:
 
 
 def restore(target: Path) -> bool:
-    """Move back a folder that a killed `replace_folder` had moved aside; return whether one was.
+    """Move back the target that a killed `replace_folder` had moved aside.
 
-    Nothing is done if the target exists, or if another process is replacing it.
+    Return whether it was moved. Nothing is done if the target exists, or if another process is
+    replacing it.
     """
     if os.path.lexists(target) or not _moved_aside(target):
         return False
@@ -108,7 +98,7 @@ def is_running(process_id: int) -> bool:
 def signals_deferred() -> Iterator[None]:
     """Defer signals that would end the program until the body has ended.
 
-    Only the main thread receives such signals, so nothing is done in another thread.
+    Only the main thread handles signals, so nothing is deferred in another thread.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -133,7 +123,7 @@ def signals_deferred() -> Iterator[None]:
 
 
 def _moved_aside(target: Path) -> list[Path]:
-    """Return the folders that processes which are gone had moved aside, the newest first."""
+    """Return the folders that killed processes had moved aside, the newest first."""
     folders = [
         folder / "trace"
         for folder in target.parent.glob(f".{glob.escape(target.name)}.*.old")

@@ -1,7 +1,4 @@
-"""Declare, check, read and write one table.
-
-A column is declared once, and everything else derives from that.
-"""
+"""Declare a table's columns, and check and write its rows by this declaration."""
 
 from __future__ import annotations
 
@@ -21,16 +18,17 @@ from tracelens.errors import SchemaError, first_line
 DataType: TypeAlias = "pl.DataType | type[pl.DataType]"
 
 _CELLS = 3 << 20
-"""Number of cells in a group of rows that is written at once."""
+"""Number of cells in a row group."""
 
 _UNITS = {"_ns": "ns", "_bytes": "bytes", "_bytes_per_s": "bytes/s", "_frac": "1"}
-"""Units, by the ending of a column's name."""
+"""Units by the ending of a column's name."""
 
 
 class Column(Struct, frozen=True):
-    """A column: name, Polars dtype, meaning, unit, whether it may be None, and words of an enum.
+    """The declaration of a column.
 
-    A name that ends in a unit needs no `unit`.
+    `doc` is the column's meaning. A name that ends in a unit needs no `unit`. `values` are the
+    words of an enum, empty for other columns.
     """
 
     name: str
@@ -42,17 +40,14 @@ class Column(Struct, frozen=True):
 
     def __post_init__(self) -> None:
         if self.unit is None:
-            unit = next(
-                (unit for ending, unit in _UNITS.items() if self.name.endswith(ending)),
-                None,
-            )
-            force_setattr(self, "unit", unit)
+            units = (unit for ending, unit in _UNITS.items() if self.name.endswith(ending))
+            force_setattr(self, "unit", next(units, None))
 
 
 class Stored(Struct, frozen=True):
-    """Rows of a table, without the rank, in a file that `Table.write` made.
+    """Rows of a table, without the column `rank`, in a file that `Table.write` wrote.
 
-    `n_names` counts the distinct names, as the function `n_names` does.
+    `n_names` is the number of distinct values in the column `name`, None without such a column.
     """
 
     path: Path
@@ -60,12 +55,12 @@ class Stored(Struct, frozen=True):
     n_names: int | None = None
 
     def lazy(self) -> pl.LazyFrame:
-        """Return the rows, read when the result is collected."""
+        """Return the rows as a LazyFrame."""
         return pl.scan_parquet(self.path, glob=False)
 
 
 class Table(Struct, frozen=True):
-    """A named set of columns; `doc` is one sentence on what a row means."""
+    """The declaration of a table; `doc` is one sentence on the meaning of a row."""
 
     name: str
     doc: str
@@ -77,16 +72,16 @@ class Table(Struct, frozen=True):
 
     @property
     def names(self) -> list[str]:
-        """Column names in order."""
+        """The column names in order."""
         return [column.name for column in self.columns]
 
     @property
     def schema(self) -> dict[str, DataType]:
-        """Polars schema of the table."""
+        """The Polars schema of the table."""
         return {column.name: column.dtype for column in self.columns}
 
     def empty(self) -> pl.DataFrame:
-        """Return a typed frame without rows."""
+        """Return a DataFrame with the table's columns and without rows."""
         return pl.DataFrame(schema=self.schema)
 
     def without(self, *names: str) -> Table:
@@ -99,9 +94,9 @@ class Table(Struct, frozen=True):
     def conform(self, frame: pl.DataFrame, *, keep_categories: bool = False) -> pl.DataFrame:
         """Return the frame with exactly this table's columns, in order, cast to their dtypes.
 
-        Absent nullable columns become None. With `keep_categories`, Categorical strings stay
-        Categorical. Raises SchemaError if a column that may not be None is absent, or if a value
-        does not fit its dtype.
+        A missing column is filled with None if the declaration allows None. With `keep_categories`,
+        Categorical columns stay Categorical. Raises SchemaError if another column is missing, or if
+        a value does not fit its dtype.
         """
         if not frame.width:
             return self.empty()
@@ -113,9 +108,9 @@ class Table(Struct, frozen=True):
             ) from error
 
     def conform_lazily(self, frame: pl.DataFrame | Stored) -> pl.LazyFrame:
-        """Return the rows of a frame or file as a LazyFrame.
+        """Return the rows of a frame or file as a LazyFrame with this table's columns and dtypes.
 
-        A value that does not fit raises Polars' error on collect.
+        A value that does not fit raises Polars' error when the LazyFrame is collected.
         """
         if isinstance(frame, Stored):
             return frame.lazy()
@@ -148,9 +143,9 @@ class Table(Struct, frozen=True):
         ]
 
     def check(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """Check columns, dtypes, None values and enum words; return the same frame.
+        """Return the same frame, after a check of columns, dtypes, None values and enum words.
 
-        Raises SchemaError, which names the first column that is not as declared.
+        Raises SchemaError for the first column that differs from its declaration.
         """
         if frame.columns != self.names:
             raise SchemaError(
@@ -166,18 +161,12 @@ class Table(Struct, frozen=True):
         return frame
 
     def check_values(self, frame: pl.DataFrame) -> None:
-        """Check that None values and enum words are as declared.
-
-        Raises SchemaError, which names the first column with a wrong value.
-        """
+        """Raise SchemaError for the first column with an undeclared None or enum word."""
         for column in self.columns:
             self.check_column(column, frame[column.name])
 
     def check_column(self, column: Column, values: pl.Series) -> None:
-        """Raise SchemaError if a column has values that its declaration does not allow.
-
-        These are None values and undeclared words.
-        """
+        """Raise SchemaError if a column has a None or an enum word that is not declared."""
         if not column.nullable and values.null_count():
             raise SchemaError(f"table {self.name}.{column.name}: null where a value is required")
         if column.values and not values.is_empty():
@@ -193,11 +182,11 @@ class Table(Struct, frozen=True):
         path: Path | BinaryIO,
         n_cells: int = _CELLS,
     ) -> None:
-        """Write a frame as a zstd Parquet file that carries every column's meaning and unit.
+        """Write a frame as a zstd Parquet file with every column's meaning and unit as metadata.
 
-        `conform` must accept the frame; it may lack the column rank. It is conformed and checked in
-        groups of `n_cells` cells, so that a large table is never in memory at its full width.
-        Raises SchemaError as `conform` and `check` do.
+        The frame may lack the column `rank`, and may have any form that `conform` accepts. A row
+        group has about `n_cells` cells. Row groups are converted one after another, so that a large
+        table is never in memory at its full width. Raises SchemaError as `conform` and `check` do.
         """
         import pyarrow.parquet as pq  # noqa: PLC0415 - takes 0.02 s, which only files need
 
@@ -236,14 +225,14 @@ class Table(Struct, frozen=True):
 
 
 def n_names(rows: pl.DataFrame | Stored) -> int | None:
-    """Return how many distinct values the column `name` has; None without such a column."""
+    """Return the number of distinct values in the column `name`, None without such a column."""
     if isinstance(rows, Stored):
         return rows.n_names
     return rows["name"].n_unique() if "name" in rows.columns else None
 
 
 def _group(table: Table, rows: pl.DataFrame, described: pa.Schema) -> pa.Table:
-    """Return the rows as the Arrow table to write: checked, Categorical columns as dictionaries."""
+    """Return a row group as an Arrow table, checked, with dictionaries for Categorical columns."""
     fitting = table.conform(rows, keep_categories=True)
     table.check_values(fitting)
     arrow = _arrow(fitting)
@@ -256,23 +245,13 @@ def _arrow(frame: pl.DataFrame) -> pa.Table:
 
 
 def _described(table: Table) -> pa.Schema:
-    """Return the table's Arrow schema.
-
-    Each column's meaning and unit are the field's metadata.
-    """
+    """Return the table's Arrow schema, with each column's meaning and unit as field metadata."""
     fields = []
-    for field, column in zip(
-        _arrow(table.empty()).schema,
-        table,
-        strict=True,
-    ):
+    for field, column in zip(_arrow(table.empty()).schema, table, strict=True):
         about = {"description": column.doc}
         if column.unit:
             about["unit"] = column.unit
         if column.values:
             about["values"] = json.dumps(column.values)
         fields.append(field.with_metadata(about).with_nullable(column.nullable))
-    return pa.schema(
-        fields,
-        metadata={"table": table.name, "description": table.doc},
-    )
+    return pa.schema(fields, metadata={"table": table.name, "description": table.doc})
