@@ -1,4 +1,4 @@
-"""Collect many ranks as tasks that may run on any machine.
+"""Collect many ranks as tasks, which may run on several machines.
 
-They write into an object store or a folder that the machines share.
+All tasks write into one object store or shared folder.
 """

@@ -1,4 +1,4 @@
-"""Run a job's tasks on an engine: processes of this machine, or a Ray cluster."""
+"""Run a job's tasks in processes of this machine or on a Ray cluster."""
 
 import logging
 import os
@@ -23,7 +23,7 @@ LOCAL, RAY = "local", "ray"
 ENGINES = (LOCAL, RAY)
 _RETRIES = 3
 _POOLS = 2
-"""If processes are killed, this many pools of processes are tried, one after another.
+"""Number of process pools to try if processes are killed.
 
 After that, each task gets its own process.
 """
@@ -36,11 +36,11 @@ def engine_of(
     address: str | None = None,
     limit_bytes: int | None = None,
 ) -> Engine:
-    """Return the engine with this name; by default, processes of this machine.
+    """Return the engine with this name, by default processes of this machine.
 
-    `address` is that of a running Ray cluster. `limit_bytes` is the memory that all processes may
-    take together. Raises UsageError for another name, and ToolError if Ray is not installed or
-    nothing listens at the address.
+    `address` is the HOST:PORT of a running Ray cluster. `limit_bytes` limits the memory of all
+    local processes together. Raises UsageError for an unknown name, and ToolError if Ray is not
+    installed or nothing listens at the address.
     """
     if name not in (None, *ENGINES):
         raise UsageError(f"--engine {name}: the engines are {', '.join(ENGINES)}")
@@ -55,7 +55,7 @@ def engine_of(
 
 
 def _needs(task: Task) -> int:
-    """Return the memory that a task may take, estimated from the sizes of its sources."""
+    """Return the estimated memory of a task in bytes, from the sizes of its sources."""
     return sum(needs_of_size(source.size_bytes, source.name) for source in task.sources)
 
 
@@ -64,10 +64,10 @@ def _in_processes(
     work: Work,
     limit_bytes: int | None = None,
 ) -> Iterator[Result]:
-    """Run tasks in processes, as many at a time as memory and cores allow.
+    """Run tasks in processes, as many at a time as memory and cores allow; yield their results.
 
-    If one process is killed, all running tasks are lost. They run again, in the end each by itself.
-    So a task is given up only if its process is killed every time.
+    If a process of a pool is killed, all running tasks are lost. They run again in another pool,
+    and finally one after another. So a task only fails if its own process is killed.
     """
     left = list(tasks)
     for _ in range(_POOLS if left else 0):
@@ -99,17 +99,17 @@ def _on_ray(
     ray: Any,
     address: str | None,
 ) -> Iterator[Result]:
-    """Run tasks on a Ray cluster, each with a core and memory.
+    """Run tasks on a Ray cluster, and yield their results.
 
-    A task gets the memory that it needs, or all of the largest node. A task whose process or node
-    is lost runs again, three times. Raises ToolError for a node with other versions.
+    Each task reserves one core and its estimated memory, at most all memory of the largest node. A
+    task runs again up to three times if its process or node is lost. Raises ToolError for a node
+    with another version of Python or tracelens.
     """
     if not tasks:
         return
     with _connected(ray, address):
-        ray.cloudpickle.register_pickle_by_value(
-            sys.modules[__name__]
-        )  # so that `_on_node` can say what a node lacks
+        # By value, so that `_on_node` also runs on nodes without tracelens.
+        ray.cloudpickle.register_pickle_by_value(sys.modules[__name__])
         most = max(
             (node["Resources"].get("memory", 0) for node in ray.nodes() if node["Alive"]),
             default=0,
@@ -135,10 +135,7 @@ def _on_ray(
 
 
 def _awaited(ray: Any, done: Any, task: Task) -> Any:
-    """Return the result of a task that ended.
-
-    If the task's node has the wrong versions, return these.
-    """
+    """Return the result of a finished task, or the versions of its node if they are wrong."""
     try:
         return ray.get(done)
     except ray.exceptions.RayTaskError as error:
@@ -155,10 +152,7 @@ def _awaited(ray: Any, done: Any, task: Task) -> Any:
 
 
 def _versions() -> str:
-    """Return the versions of Python and tracelens, in words.
-
-    It runs on nodes without tracelens, too.
-    """
+    """Return the versions of Python and tracelens in words, also on a node without tracelens."""
     from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415
     from platform import python_version_tuple  # noqa: PLC0415
 
@@ -170,7 +164,7 @@ def _versions() -> str:
 
 
 def _on_node(expected: str, task: bytes) -> Any:
-    """Return the result of a pickled task, or this node's versions if they are not as expected."""
+    """Run a pickled task and return its result, or this node's versions if they are wrong."""
     import pickle  # noqa: PLC0415
 
     versions_here = _versions()
@@ -194,8 +188,8 @@ def _imported() -> Any:
 def _connected(ray: Any, address: str | None) -> Iterator[None]:
     """Connect to the cluster at the address while the body runs.
 
-    Without an address, start a cluster on this machine that ends with the body. A program that is
-    connected to a cluster already stays so. Raises ToolError if no cluster could be joined.
+    Without an address, a cluster on this machine is started for the body. An existing connection of
+    this program is used and kept. Raises ToolError if no cluster can be joined.
     """
     if ray.is_initialized():
         yield
@@ -218,9 +212,9 @@ def _connected(ray: Any, address: str | None) -> Iterator[None]:
 
 
 def _check_address(address: str) -> None:
-    """Raise UsageError for an address not of the form HOST:PORT, ToolError if nothing listens.
+    """Raise UsageError for an invalid address, and ToolError if nothing listens there.
 
-    Ray itself would wait for minutes.
+    Without this check, Ray would wait for minutes.
     """
     if address == "auto":
         return
@@ -230,10 +224,7 @@ def _check_address(address: str) -> None:
             f"--address {address}: expected HOST:PORT of a running cluster's head, or auto"
         )
     try:
-        socket.create_connection(
-            (host.strip("[]"), int(port)),
-            _CONNECT_S,
-        ).close()
+        socket.create_connection((host.strip("[]"), int(port)), _CONNECT_S).close()
     except (OSError, OverflowError) as error:
         raise ToolError(
             f"--address {address}: no Ray cluster answers there ({first_line(error)}); start one"

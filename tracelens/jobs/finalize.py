@@ -1,6 +1,6 @@
-"""Join the ranks of a job: find contradictions between ranks, their hosts and their clocks.
+"""Check a job's ranks against each other, and number their hosts and compare their clocks.
 
-A task reads only one rank, so the job does this after all tasks.
+A task reads only one rank, so this runs after all tasks.
 """
 
 import copy
@@ -23,24 +23,21 @@ from tracelens.trace.rank_topology import RankPlace, rank_rows
 from tracelens.trace.same_run import WORLD_SIZE, RankFacts, refuse_unrelated
 
 _ABOUT_ALL_RANKS = ("ranks", "diagnostics")
-"""Tables whose rows depend on other ranks.
-
-They are written again after the tasks, in new files beside the tasks' own.
-"""
+"""Tables whose rows depend on other ranks. They are written again after all tasks."""
 
 
-def settled(
+def finalized(
     target: str,
     records: Sequence[RankRecord],
     manifest: Manifest,
     *,
     force_mix: bool,
 ) -> Manifest:
-    """Return the manifest of a job's ranks, with their clocks.
+    """Return the final manifest of a job's ranks, with the differences of their clocks.
 
-    `records` are in the order of ranks. Tables whose rows depend on other ranks are first written
-    again. Raises SourceError if the ranks cannot be of one program; with `force_mix`, this becomes
-    a diagnostic.
+    `records` are in order of ranks. The tables `ranks` and `diagnostics` are written again if they
+    change. Raises SourceError if the ranks cannot be of one program. With `force_mix`, a diagnostic
+    is added instead.
     """
     if len(records) < 2:
         return manifest
@@ -72,25 +69,20 @@ def settled(
         diagnostics=diagnostics.sort("rank", maintain_order=True),
     )
     validate_ranks(trace, force_mix=force_mix)
-    return _written_again(target, trace, before)
+    return _upload_changed(target, trace, before)
 
 
-def _written_again(
+def _upload_changed(
     target: str,
     trace: Trace,
     before: Mapping[str, pl.DataFrame],
 ) -> Manifest:
-    """Upload the tables' rows that differ from those before; return the manifest of all files."""
+    """Upload each rank's tables that differ from `before`; return the manifest with new files."""
     attempt = secrets.token_hex(8)
     manifest = copy.deepcopy(trace.manifest)
     with OwnFolder(PREFIX) as folder:
         for name, old_rows in before.items():
-            n_rows = _write_changed(
-                Path(folder),
-                old_rows,
-                trace.frame(name),
-                name,
-            )
+            n_rows = _write_changed(Path(folder), old_rows, trace.frame(name), name)
             if n_rows:
                 manifest.n_rows[name] = manifest.n_rows.get(name, {}) | n_rows
                 manifest.empty_tables.pop(name, None)
@@ -103,13 +95,7 @@ def _with_ranks(
     name: str,
     parts: Sequence[tuple[int, pl.DataFrame]],
 ) -> pl.DataFrame:
-    frames = [
-        frame.select(
-            pl.lit(rank, pl.Int32).alias("rank"),
-            pl.all(),
-        )
-        for rank, frame in parts
-    ]
+    frames = [frame.select(pl.lit(rank, pl.Int32).alias("rank"), pl.all()) for rank, frame in parts]
     return TABLES[name].conform(pl.concat(frames))
 
 
@@ -119,7 +105,7 @@ def _write_changed(
     after: pl.DataFrame,
     name: str,
 ) -> dict[str, int]:
-    """Write the ranks whose rows changed; return how many rows each has, by rank."""
+    """Write the rows of each rank whose rows changed; return their numbers by rank."""
     old, n_rows = before.partition_by("rank", as_dict=True), {}
     for (rank,), rows in after.partition_by("rank", as_dict=True).items():
         if (rank,) not in old or not rows.equals(old[rank,]):
@@ -131,7 +117,7 @@ def _write_changed(
 
 
 def _facts_of(record: RankRecord, collectives: pl.DataFrame | None) -> RankFacts:
-    """Return the facts of a rank's program, from its record and its table of collectives."""
+    """Return the facts by which a rank is compared with others, from its record and collectives."""
     about = record.manifest["sources"][0]
     size = about["settings"].get(WORLD_SIZE)
     begins, ends = record.first_ns, record.last_ns
@@ -151,23 +137,13 @@ def _place_of(
     rank_rows: pl.DataFrame | None,
     n_devices: int,
 ) -> RankPlace:
-    """Return where a rank ran, from its record and its row of the table `ranks`.
+    """Return host and device of a rank, from its record and its row of the table `ranks`.
 
-    A task knows one host, and numbers it 0. Only a number from the launcher is valid for all ranks.
+    The column `node` of that row is ignored, because each task counts hosts from 0. The record has
+    the number of the host that the launcher gave.
     """
     if rank_rows is None:
-        return RankPlace(
-            record.rank,
-            record.host,
-            None,
-            n_devices,
-            {"world_size": facts.world_size},
-        )
+        facts_of_rank = {"world_size": facts.world_size}
+        return RankPlace(record.rank, record.host, None, n_devices, facts_of_rank)
     row = rank_rows.row(0, named=True) | {"node": record.node}
-    return RankPlace(
-        record.rank,
-        record.host,
-        row["device_id"],
-        n_devices,
-        row,
-    )
+    return RankPlace(record.rank, record.host, row["device_id"], n_devices, row)

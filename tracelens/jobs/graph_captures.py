@@ -1,7 +1,7 @@
-"""Choose, from a folder with captures of graphs, those with the batch sizes of a trace.
+"""Find the recorded CUDA graph captures that match the batch sizes of a trace.
 
-Inference servers capture their CUDA graphs in one trace per batch size, in one folder. A replay
-runs the smallest graph into which its tokens fit.
+An inference server records its graph captures in a folder, with one trace per batch size. At run
+time, it replays the smallest graph into which a step's tokens fit.
 """
 
 import gzip
@@ -18,7 +18,7 @@ from tracelens.derive.time.step_table import steps_of
 from tracelens.trace import Trace
 
 _MARK = re.compile(rb'"capture_(\d{1,9})_[A-Z]+')
-"""The mark around a server's capture, with its batch size."""
+"""Matches the span around a graph capture, whose name contains the batch size."""
 _RANK = re.compile(r"(?i)rank[-_]?(\d{1,9})(?!\d)|-TP-(\d{1,9})(?!\d)")
 _AT_ONCE, _LONGEST_MARK = 1 << 20, 64
 
@@ -26,21 +26,18 @@ _AT_ONCE, _LONGEST_MARK = 1 << 20, 64
 def captures_of(path: str | os.PathLike[str], trace: Trace) -> list[Path]:
     """Return a folder's files with the captures of a trace's graphs; for a file, the file itself.
 
-    Only files of the trace's lowest rank count. If they have several batch sizes, return for each
-    size of the trace's steps the capture of the smallest size that is large enough. If the steps
-    have no size, return the first capture whose launches fit a replay.
+    Only files of the trace's lowest rank are considered. For each batch size of the trace's steps,
+    the file with the smallest sufficient batch size is returned. If no step has a batch size, the
+    first file whose launches fit a replay is returned.
     """
     folder = Path(path)
     files = _files_of_rank(folder, min(trace.manifest.ranks)) if folder.is_dir() else []
     sizes = {file: _batch_sizes(file) for file in files} if len(files) > 1 else {}
-    by_size = sorted((size, file) for file, own in sizes.items() for size in own)
+    by_size = sorted((size, file) for file, file_sizes in sizes.items() for size in file_sizes)
     if not by_size:
         return [folder]
     fitting = [
-        next(
-            (file for size, file in by_size if size >= wanted),
-            None,
-        )
+        next((file for size, file in by_size if size >= wanted), None)
         for wanted in _batch_sizes_of_steps(trace)
     ]
     chosen = [*dict.fromkeys(file for file in fitting if file is not None)]
@@ -48,16 +45,13 @@ def captures_of(path: str | os.PathLike[str], trace: Trace) -> list[Path]:
 
 
 def open_captures(path: str | os.PathLike[str], trace: Trace) -> Trace:
-    """Return the captures of a trace's graphs as one trace, with one rank per file."""
+    """Return the captures of a trace's graphs as one trace, in which each file is a rank."""
     files = captures_of(path, trace)
-    return collect(
-        files,
-        ranks=range(len(files)) if len(files) > 1 else (),
-    )
+    return collect(files, ranks=range(len(files)) if len(files) > 1 else ())
 
 
 def _files_of_rank(folder: Path, rank: int) -> list[Path]:
-    """Return the traces of a folder with this rank in their names; all if no name has it."""
+    """Return the traces of a folder whose names contain this rank; all traces if there are none."""
     files = sorted(file for file in folder.iterdir() if file.name.endswith((".json", ".json.gz")))
     of_rank = [
         file
@@ -68,7 +62,7 @@ def _files_of_rank(folder: Path, rank: int) -> list[Path]:
 
 
 def _batch_sizes(file: Path) -> set[int]:
-    """Return the batch sizes of the captures in a file, by their marks."""
+    """Return the batch sizes of the graph captures in a file, from the names of their spans."""
     sizes: set[int] = set()
     tail = b""
     for part in _parts(file):
@@ -89,7 +83,7 @@ def _parts(file: Path) -> Iterator[bytes]:
 
 
 def _batch_sizes_of_steps(trace: Trace) -> list[int]:
-    """Return the token counts of the steps that replay graphs."""
+    """Return the distinct token counts of the steps that replay graphs, in ascending order."""
     is_replayed = pl.col("link") == "graph"
     replayed = trace.select("kernels", "rank", "step", where=is_replayed).unique()
     steps = steps_of(trace).select("rank", "step", "n_tokens")
@@ -98,7 +92,7 @@ def _batch_sizes_of_steps(trace: Trace) -> list[int]:
 
 
 def _first_that_fits(files: Sequence[Path], trace: Trace) -> Path:
-    """Return the first capture whose launches fit a replay of the trace, else the last one."""
+    """Return the first file whose launches fit a replay of the trace, else the last file."""
     for file in files:
         captured = captured_graphs(collect(file))
         if captured is not None and captured.pairs(trace).height:

@@ -1,6 +1,7 @@
-"""Run a job: sources become tasks, an engine turns tasks into ranks, and ranks into a trace.
+"""Run a job, which collects sources into a trace.
 
-A job that is started again continues after the ranks that it has finished.
+An engine runs one task per source, usually one rank. A job that is started again skips the ranks
+that are finished.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -34,18 +35,18 @@ from tracelens.trace.target_folder import build_folder, check_target
 
 Work: TypeAlias = Callable[[Task], Any]
 Engine: TypeAlias = Callable[[Sequence[Task], Work], Iterator[tuple[Task, Any]]]
-"""A function that runs the work for each task, and yields results in the order of completion.
+"""A function that runs the work for each task, and yields each task with its result.
 
-The work can be pickled. If a task's sources cannot be read, or the task was lost for good, its
-result is a SourceError. A TargetError is raised.
+Results come in order of completion. The work must be picklable. The result is a SourceError if the
+task's sources cannot be read, or if its process is killed every time. A TargetError is raised.
 """
 
 
 class Job(Struct, frozen=True):
-    """A job: its sources, its target, and how many ranks are enough.
+    """Holds the sources, the target and the options of a job.
 
-    `kind` and `ranks` are those that the user gave, if any. Several files may be read at a time, in
-    processes that together take no more than `limit_bytes` of memory.
+    `kind` and `ranks` are the user's choices. `min_ranks` is the number of ranks that suffice for a
+    trace. `limit_bytes` limits the memory of all processes that read files.
     """
 
     paths: Paths
@@ -60,16 +61,13 @@ class Job(Struct, frozen=True):
 
 
 def in_turn(tasks: Sequence[Task], work: Work) -> Iterator[tuple[Task, Any]]:
-    """Run the tasks in this process, one after another."""
+    """Run the tasks in this process one after another; yield each task with its result."""
     for task in tasks:
         yield task, attempted(task, work)
 
 
 def attempted(task: Task, work: Work) -> Any:
-    """Return the result of a task, or the error for which the task's ranks are missing.
-
-    Raises TargetError, which ends the job.
-    """
+    """Return the result of a task, or its SourceError; raise TargetError, which ends the job."""
     try:
         return work(task)
     except TargetError:
@@ -79,20 +77,19 @@ def attempted(task: Task, work: Work) -> Any:
 
 
 def collect_job(job: Job, engine: Engine | None, tell: Tell) -> tuple[Trace, dict[str, str]]:
-    """Collect the sources into the target: read, combine and check them, and write once.
+    """Collect the sources of a job, and write the trace to its target.
 
-    Return the trace, and a message for each source or task that could not be read, by its name.
-    Without an engine, all is done in this process, and nothing is written until the trace is whole.
-    Raises SourceError if no rank, or fewer ranks than asked for, could be collected, or if the
-    target cannot be written.
+    Return the trace, and the messages of sources or tasks that could not be read, by their names.
+    Without an engine, this process collects all sources and then writes the trace. Raises
+    SourceError if there are no ranks or fewer than `min_ranks`, or if the target cannot be written.
     """
     return _at_once(job, tell) if engine is None else _by_rank(job, engine, tell)
 
 
 def _at_once(job: Job, tell: Tell) -> tuple[Trace, dict[str, str]]:
-    """Collect all sources into a local target.
+    """Collect all sources into a local target, without an engine.
 
-    A source that cannot be read ends this, but damaged gzip in a folder only loses its ranks.
+    Raises SourceError for a source that cannot be read, except for damaged gzip in a folder.
     """
     target = Path(job.target)
     check_target(target, force=job.force)
@@ -119,9 +116,10 @@ def _at_once(job: Job, tell: Tell) -> tuple[Trace, dict[str, str]]:
 
 
 def _by_rank(job: Job, engine: Engine, tell: Tell) -> tuple[Trace, dict[str, str]]:
-    """Collect rank by rank, as tasks of the engine; a source that cannot be read loses its ranks.
+    """Collect the sources as tasks of the engine.
 
-    Ranks that are in the target already, from the same sources and options, are not read again.
+    The ranks of a source that cannot be read are missing in the trace. Ranks that the target
+    already has, from the same sources and options, are not read again.
     """
     skipped: list[str] = []
     tasks = tasks_of(job.paths, job.kind, job.ranks, skipped)
@@ -145,10 +143,8 @@ def _by_rank(job: Job, engine: Engine, tell: Tell) -> tuple[Trace, dict[str, str
             " left to read"
         )
     failed: dict[str, str] = {}
-    for task, result in engine(
-        left,
-        partial(collect_rank, target=job.target, options=job.options),
-    ):
+    work = partial(collect_rank, target=job.target, options=job.options)
+    for task, result in engine(left, work):
         if isinstance(result, SourceError):
             failed[task.name] = str(result)
         else:
@@ -166,9 +162,9 @@ def _by_rank(job: Job, engine: Engine, tell: Tell) -> tuple[Trace, dict[str, str
 
 
 def _finished(job: Job, tasks: Sequence[Task]) -> list[RankRecord]:
-    """Return the records in the target.
+    """Return the records of the ranks in the target.
 
-    Raises TargetError if one was made of other sources or with other options.
+    Raises TargetError if a rank was collected from other sources or with other options.
     """
     records = finished_ranks(job.target)
     known = {source for task in tasks for source in source_facts(task.sources)}

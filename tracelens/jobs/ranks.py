@@ -1,8 +1,4 @@
-"""Run one task of a job.
-
-Its sources are fetched and read, and the ranks in them are written: their files, and a record of
-each.
-"""
+"""Run one task of a job, which reads sources, and writes the files and the record of each rank."""
 
 import hashlib
 import secrets
@@ -33,17 +29,14 @@ from tracelens.trace.sources import note_skipped, sources_of
 
 
 class TargetError(SourceError):
-    """An error for a target that cannot take the rank.
-
-    It ends the whole job; after other errors, only a rank is missing.
-    """
+    """An error of the target, which ends the whole job; other errors only lose a rank."""
 
 
 class Options(Struct, frozen=True):
     """Options that change the contents of the tables.
 
-    They are the profiler whose events are kept, and the pattern of steps. `reading` has the options
-    for reading sources, by kind of collector.
+    `events` is the profiler whose events are kept. `step` is the pattern of the names of steps.
+    `reading` has the choices of how sources are read, by kind of collector.
     """
 
     events: str | None = None
@@ -52,15 +45,18 @@ class Options(Struct, frozen=True):
 
 
 class RankRecord(msgspec.Struct, frozen=True):
-    """The content of `ranks/R.json`: the files of a collected rank, and from what they were made.
+    """The content of `ranks/R.json`, which describes a collected rank, its sources and its files.
 
-    `beside` are all ranks in the same sources. `sources` has name, size and ETag of each source.
-    `made_by` has the version of tracelens, the schema's version and the options. `sizes` are the
-    bytes of each table's file. `manifest` is that of a trace of this rank alone; it counts the
-    files' rows. `first_ns` and `last_ns` say when the rank's events began and ended, by the rank's
-    clock. `host` is a digest that is equal for ranks of one host, and valid only within this
-    target. `node` is the number that a launcher gave the host. `groups` has the ranks of each of
-    the rank's process groups.
+    - `beside`: all ranks in the same sources.
+    - `attempt`: the word in the names of the rank's files.
+    - `sources`: name, size and ETag of each source.
+    - `made_by`: the version of tracelens, the version of the schema, and the options.
+    - `sizes`: the size in bytes of each table's file.
+    - `manifest`: the manifest of a trace with this rank only.
+    - `first_ns`, `last_ns`: start and end of the rank's events by the rank's clock.
+    - `host`: a digest that is equal for ranks of one host. Digests of two targets differ.
+    - `node`: the host's number, if a launcher gave one.
+    - `groups`: the ranks of each of the rank's process groups.
     """
 
     rank: int
@@ -83,7 +79,7 @@ class RankRecord(msgspec.Struct, frozen=True):
 
 
 def made_by(options: Options) -> dict[str, Any]:
-    """Return the version and options, which must be the same for a rank's record to be valid."""
+    """Return the versions and options; a rank's record is valid only if they are unchanged."""
     return {
         "tracelens_version": installed_version(),
         "schema_version": SCHEMA_VERSION,
@@ -92,7 +88,7 @@ def made_by(options: Options) -> dict[str, Any]:
 
 
 def source_facts(sources: Sequence[Listed]) -> list[tuple[str, int, str]]:
-    """Return name, size and ETag of the sources, as a record holds them.
+    """Return name, size and ETag of each source, for a rank's record.
 
     Addresses are left out, because they may reveal who ran the program.
     """
@@ -105,13 +101,12 @@ def collect_rank(
     options: Options,
     attempt: str | None = None,
 ) -> list[RankRecord]:
-    """Collect the ranks in the sources of a task, usually one, into the target.
+    """Collect the ranks in a task's sources into the target, and return the ranks' records.
 
-    Return the records of these ranks. A task may run twice, even at the same time: the first record
-    stays, and the other run returns it. To keep their files apart, file names contain `attempt`, by
-    default a random word. Raises SourceError if the sources cannot be read; their ranks are then
-    missing. Raises TargetError if nothing can be written, or if the rank was collected from other
-    sources.
+    A task may run twice, even at the same time. The first record stays, and the other run returns
+    that record. `attempt` distinguishes the file names of two runs; by default it is random. Raises
+    SourceError if the sources cannot be read. Raises TargetError if nothing can be written, or if
+    the target has a rank from other sources.
     """
     attempt = attempt or secrets.token_hex(8)
     with OwnFolder(PREFIX) as scratch:
@@ -120,9 +115,8 @@ def collect_rank(
         try:
             captures = _read(task, folder, files, options.reading)
             bounds = [bound for bound in map(extent_of, captures) if bound is not None]
-            trace = combine(
-                captures, ranks=task.ranks, events=options.events, is_one_run=True
-            )  # checked later, with all ranks together
+            # Whether ranks are of one program is checked after all tasks.
+            trace = combine(captures, ranks=task.ranks, events=options.events, is_one_run=True)
             if options.step is not None:
                 trace = mark_steps_by(trace, options.step)
             # The folder itself is locked, so the trace goes into one below it
@@ -140,18 +134,13 @@ def collect_rank(
         try:
             objects = Objects(target)
             sizes = upload(objects, folder / "made" / "trace", attempt)
-            return [
-                _create(
-                    objects,
-                    _record(
-                        rank,
-                        trace.manifest,
-                        sizes,
-                        alike | _place(captures, rank, objects.address),
-                    ),
+            records = [
+                _record(
+                    rank, trace.manifest, sizes, alike | _place(captures, rank, objects.address)
                 )
                 for rank in trace.manifest.ranks
             ]
+            return [_create(objects, record) for record in records]
         except SourceError as error:
             raise TargetError(str(error)) from None
 
@@ -162,9 +151,9 @@ def _read(
     files: dict[Path, str],
     reading: dict[str, str],
 ) -> list[Capture]:
-    """Return the captures of the sources, with their large tables in the folder.
+    """Return the captures of a task's sources, with their large tables in files of the folder.
 
-    The sources' local paths are added to `files`.
+    The address of each source is added to `files`, by its local path.
     """
     files |= _fetched(task, folder)
     given = [folder / "0" / task.folder] if task.folder else [*files]
@@ -189,21 +178,15 @@ def _read(
 
 
 def _fetched(task: Task, folder: Path) -> dict[Path, str]:
-    """Return the sources as local files, and their addresses.
-
-    Objects are downloaded into the folder.
-    """
+    """Return the addresses of a task's sources by local path; objects are downloaded first."""
     files = {}
     for number, source in enumerate([*task.sources, *task.beside]):
         file = Path(source.address)
         if url_of(source.address) is not None:
-            # Each has a folder of its own, because names may repeat; files that belong to it are
-            # put beside it.
+            # Names may repeat, so each source gets its own folder, unless files belong together.
             is_alone = task.folder is None and not task.beside
-            file = fetch(
-                source,
-                folder / (str(number) if is_alone else "0") / (task.folder or ""),
-            )
+            subfolder = str(number) if is_alone else "0"
+            file = fetch(source, folder / subfolder / (task.folder or ""))
         if number < len(task.sources):
             files[file] = source.address
     return files
@@ -215,10 +198,7 @@ def _record(
     sizes: Mapping[str, Mapping[str, int]],
     about: dict[str, Any],
 ) -> RankRecord:
-    """Return the record of one rank of a manifest.
-
-    `about` has the fields that the other arguments do not determine.
-    """
+    """Return the record of one rank of a manifest, with the fields in `about`."""
     sizes_of_rank = {
         table: by_rank[str(rank)] for table, by_rank in sizes.items() if str(rank) in by_rank
     }
@@ -231,9 +211,10 @@ def _record(
 
 
 def _create(objects: Objects, record: RankRecord) -> RankRecord:
-    """Write a rank's record.
+    """Write a rank's record, and return the valid record.
 
-    If there is a record of the same sources and options, it stays, and the new files are removed.
+    If the target already has a record of the same sources and options, that record is returned, and
+    the new files are removed. Raises TargetError if its sources or options differ.
     """
     rank, key = record.rank, f"{RANKS}/{record.rank}.json"
     if objects.create(key, json_bytes(msgspec.to_builtins(record))):
@@ -254,18 +235,12 @@ def _create(objects: Objects, record: RankRecord) -> RankRecord:
 
 
 def _place(captures: Sequence[Capture], rank: int, target: str) -> dict[str, Any]:
-    """Return the rank's host, node and groups, from the first capture of this rank.
+    """Return `host`, `node` and `groups` of a record, from the first capture of the rank.
 
     A single capture is taken to be of this rank. The result is empty without such a capture.
     """
-    first = (
-        captures[0]
-        if len(captures) == 1
-        else next(
-            (capture for capture in captures if capture.rank == rank),
-            None,
-        )
-    )
+    of_rank = captures if len(captures) == 1 else [c for c in captures if c.rank == rank]
+    first = next(iter(of_rank), None)
     if first is None:
         return {}
     host, rank_rows = first.host_facts.host, first.tables.get("ranks")
@@ -282,7 +257,7 @@ BEGIN_ANEW = "another --out, or --force to start again"
 
 
 def read_record(objects: Objects, key: str) -> RankRecord | None:
-    """Return a rank's record; None if there is none. Raises TargetError if it is damaged."""
+    """Return a rank's record, None if there is none; raise TargetError if it is damaged."""
     content = objects.read(key)
     if content is None:
         return None

@@ -1,7 +1,4 @@
-"""Run analyses by an engine, one task per rank.
-
-Each task reads its rank's tables, and only small frames come back.
-"""
+"""Run analyses on an engine, with one task per rank that returns only the results."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -21,15 +18,16 @@ from tracelens.storage.objects import Listed
 from tracelens.trace import Trace
 
 _BYTES_A_ROW = 500
-"""Bytes of a profiler's file per row of the tables; a task's memory is estimated with it."""
+"""Estimated bytes of a profiler's file per row of the tables, for the memory of a task."""
 
 
 def ask_ranks(trace: Trace, names: Sequence[str], engine: Engine) -> Mapping[str, pl.DataFrame]:
-    """Run those of the named analyses that can run rank by rank; return their frames by name.
+    """Run the named analyses that can run rank by rank, and return their results by name.
 
-    In such an analysis, a rank's rows depend only on that rank. For the other analyses, the trace
-    gets its time model, merged from the ranks' breakdowns. Raises UsageError for a trace that is
-    not in files, and SourceError if a rank's tables cannot be read.
+    An analysis can run rank by rank if a rank's rows depend only on this rank. If another named
+    analysis needs the time model, the ranks' breakdowns are merged into the trace's time model.
+    Raises UsageError for a trace that is not in files, and SourceError if a rank's tables cannot be
+    read.
     """
     if trace.path is None or not trace.manifest.n_rows:
         raise UsageError(
@@ -49,8 +47,7 @@ def ask_ranks(trace: Trace, names: Sequence[str], engine: Engine) -> Mapping[str
             raise answer
         answers[task.ranks[0]] = answer
     frames_of_ranks, breakdowns = zip(
-        *(answers[rank] for rank in trace.manifest.ranks),
-        strict=True,
+        *(answers[rank] for rank in trace.manifest.ranks), strict=True
     )
     if of_time:
         merge_models(trace, breakdowns)
@@ -61,7 +58,7 @@ def ask_ranks(trace: Trace, names: Sequence[str], engine: Engine) -> Mapping[str
 
 
 def _tasks(trace: Trace, place: str) -> list[Task]:
-    """Return one task per rank, with an estimate of the size of its source."""
+    """Return one task per rank, with an estimated size of its source."""
     tasks = []
     for rank in trace.manifest.ranks:
         n_rows = sum(of_table.get(str(rank), 0) for of_table in trace.manifest.n_rows.values())
@@ -78,10 +75,11 @@ def _ask_rank(
     of_time: bool,
     awaited: Mapping[int, int],
 ) -> tuple[dict[str, pl.DataFrame], Breakdown | None]:
-    """Return the frames of the task's rank by analysis, and the breakdown of its time.
+    """Return the results for a task's rank by analysis, and the breakdown of the rank's time.
 
-    Analyses that lack a table are left out. `awaited` says when others wait for each rank, which
-    distinguishes a late rank from one that is starting up.
+    Analyses that lack a table are left out. The breakdown is None unless `of_time` is set.
+    `awaited` has the time from which other ranks wait for each rank. It distinguishes a late rank
+    from a rank that is starting up.
     """
     trace = Trace.open(place, task.ranks[0]).with_listed_names()
     give_awaited(trace, awaited)

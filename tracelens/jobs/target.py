@@ -1,4 +1,4 @@
-"""Read and change the target of a job: its ranks, its manifest, and files to remove."""
+"""Prepare a job's target, read its finished ranks, write its manifest and remove unused files."""
 
 import os
 import re
@@ -9,7 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from tracelens.errors import SourceError
-from tracelens.jobs.finalize import settled
+from tracelens.jobs.finalize import finalized
 from tracelens.jobs.ranks import RankRecord, read_record
 from tracelens.storage.addresses import url_of
 from tracelens.storage.objects import Objects
@@ -20,15 +20,15 @@ from tracelens.trace.target_folder import check_target
 
 _REQUESTS = 16
 _OURS = re.compile(r"\w+/rank=\d+/part-\w+\.parquet|trial-[0-9a-f]{16}")
-"""Keys of files that a job writes besides manifests and records."""
+"""Matches keys of the files that a job writes, except manifests and records."""
 
 
 def prepare(target: str, *, force: bool) -> None:
-    """Check that a job can write to the target.
+    """Check that a job can write to the target, and create its folder.
 
-    With `force`, ranks that an earlier job finished are forgotten, and an existing trace is
-    replaced when the job ends. Raises SourceError if the target has a trace and `force` is not
-    given, or if the target is a folder with other contents.
+    With `force`, the records of an earlier job's ranks are removed, and an existing trace is
+    replaced when the job ends. Raises SourceError if the target has a trace and `force` is False,
+    or if the target is a folder with other contents.
     """
     if url_of(target) is None and os.path.lexists(target) and not Path(target, RANKS).is_dir():
         check_target(Path(target), force=force)
@@ -45,7 +45,7 @@ def prepare(target: str, *, force: bool) -> None:
 
 
 def finished_ranks(target: str) -> list[RankRecord]:
-    """Return the records of the ranks in the target, by rank."""
+    """Return the records of the ranks in the target, in order of ranks."""
     objects = Objects(target)
     keys = _record_keys(objects)
     with ThreadPoolExecutor(_REQUESTS) as pool:
@@ -59,7 +59,7 @@ def finished_ranks(target: str) -> list[RankRecord]:
 def _record_keys(objects: Objects) -> list[str]:
     """Return the keys of the ranks' records.
 
-    The table `ranks` has the same folder, but its files lie in folders below it.
+    The files of the table `ranks` lie one folder deeper, so they are not listed.
     """
     return [
         f"{RANKS}/{member.name}"
@@ -77,13 +77,12 @@ def commit_trace(  # noqa: PLR0913 - the ranks, and what is asked of them
     force: bool = False,
     force_mix: bool = False,
 ) -> Manifest:
-    """Write the manifest of the ranks, which makes them a trace.
+    """Write the manifest that makes the ranks' files a trace, and return it.
 
-    `failed` has a message for each failed task, by its name; if there are any, the manifest's
-    `complete` is False. With `force`, the manifest replaces an existing trace. With `force_mix`,
-    ranks of different programs may be combined. Raises SourceError if there are no ranks or fewer
-    than `min_ranks`, if they cannot be of one program, or if another job wrote a manifest
-    meanwhile.
+    `failed` has the message of each failed task by the task's name. The manifest's `complete` is
+    False if any task failed. With `force`, an existing trace is replaced. With `force_mix`, ranks
+    of different programs may be combined. Raises SourceError if there are no ranks or fewer than
+    `min_ranks`, if they cannot be of one program, or if another job has written a manifest.
     """
     if len(records) < max(1, min_ranks):
         wanted = f", fewer than the {min_ranks:,} of --min-ranks" if min_ranks > 1 else ""
@@ -93,13 +92,13 @@ def commit_trace(  # noqa: PLR0913 - the ranks, and what is asked of them
             f" written{why}"
         )
     ordered = sorted(records, key=lambda record: record.rank)
-    manifest = settled(target, ordered, merged(ordered, failed), force_mix=force_mix)
+    manifest = finalized(target, ordered, merged(ordered, failed), force_mix=force_mix)
     commit(Objects(target), manifest.as_dict(), force=force)
     return manifest
 
 
 def merged(records: Sequence[RankRecord], failed: Mapping[str, str]) -> Manifest:
-    """Return the manifest of all ranks, as if they had been collected at once."""
+    """Return the ranks' manifests merged into one; `failed` has the messages of failed tasks."""
     manifests = [Manifest.from_dict(record.manifest) for record in records]
     n_rows = _counts_of_all(manifest.n_rows for manifest in manifests)
     bases = {manifest.time_base for manifest in manifests}
@@ -127,7 +126,7 @@ def merged(records: Sequence[RankRecord], failed: Mapping[str, str]) -> Manifest
 def _counts_of_all(
     of_ranks: Iterable[Mapping[str, Mapping[str, int]]],
 ) -> dict[str, dict[str, int]]:
-    """Join the ranks' counts, each by table and rank."""
+    """Merge counts of rows or names that are nested by table and rank."""
     counts: dict[str, dict[str, int]] = {}
     for of_rank in of_ranks:
         for table, count_by_rank in of_rank.items():
@@ -136,7 +135,7 @@ def _counts_of_all(
 
 
 def _why_empty(manifests: Sequence[Manifest]) -> dict[str, str]:
-    """Return, by table, the distinct reasons for which ranks have none of its rows."""
+    """Return the ranks' distinct reasons for an empty table, by table."""
     reasons: dict[str, dict[str, None]] = {}
     for manifest in manifests:
         for table, why in manifest.empty_tables.items():
@@ -145,10 +144,10 @@ def _why_empty(manifests: Sequence[Manifest]) -> dict[str, str]:
 
 
 def clean(target: str, hours: float = 1) -> int:
-    """Remove the files of a target to which neither its manifest nor a rank's record refers.
+    """Remove a target's files that neither its manifest nor a rank's record names.
 
-    Return the number of removed files. Files of the last `hours` stay, because a running job
-    records its files only when a rank is complete.
+    Return the number of removed files. Files of the last `hours` stay, because a running job writes
+    a rank's record only after all files of the rank.
     """
     if url_of(target) is None and not Path(target).is_dir():
         raise SourceError(f"{target}: no such directory")

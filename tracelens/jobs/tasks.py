@@ -1,7 +1,4 @@
-"""List the tasks of a job: the sources to read, usually one per task.
-
-Kinds of sources are recognised by their first bytes.
-"""
+"""List the tasks of a job, each with the sources that it reads."""
 
 import re
 from collections.abc import Sequence
@@ -19,16 +16,16 @@ from tracelens.trace.fetching import PREFIX, REQUESTS, addressed, beside, listed
 from tracelens.trace.sources import HEAD_BYTES, Paths, given_paths, is_damaged, sources_of
 
 _TABLES = (".parquet", ".arrow")
-"""Endings of files that together are one source, in a folder of their own."""
+"""A folder with files of these endings is one source."""
 _RANK = re.compile(r"(?<![a-z])rank[-_ ]?(\d{1,9})(?!\d)", re.IGNORECASE)
 
 
 class Task(Struct, frozen=True):
-    """Sources that are read together, and the files that are read along with them.
+    """Holds sources that are read together, and the files beside them that are also read.
 
-    A task can be pickled. If the sources are the files of a folder, as in some exports, `folder` is
-    its name. `ranks` are the requested ranks. `position` is the rank if neither the user nor the
-    sources give one; it is None if one task has all sources.
+    If the sources are the files of a folder, as in some exports, `folder` is its name. `ranks` are
+    the requested ranks. `position` is the rank if neither the user nor the sources state a rank; it
+    is None if one task has all sources. A task can be pickled.
     """
 
     sources: tuple[Listed, ...]
@@ -40,12 +37,12 @@ class Task(Struct, frozen=True):
 
     @property
     def size_bytes(self) -> int:
-        """Bytes of all sources."""
+        """The size of all sources in bytes."""
         return sum(source.size_bytes for source in self.sources)
 
     @property
     def name(self) -> str:
-        """The task's name in messages: its folder, else its first source and how many follow."""
+        """The name in messages: the folder, else the first source and the number of the rest."""
         more = len(self.sources) - 1
         return self.folder or self.sources[0].name + (f" and {more} more" if more else "")
 
@@ -56,12 +53,12 @@ def tasks_of(
     ranks: Sequence[int] = (),
     skipped: list[str] | None = None,
 ) -> list[Task]:
-    """Return the tasks for the sources that the paths denote.
+    """Return the tasks for the sources at these paths.
 
-    Each profiler's file is one task, with a rank of its own. If there are also call stacks or other
-    sources, sources with the same rank in their names are one task. If some names have no rank,
-    all sources are one task. Names of files that are not traces are appended to `skipped`. Raises
-    SourceError for sources that cannot be read, UsageError without paths.
+    If all sources are profilers' files, each is one task and one rank. If there are also other
+    sources, such as call stacks, a task has all sources with the same rank in their names. If some
+    name has no rank, one task has all sources. Names of files that are no traces are appended to
+    `skipped`. Raises SourceError for sources that cannot be read, and UsageError without paths.
     """
     skipped = [] if skipped is None else skipped
     tasks_by_profile: list[tuple[bool, Task]] = []
@@ -93,18 +90,11 @@ def _one(tasks: Sequence[Task]) -> Task:
             " its own"
         )
     sources = tuple(source for task in tasks for source in task.sources)
-    return Task(
-        sources,
-        tuple(source for task in tasks for source in task.beside),
-        tasks[0].kind,
-    )
+    return Task(sources, tuple(source for task in tasks for source in task.beside), tasks[0].kind)
 
 
 def _together(tasks: Sequence[Task]) -> list[Task]:
-    """Join tasks whose sources have the same rank in their names.
-
-    If not all names have a rank, all become one task.
-    """
+    """Join tasks with the same rank in their names; join all tasks if some name has no rank."""
     by_rank: dict[int | None, list[Task]] = {}
     for task in tasks:
         match = _RANK.search(task.name)
@@ -127,10 +117,10 @@ def _local(path: Path, kind: str | None, skipped: list[str]) -> list[tuple[bool,
 
 
 def _chosen(path: Path, kind: str | None, strange: list[Path]) -> list[tuple[Path, bool]]:
-    """Return the files to read for a path, by name, and whether each is a profiler's.
+    """Return the files to read for a path, sorted, each with whether a profiler wrote it.
 
-    Damaged gzip is among them: its task reports it and loses only its own rank. Files in a folder
-    that are not traces are appended to `strange`. Raises SourceError for a path without anything to
+    Damaged gzip is included, so that its task reports it and only this rank is lost. Files of a
+    folder that are no traces are appended to `strange`. Raises SourceError if there is no file to
     read.
     """
     files = [path] if path.is_file() else path.iterdir() if path.is_dir() else ()
@@ -146,7 +136,7 @@ def _chosen(path: Path, kind: str | None, strange: list[Path]) -> list[tuple[Pat
 
 
 def local(path: Path) -> Listed:
-    """Return a local file as a source; its ETag is its modification time and its size."""
+    """Return a local file as a source, whose ETag is its modification time and size."""
     about = path.stat()
     return Listed(
         str(path.absolute()),
@@ -157,20 +147,16 @@ def local(path: Path) -> Listed:
 
 
 def _remote(url: str, kind: str | None, skipped: list[str]) -> list[tuple[bool, Task]]:
-    """Return the sources of a URL: the object itself, or objects directly below it.
+    """Return the sources at a URL as tasks, each with whether a profiler wrote it.
 
-    Objects below it count if they begin like a source.
+    The sources are the object itself, or the objects directly below the URL that a collector
+    recognises by their first bytes.
     """
     members, more = listed(url)
     is_itself = members[0].address == url
     name = url.rpartition("/")[2]
     if not is_itself and any(member.name.endswith(_TABLES) for member in members):
-        return [
-            (
-                True,
-                Task(tuple(members), (), kind, (), name),
-            )
-        ]
+        return [(True, Task(tuple(members), (), kind, (), name))]
     with OwnFolder(PREFIX) as scratch:
         folder = Path(scratch, name)
         folder.mkdir()

@@ -1,12 +1,15 @@
-"""Become a program that a capture runs.
+"""Prepare this process for a captured program, and replace it by the program with exec.
 
-This file is started as a script and uses only the standard library. `launch.py child SIGNAL REPORT
-PARENT PROGRAM ARGUMENTS…` becomes the file PROGRAM. The kernel sends the program SIGNAL when PARENT
-dies. If the program cannot start, the reason is written to the descriptor REPORT, as errno. The
-first of ARGUMENTS is the program's own name. `launch.py under_gdb IN OUT ERR UNSET PARENT PROGRAM
-ARGUMENTS…`, run by gdb, becomes the program that gdb debugs. That program has the user's own
-standard streams instead of gdb's, and lacks the environment variables UNSET (joined by commas).
-Popen's preexec_fn could do the same, but not safely in a process with threads.
+This file is started as a script and uses only the standard library. Popen's preexec_fn could do the
+same, but not safely in a process with threads.
+
+`launch.py child SIGNAL REPORT PARENT PROGRAM ARGUMENTS…` runs the file PROGRAM. The kernel sends
+the program SIGNAL when PARENT dies. If the program cannot start, its errno is written to the file
+descriptor REPORT. The first of ARGUMENTS is the program's argv[0].
+
+`launch.py under_gdb IN OUT ERR UNSET PARENT PROGRAM ARGUMENTS…` is run by gdb, which then debugs
+the program. The program gets the user's standard streams IN, OUT and ERR instead of gdb's. The
+environment variables UNSET, joined by commas, are removed.
 """
 
 import ctypes
@@ -19,32 +22,18 @@ _PR_SET_PDEATHSIG, _PR_SET_PTRACER = 1, 0x59616D61
 
 
 def main(role: str, words: list[str]) -> None:
-    """Become the program that the command line describes."""
+    """Replace this process by the program in `words`; `role` is `child` or `under_gdb`."""
     # Python ignores these two signals, and the program would inherit that.
     for name in ("SIGPIPE", "SIGXFSZ"):
         signal.signal(getattr(signal, name), signal.SIG_DFL)
     if role == "child":
-        _become_child(
-            int(words[0]),
-            int(words[1]),
-            int(words[2]),
-            words[3:],
-        )
+        _become_child(int(words[0]), int(words[1]), int(words[2]), words[3:])
     else:
-        _become_traced(
-            [int(word) for word in words[:3]],
-            words[3].split(","),
-            int(words[4]),
-            words[5:],
-        )
+        streams = [int(word) for word in words[:3]]
+        _become_traced(streams, words[3].split(","), int(words[4]), words[5:])
 
 
-def _become_child(
-    number: int,
-    report: int,
-    parent: int,
-    command: list[str],
-) -> None:
+def _become_child(number: int, report: int, parent: int, command: list[str]) -> None:
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, number)
     if os.getppid() != parent:
         os._exit(1)
@@ -56,12 +45,7 @@ def _become_child(
         os._exit(126)
 
 
-def _become_traced(
-    streams: list[int],
-    unset: list[str],
-    parent: int,
-    command: list[str],
-) -> None:
+def _become_traced(streams: list[int], unset: list[str], parent: int, command: list[str]) -> None:
     libc = ctypes.CDLL(None)
     libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     _take_streams(streams, parent)
@@ -76,7 +60,7 @@ def _become_traced(
 def _take_streams(streams: list[int], parent: int) -> None:
     """Use the file descriptors `streams` as standard input, output and error.
 
-    If the parent's process group owned the terminal, this process's group takes it over.
+    If the parent's process group is in the terminal's foreground, this process's group replaces it.
     """
     for number, stream in enumerate(streams):
         os.dup2(stream, number)
@@ -85,9 +69,8 @@ def _take_streams(streams: list[int], parent: int) -> None:
     with suppress(OSError):
         os.setpgid(0, 0)
     if os.isatty(0):
-        kept = signal.signal(
-            signal.SIGTTOU, signal.SIG_IGN
-        )  # without it, a group in the background may not take the terminal
+        # A background group that takes the terminal would be stopped by this signal.
+        kept = signal.signal(signal.SIGTTOU, signal.SIG_IGN)
         with suppress(OSError):
             if os.tcgetpgrp(0) == os.getpgid(parent):
                 os.tcsetpgrp(0, os.getpgrp())

@@ -1,7 +1,4 @@
-"""Sample GPU utilisation and used memory while a program is captured.
-
-They are sampled through NVML (nvidia-ml-py).
-"""
+"""Sample GPU utilisation and used memory with NVML (nvidia-ml-py) while a program is captured."""
 
 import importlib
 import os
@@ -24,15 +21,17 @@ _NOT = "GPU utilisation was not sampled"
 
 
 class Sampler(Struct):
-    """Sample every device that a program with this environment can see.
+    """Samples every device that a program with this environment can see.
 
-    A thread samples from `start` to `capture`. `gpu_utilization` is the percentage of the last
-    period (the driver's own, 1/6 to 1 s) in which any kernel of any process ran. `gpu_memory_used`
-    is the bytes allocated on the device by all processes. `device_id` is the ordinal that CUDA
-    gives the device in the program: its position in CUDA_VISIBLE_DEVICES if that is set, else
-    NVML's index. NVML counts in PCI order. So does CUDA with CUDA_DEVICE_ORDER=PCI_BUS_ID, or if
-    all GPUs of the machine are the same. Without a GPU, or without nvidia-ml-py, nothing is
-    sampled, and the capture's reasons say why.
+    A thread samples from `start` to `stop`. Without a GPU or nvidia-ml-py, nothing is sampled, and
+    the capture's reasons say why.
+
+    - `gpu_utilization`: percentage of time in which a kernel of any process ran, over the driver's
+      last period of 1/6 to 1 s.
+    - `gpu_memory_used`: bytes that all processes have allocated on the device.
+    - `device_id`: CUDA's ordinal of the device in the program. It is the position in
+      CUDA_VISIBLE_DEVICES if that is set, else NVML's index in PCI order. CUDA also counts in PCI
+      order if all GPUs are the same, or with CUDA_DEVICE_ORDER=PCI_BUS_ID.
     """
 
     environment: Mapping[str, str] = field(default_factory=lambda: os.environ)
@@ -55,7 +54,7 @@ class Sampler(Struct):
         self.stop()
 
     def start(self) -> None:
-        """Find the devices and start to sample them."""
+        """Find the devices, and start the thread that samples them."""
         try:
             nvml = importlib.import_module("pynvml")
         except ImportError:
@@ -81,7 +80,7 @@ class Sampler(Struct):
             self._thread.start()
 
     def stop(self) -> None:
-        """Take the last sample and end; a second call does nothing."""
+        """Stop sampling; a second call does nothing."""
         self._stopping.set()
         if self._thread is not None:
             self._thread.join()
@@ -91,7 +90,7 @@ class Sampler(Struct):
             self._nvml = None
 
     def capture(self, rank: int | None = None) -> Capture:
-        """End the sampling; return the samples, to be combined with the profiler's capture."""
+        """Stop sampling, and return the samples as the table `counters` of a Capture."""
         self.stop()
         tables = {}
         if self._rows:
@@ -151,7 +150,7 @@ class Sampler(Struct):
         return chosen
 
     def _run(self, nvml: ModuleType) -> None:
-        """Sample at fixed moments until told to stop; missed moments are skipped."""
+        """Sample at a fixed rate until `stop` is called; late samples are skipped."""
         began, period = time.monotonic(), 1 / self.hertz
         working = [(ordinal, name) for ordinal in range(len(self._devices)) for name in _UNITS]
         while working:
@@ -176,10 +175,11 @@ class Sampler(Struct):
 
 
 def visible_indices(visible: str, uuids: list[str]) -> list[int]:
-    """Return NVML's indices of the devices in CUDA_VISIBLE_DEVICES, in its order.
+    """Return NVML's indices of the devices in CUDA_VISIBLE_DEVICES, in the same order.
 
-    An entry is an index or the beginning of one UUID. As in CUDA, the list ends at the first
-    invalid entry. MIG devices have no utilisation of their own and end the list, too.
+    An entry is an index or the beginning of one UUID. As in CUDA, all entries from the first
+    invalid entry on are ignored. A MIG device counts as invalid, because it has no utilisation of
+    its own.
     """
     indices: list[int] = []
     for word in visible.split(","):
@@ -199,5 +199,5 @@ def visible_indices(visible: str, uuids: list[str]) -> list[int]:
 
 
 def _text(value: str | bytes) -> str:
-    """Return the text; older versions of nvidia-ml-py return it as bytes."""
+    """Return a text of NVML as str; older versions of nvidia-ml-py return bytes."""
     return value.decode() if isinstance(value, bytes) else value

@@ -1,7 +1,4 @@
-"""Run a program for a capture, as if the user had started it.
-
-Programs and packages are looked up here, too.
-"""
+"""Run a program for a capture as if the user had started it, and look up programs and packages."""
 
 import errno
 import logging
@@ -24,20 +21,20 @@ from tracelens.trace.collector import Found
 
 _LOG = logging.getLogger(__name__)
 LAUNCH = [sys.executable, "-I", "-S", str(Path(__file__).with_name("launch.py"))]
-"""Prefix of a command line that is run through launch.py."""
+"""Beginning of a command line that starts a program through launch.py."""
 SIGNAL_BASE = 128
-"""A signal's number plus this is the exit code that a shell reports for it."""
+"""A shell reports this number plus the signal's number for a program that a signal ended."""
 VERSION = re.compile(r"\d+\.\d+[\w.+-]*")
 _PATIENCE_S = 3
 _DRIVER = Path("/proc/driver/nvidia/version")
 
 
 def run_program(command: Sequence[str], environment: Mapping[str, str] | None = None) -> int:
-    """Run the command to its end with this process's standard streams.
+    """Run the command to its end, and return the exit code that a shell would report.
 
-    `environment` is added to its variables. Return the exit code as a shell reports it. Ctrl-C
-    reaches the program, which is in the same process group, and this process waits for it to end.
-    SIGTERM and SIGHUP are passed on. On Linux the program gets SIGTERM when this process dies.
+    The program has this process's standard streams and environment, extended by `environment`.
+    After Ctrl-C, which the terminal also sends to the program, this process waits for the program's
+    end. SIGTERM and SIGHUP are passed on. On Linux the program gets SIGTERM when this process dies.
     Raises ToolError if the program cannot be started.
     """
     path = find_program(command[0], environment)
@@ -66,7 +63,7 @@ def run_program(command: Sequence[str], environment: Mapping[str, str] | None = 
 
 
 def find_program(name: str, environment: Mapping[str, str] | None = None) -> str:
-    """Return the program's file, looked up as a shell does. Raises ToolError when there is none."""
+    """Return the program's file, looked up as by a shell; raise ToolError if there is none."""
     folders = (environment or os.environ).get("PATH", os.environ.get("PATH"))
     path = shutil.which(name, path=folders)
     if path is None:
@@ -87,9 +84,9 @@ def find_program(name: str, environment: Mapping[str, str] | None = None) -> str
 
 
 def script_name(command: Sequence[str]) -> str:
-    """Return a name for a run of the command: the script's or module's, else the program's.
+    """Return the name of the script, module or program that a command runs.
 
-    For `python train.py` and `python -m pkg.train`, it is `train`.
+    For `python train.py` and `python -m pkg.train`, the name is `train`.
     """
     script = next((word for word in command[1:] if word.endswith(".py")), None)
     if script is None and "-m" in command[:-1]:
@@ -105,9 +102,10 @@ def start(
     pass_fds: Sequence[int] = (),
     **options: Any,
 ) -> subprocess.Popen[bytes]:
-    """Return the running program, which on Linux gets the signal when this process dies.
+    """Start a program, and return its process.
 
-    `options` are Popen's. Raises ToolError when it cannot be executed.
+    On Linux the program gets the signal `at_death` when this process dies. `options` are passed to
+    Popen. Raises ToolError if the program cannot be executed.
     """
     if not sys.platform.startswith("linux") or not sys.executable:
         try:
@@ -138,9 +136,9 @@ def _cannot_run(name: str, number: int | None) -> ToolError:
 
 
 def ask(command: Sequence[str | Path], timeout_s: float) -> subprocess.CompletedProcess[str]:
-    """Run a tool and return the finished process with its output.
+    """Run a tool, and return the finished process with its output.
 
-    Raises ToolError if it cannot be run, or takes longer than the limit.
+    Raises ToolError if the tool cannot be run, or takes longer than `timeout_s`.
     """
     words = [str(word) for word in command]
     name = PurePath(words[0]).name
@@ -168,8 +166,8 @@ def handling(
 ) -> Iterator[None]:
     """Install the signal handlers while the body runs.
 
-    Signals that are already ignored (nohup, background jobs) stay ignored. Only the main thread can
-    handle signals; in another thread nothing is installed.
+    Signals that are already ignored (nohup, background jobs) stay ignored. In a thread other than
+    the main thread, which cannot handle signals, nothing is installed.
     """
     kept = {}
     if threading.current_thread() is threading.main_thread():
@@ -184,10 +182,7 @@ def handling(
 
 
 def _is_in_foreground() -> bool:
-    """Return whether this process group is in the terminal's foreground.
-
-    If so, Ctrl-C reaches the program by itself.
-    """
+    """Return whether this process group is in the foreground, so that it receives Ctrl-C."""
     try:
         with Path("/dev/tty").open("rb") as terminal:
             return os.tcgetpgrp(terminal.fileno()) == os.getpgrp()
@@ -196,17 +191,14 @@ def _is_in_foreground() -> bool:
 
 
 def program(name: str) -> Found:
-    """Return the program, found on PATH or beside this Python."""
+    """Look for a program on PATH and beside this Python."""
     return program_at(
         shutil.which(name) or shutil.which(name, path=str(Path(sys.executable).parent))
     )
 
 
 def program_at(path: str | None) -> Found:
-    """Return the program in the file, with the version that it prints.
-
-    If the path is None, the result says that there is no program.
-    """
+    """Return the program at a path with the version that it prints; None is an absent program."""
     if path is None:
         return Found(False)
     try:
@@ -218,7 +210,7 @@ def program_at(path: str | None) -> Found:
 
 
 def package(name: str) -> Found:
-    """Return the installed Python package, without importing it."""
+    """Look for an installed Python package and its version, without importing it."""
     try:
         return Found(True, metadata.version(name))
     except metadata.PackageNotFoundError:
@@ -226,10 +218,7 @@ def package(name: str) -> Found:
 
 
 def driver_version() -> str | None:
-    """Return the NVIDIA driver's version as the kernel module states it.
-
-    Return None if it states none.
-    """
+    """Return the version of the NVIDIA driver's kernel module, None if it is not loaded."""
     try:
         match = VERSION.search(_DRIVER.read_text())
     except OSError:

@@ -20,14 +20,14 @@ from tracelens.trace.collector import Collector, Tell
 from tracelens.trace.sources import read_in_turn
 
 Read: TypeAlias = Callable[[Path, Path], list[Capture]]
-"""A function that reads a file, and stores its large tables in a folder."""
+"""A function of a file and a folder, which reads the file and stores large tables in the folder."""
 
 WORTH_A_PROCESS = 32 << 20
-"""Smaller files are read faster than a process starts."""
+"""Reading a smaller file takes less time than starting a process."""
 MANY = 12
-"""If there are at least this many files, all are read in processes, even small ones.
+"""From this number of files on, small files are also read in processes.
 
-A process starts in 0.25 s.
+Starting a process takes 0.25 s.
 """
 
 # Peak memory of a process that reads a torch trace, measured at 30 MB to 2 GB and rounded up.
@@ -36,7 +36,7 @@ _GZIP_FACTOR = 20
 
 
 class Plan(Struct, frozen=True):
-    """The number of files read at a time, the memory that each may take, and the limit for all."""
+    """The number of processes, the estimated memory of each, and the limit for all together."""
 
     n_workers: int
     bytes_each: int
@@ -44,51 +44,41 @@ class Plan(Struct, frozen=True):
 
 
 def plan(needs: Sequence[int], limit_bytes: int | None = None) -> Plan:
-    """Return the plan for reading files; `needs` is the memory that each file needs, in bytes.
+    """Return the plan for reading files; `needs` has the estimated memory of each file in bytes.
 
-    At least one file is read at a time, and at most one per core. By default, all files together
-    may take half of the machine's memory.
+    There is at least one process, and at most one per core. The default limit is half of the
+    machine's memory.
     """
     limit = limit_bytes or memory_bytes() // 2
     each = max(needs)
-    n_workers = max(
-        1,
-        min(
-            len(needs),
-            os.cpu_count() or 1,
-            limit // each,
-        ),
-    )
+    n_workers = max(1, min(len(needs), os.cpu_count() or 1, limit // each))
     return Plan(n_workers, each, limit)
 
 
 def needs_of_size(size_bytes: int, name: str) -> int:
-    """Return the estimated peak memory of reading a torch trace of this size and name."""
+    """Return the estimated peak memory in bytes of reading a torch trace of this size and name."""
     return _BASE_BYTES + int(
         _BYTES_A_BYTE * size_bytes * (_GZIP_FACTOR if name.endswith(".gz") else 1)
     )
 
 
 def needs_bytes(file: Path) -> int:
-    """Estimate the peak memory of reading a file.
+    """Return the estimated peak memory in bytes of reading a file.
 
-    A gzip file's last bytes hold its uncompressed size.
+    The uncompressed size of a gzip file is in its last bytes.
     """
     size = file.stat().st_size
     with file.open("rb") as stream:
         if stream.read(2) == b"\x1f\x8b" and size > 4:
             stream.seek(-4, os.SEEK_END)
-            size = max(
-                int.from_bytes(stream.read(4), "little"),
-                size * _GZIP_FACTOR,
-            )
+            size = max(int.from_bytes(stream.read(4), "little"), size * _GZIP_FACTOR)
     return needs_of_size(size, "")
 
 
 def chosen_files(files: Sequence[Path]) -> list[Path]:
-    """Return the files to read in processes: all if they are many, else the large ones.
+    """Return the files to read in processes: all files if they are many, else the large files.
 
-    The list never has one file only, because a single process would save no time.
+    The list never has a single file, because a single process saves no time.
     """
     least = 0 if len(files) >= MANY else WORTH_A_PROCESS
     chosen = [file for file in files if str(file) != "-" and file.stat().st_size >= least]
@@ -101,10 +91,10 @@ def read_sources(
     limit_bytes: int | None,
     tell: Tell,
 ) -> list[Capture]:
-    """Return each source's captures; collectors that can store large tables put them in the folder.
+    """Return the captures of all sources, with large tables in files of the folder.
 
-    Large or many files are read in processes that together take no more than `limit_bytes`. `tell`
-    is called with the number of files that are read at a time.
+    Large or many files are read in processes that together take at most `limit_bytes`. `tell` gets
+    a message with the number of processes and their memory.
     """
     read: dict[str, Iterator[list[Capture]]] = {}
     for collector in dict.fromkeys(collector for collector, _ in sources):
@@ -122,10 +112,7 @@ def read_sources(
                 )
             )
         )
-    return read_in_turn(
-        sources,
-        lambda collector, _: next(read[collector.kind]),
-    )
+    return read_in_turn(sources, lambda collector, _: next(read[collector.kind]))
 
 
 def _read_stored(
@@ -135,7 +122,7 @@ def _read_stored(
     limit_bytes: int | None,
     tell: Tell,
 ) -> list[list[Capture]]:
-    """Return the captures of each file, whose tables are stored in the folder."""
+    """Return the captures of each file, with large tables in files of the folder."""
     chosen = chosen_files(files)
     read_captures: Iterator[list[Capture]] = iter(())
     if chosen:
@@ -160,10 +147,9 @@ def read_apart(
     folder: Path,
     n_workers: int,
 ) -> list[list[Capture]]:
-    """Return the captures in each of the files, read in processes.
+    """Return the captures of each file, read in processes, with large tables in the folder.
 
-    Their tables are stored in the folder. Errors of reading are raised here, and SourceError if a
-    process is killed.
+    Raises the error of a file that cannot be read, and SourceError if a process is killed.
     """
     try:
         with processes(n_workers) as pool:
@@ -178,7 +164,7 @@ def read_apart(
 
 @contextlib.contextmanager
 def processes(n_workers: int) -> Iterator[ProcessPoolExecutor]:
-    """Make a pool of processes that end with this process, and with the body if it fails."""
+    """Yield a pool of processes, which are killed if the body fails or this process ends."""
     # Restores Python's own behaviour: with Polars (2.1), an interrupted wait for a lock continues,
     # so Ctrl-C would take effect only once everything is read. Windows has no such choice.
     if hasattr(signal, "siginterrupt"):
@@ -199,10 +185,7 @@ def processes(n_workers: int) -> Iterator[ProcessPoolExecutor]:
 
 
 def _follow_parent() -> None:
-    """Ignore interrupts from the keyboard, and end when the parent ends.
-
-    The parent handles Ctrl-C.
-    """
+    """Ignore Ctrl-C, which the parent process handles, and end when the parent ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
 
