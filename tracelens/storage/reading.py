@@ -10,7 +10,7 @@ from tracelens.storage.limits import EXPANSION, may_become
 
 _MANY = 1 << 20
 _LONG = 1 << 13
-"""Texts up to this number of bytes are not limited, because kernel names can be so long."""
+"""Texts up to this number of bytes are not limited, because a kernel name can have this length."""
 
 
 def read_columns(

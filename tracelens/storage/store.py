@@ -35,7 +35,7 @@ class Store:
         self._pool.shutdown(cancel_futures=True)
 
     def put(self, table: Table, frame: pl.DataFrame) -> None:
-        """Queue a table's rows, without the column `rank`, to be written by `Table.write`.
+        """Start writing a table's rows, without the column `rank`, with `Table.write`.
 
         The caller should drop its reference to the frame. An error of writing is raised here or in
         `finish`.
