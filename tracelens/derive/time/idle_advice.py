@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 
 import polars as pl
 
+from tracelens.derive.columns.per_unique import matching
 from tracelens.derive.kernels.pinned_copies import LARGE_COPY
 from tracelens.derive.processes.cpu_work import WORKLESS_OPS
 from tracelens.derive.time.advice import Rule
@@ -339,19 +340,20 @@ def _makes_room(program: JudgedProgram) -> bool:
     of_kinds = pl.col("kind").is_in(_TAKES_MEMORY)
     columns = ("rank", "step", "span_id", "start_ns", "api")
     recorded = program.trace.select("api_calls", *columns, where=of_kinds)
-    calls = recorded.filter(program.is_judged).sort("rank", "start_ns")
-    api = pl.col("api").cast(pl.String)
-    is_release = api.str.contains(_DEVICE_RELEASES)
-    is_allocation = api.str.contains(_DEVICE_ALLOCATES)
-    next_allocates = pl.when(~is_release).then(is_allocation).backward_fill()
-    marked = calls.with_columns(
-        is_release=is_release,
+    judged = recorded.filter(program.is_judged)
+    is_release, is_allocation = matching(judged["api"], _DEVICE_RELEASES, _DEVICE_ALLOCATES)
+    if not is_release.any():
+        return False
+    calls = judged.with_columns(is_release=is_release, is_allocation=is_allocation)
+    other_allocates = pl.when(~pl.col("is_release")).then("is_allocation")
+    next_allocates = other_allocates.backward_fill()
+    marked = calls.sort("rank", "start_ns").with_columns(
         makes_room=next_allocates.over("rank", "span_id"),
     )
     releases = marked.filter("is_release")
     in_ops = releases.drop_nulls("span_id")
     n_for_room = int(in_ops["makes_room"].sum())
-    return releases.height > 0 and 2 * n_for_room >= releases.height
+    return 2 * n_for_room >= releases.height
 
 
 def _uncached(program: JudgedProgram) -> str | None:
