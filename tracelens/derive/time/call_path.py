@@ -196,16 +196,8 @@ def _facts(spans: pl.DataFrame, rows: pl.Series) -> pl.DataFrame:
     """Classify each span by its name and kind, and add the package of a Python frame."""
     name = spans["name"].gather(rows)
     kinds = spans["kind"].gather(rows)
-    facts = pl.DataFrame(
-        {
-            "kind": kinds.cast(pl.String),
-            "informs": each_once(name, _informs),
-            "is_loader": each_once(name, _names_loader),
-            "waits": each_once(name, _waits),
-            "owner": each_once(name, owner),
-            "package": each_once(name, package).to_physical(),
-        }
-    )
+    by_name = each_once(name, _by_name).struct.unnest()
+    facts = by_name.with_columns(kinds.cast(pl.String).alias("kind"))
     kind = pl.col("kind")
     informs = pl.col("informs").fill_null(value=False)
     is_loader = pl.col("is_loader") & informs
@@ -223,19 +215,20 @@ def _facts(spans: pl.DataFrame, rows: pl.Series) -> pl.DataFrame:
     )
 
 
-def _informs(name: pl.Expr) -> pl.Expr:
-    """Return whether a span's name helps to find code, unlike the names of step marks."""
-    return ~name.str.contains(UNINFORMATIVE)
+def _by_name(name: pl.Expr) -> pl.Expr:
+    """Classify a span's name: informs, is_loader, waits, owner and package, as a struct.
 
-
-def _names_loader(name: pl.Expr) -> pl.Expr:
-    """Return whether a span's name is from a data loader's own code."""
-    return name.str.contains(_LOADER)
-
-
-def _waits(name: pl.Expr) -> pl.Expr:
-    """Return whether a function waits for something outside of the program."""
-    return shortened(name).str.contains(WAITS)
+    `informs` says whether the name helps to find code, unlike the names of step marks; `is_loader`,
+    whether it is from a data loader's own code; `waits`, whether the function waits for something
+    outside of the program.
+    """
+    return pl.struct(
+        informs=~name.str.contains(UNINFORMATIVE),
+        is_loader=name.str.contains(_LOADER),
+        waits=shortened(name).str.contains(WAITS),
+        owner=owner(name),
+        package=package(name).cast(pl.Categorical).to_physical(),
+    )
 
 
 def shortened(name: pl.Expr) -> pl.Expr:
