@@ -96,8 +96,8 @@ def _with_cause(name: str, intervals: pl.DataFrame) -> pl.DataFrame:
 def _python_of_nodes(axis: ThreadAxis) -> pl.DataFrame:
     """Return the times in which Python works long inside the program's own autograd functions.
 
-    A framework's autograd functions, such as those of torch.compile, pause only briefly between ops
-    and launches. Recording Python calls makes these pauses longer.
+    A framework's autograd functions, such as torch.compile's, pause only briefly between ops and
+    launches. Recording Python calls makes these pauses longer.
     """
     edges = ["start_ns", "end_ns"]
     (is_node,) = matching(axis.spans["name"], PYTHON_NODE)
@@ -108,8 +108,8 @@ def _python_of_nodes(axis: ThreadAxis) -> pl.DataFrame:
     other_ops = axis.spans.filter(is_op & ~is_node).select(edges)
     calls = axis.calls.select(edges)
     issued = pl.concat([other_ops, calls]).sort("start_ns")
-    pieces = overlay([union(issued), union(nodes)])
-    between = pieces.filter(pl.col("layer") == 1)
+    layered = overlay([union(issued), union(nodes)])
+    between = layered.filter(pl.col("layer") == 1)
     slowed = axis.of_threads("pause_ns", between["start_ns"]) / PAUSE_NS
     length = pl.col("end_ns") - pl.col("start_ns")
     return between.filter(length >= slowed * LOADING_NS).select(edges)
@@ -220,7 +220,7 @@ def _with_causes_of_others(calls: pl.DataFrame, blocked: pl.DataFrame) -> pl.Dat
 
 
 def _by_function(calls: pl.DataFrame) -> pl.DataFrame:
-    """Return the cause of each pair of kind and api; None for calls without a cause."""
+    """Return the cause of each pair of kind and api, None for a call without a cause."""
     api = pl.col("api")
     return calls.select(
         cause=pl.when(api.str.contains(_LOADS))
@@ -235,8 +235,8 @@ def _by_function(calls: pl.DataFrame) -> pl.DataFrame:
 def _waiting(spans: pl.DataFrame, causing: pl.DataFrame) -> pl.DataFrame:
     """Return the operators directly around a call that waits for the device, such as aten::item.
 
-    `row` is the row of the call that waits. If one of these operators lies within another, only the
-    outer one is returned. Regions of a framework, and autograd's regions around a whole backward
+    `row` is the row of the waiting call. If such an operator lies within another, only the outer
+    operator is returned. Regions of a framework, and autograd's regions around a whole backward
     function, are left out because they may also do other work.
     """
     is_wait = pl.col("cause") == "sync"

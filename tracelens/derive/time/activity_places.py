@@ -21,7 +21,7 @@ CLASSES = (
     "launch",
     "host",
 )
-"""Classes of activity, highest priority first: where several overlap, the first one counts.
+"""Classes of activity, highest priority first. Of overlapping activities, the first class counts.
 
 An API call during compilation therefore counts as compilation.
 """

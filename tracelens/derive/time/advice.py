@@ -64,7 +64,7 @@ class Change(Struct, frozen=True):
         return f"{self.text}{self._where_all}: {self._saving}{self._where}."
 
     def predicted_sentence(self, step: str) -> str:
-        """Write the change, its places and `step`, the step's time in words, as a sentence."""
+        """Write the change, its places and the predicted step time `step` (words) as a sentence."""
         return f"{self.text}{self._where_all}: {step}{self._where_without_times}."
 
     @property
@@ -88,7 +88,7 @@ class Change(Struct, frozen=True):
 
     @property
     def _where(self) -> str:
-        """Name the largest of several places, with their times where these are known."""
+        """Name the largest of several places, with their times if the times are known."""
         if len(self.places) < 2:
             return ""
         if self.saving_ns is None:

@@ -1,4 +1,4 @@
-"""Write the bound of a rank in words: the largest part of its time, and the next one."""
+"""Write the bound of a rank in words: the largest part of its time, and the second part."""
 
 PART_WORDS = {
     "compute": "compute",

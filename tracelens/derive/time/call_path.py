@@ -55,7 +55,7 @@ class CallPaths(Struct, frozen=True):
         return self._gather("place", rows)
 
     def enclosing(self, places: pl.Series) -> pl.Series:
-        """Return the next place outwards from each place; None for an outermost one."""
+        """Return the next place outwards from each place, None for an outermost place."""
         return self._gather("place", self._gather("parent", places))
 
     def depths(self, rows: pl.Series) -> pl.Series:
@@ -140,7 +140,7 @@ def _parts(facts: pl.DataFrame, parent: pl.Series) -> dict[str, pl.Series]:
     is_own = _is_own_code(facts, parent)
     own = nearest_row(parent, is_own | starts_loader)
     own = own.set(starts_loader.gather(own), None)
-    # An anchor is what a reader can find: own code, a data loader, or a note that users wrote.
+    # An anchor is code that a reader can find: own code, a data loader, or a user's annotation.
     is_anchor = is_own | starts_loader | facts["is_note"]
     anchor = nearest_row(parent, is_anchor)
     anchor_above = anchor.gather(parent)

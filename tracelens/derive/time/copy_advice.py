@@ -224,8 +224,7 @@ def _with_exposed(trace: Trace, copies: pl.DataFrame) -> pl.DataFrame:
     device = ["rank", "device_id"]
     kernels = trace.select("kernels", *device, *_TIMES)
     hidden_ns = covered_ns(copies, kernels, device)
-    exposed_ns = pl.col("duration_ns") - hidden_ns
-    return copies.with_columns(exposed_ns=exposed_ns)
+    return copies.with_columns(exposed_ns=pl.col("duration_ns") - hidden_ns)
 
 
 def page_rules(program: JudgedProgram) -> Iterator[Rule]:

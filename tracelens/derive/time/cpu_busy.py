@@ -33,8 +33,8 @@ def with_op_time(
 ) -> pl.DataFrame:
     """Add `op_ns`, the time of computing ops, to activities of processes without device calls.
 
-    op_ns is 0 if the activity's cause already explains the time. It is None on threads that are not
-    in `mains`, the main threads as (process, thread). A main thread's activities are cut where step
+    op_ns is 0 if the activity's cause already explains the time. op_ns is None on threads outside
+    of `mains`, the main threads as (process, thread). A main thread's activities are cut where step
     marks begin and end, so that each activity lies in one step. Activities are added so that they
     cover the process's ops from the first to the last.
     """
@@ -67,8 +67,7 @@ def _with_op_time_of_main(
     timed = cut.with_columns(duration_ns=duration_ns).select(activities.columns)
     covered = covered_ns(timed, ops, ["process_id"])
     counts = pl.col("cause").cast(pl.String).is_in(COMPUTES)
-    op_ns = pl.when(counts).then(covered).otherwise(0)
-    return timed.with_columns(op_ns=op_ns)
+    return timed.with_columns(op_ns=pl.when(counts).then(covered).otherwise(0))
 
 
 def outermost_ops(spans: pl.DataFrame) -> pl.DataFrame:
@@ -143,8 +142,7 @@ def find_communication(axis: ThreadAxis, spans: pl.DataFrame) -> pl.DataFrame:
         union(_on_axis(open_spans, axis).sort("start_ns")),
     )
     layered = overlay(layers)
-    is_of_other_layer = pl.col("layer") != 1
-    return union(layered.filter(is_of_other_layer).select(_EDGES))
+    return union(layered.filter(pl.col("layer") != 1).select(_EDGES))
 
 
 def _without_launches(ops: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:

@@ -191,7 +191,7 @@ def _slow_groups(
     culprits = []
     for pool in _pools(late):
         left = {rank.rank: rank for rank in pool}
-        # Stages on two hosts always send more slowly than stages on one, so that is not a delay.
+        # Stages on two hosts always send more slowly than stages on one, so they are not late.
         is_exchange = pl.col("name") == "send/recv"
         is_network = pl.col("slow") == "network"
         leads_out = is_exchange & is_network

@@ -64,10 +64,10 @@ class DeviceWork(Struct, frozen=True):
 
     @property
     def last_thread(self) -> int:
-        """The thread to blame for idle time after all work; -1 if none is known.
+        """The thread to blame for idle time after all work, -1 if no thread is known.
 
-        It is the main thread of the process that launched the last work. If that process is
-        unknown, it is the main thread with most known time.
+        This is the main thread of the process that launched the last work. If the process is
+        unknown, the thread is the main thread with most known time.
         """
         host = self.host
         main = next(iter(host.mains.values()), None)
@@ -174,7 +174,7 @@ def _with_touch_calls(host: HostTime, touches: pl.DataFrame) -> HostTime:
 def call_rows(hosts: Mapping[int, HostTime], wanted: pl.DataFrame) -> pl.Series:
     """Return the row of each wanted (rank, api_call_id) among its host's calls.
 
-    An unknown call gets a number outside of the rows, such as -1.
+    An unknown call gets a number that is not a row, such as -1.
     """
     ids = wanted["api_call_id"]
     known = [

@@ -16,11 +16,11 @@ bytes that are copied or filled.
 _FIRST_WIDTH = 1 / 4_000
 """Bars shorter than this share of the step are merged first."""
 _BARS_OF_LEVEL = 4
-"""Bars that fit on each level of each lane."""
+"""Number of bars that fit on each level of each lane."""
 _AS_TEXT: dict[Any, Any] = {pl.Categorical: pl.String}
 """Casts that turn the texts of bars from categorical codes into strings.
 
-Millions of bars keep codes; only the bars that are drawn get strings.
+Millions of bars keep codes. Only the bars that are drawn get strings.
 """
 _OF_SPAN = ["name", "kind", "module_path", "input_shapes"]
 _SIZES = {"kernels": "kernel_id", "memcpys": "memcpy_id", "memsets": "memset_id"}
@@ -46,7 +46,7 @@ def merge_short(bars: pl.DataFrame, length: int, most: int) -> tuple[pl.DataFram
     """Merge short bars that begin in the same interval of a lane and level.
 
     Long bars stay. Nothing is merged unless there are more bars than `most`. Also return the length
-    in ns below which bars were merged; None if none were merged.
+    in ns below which bars were merged, None if no bars were merged.
     """
     width = max(round(length * _FIRST_WIDTH), 1)
     kept = bars
@@ -89,7 +89,7 @@ def _merged(bars: pl.DataFrame, width: int) -> pl.DataFrame:
 
 
 def with_details(trace: Trace, bars: pl.DataFrame) -> pl.DataFrame:
-    """Add the columns of DETAILS to the bars of a timeline; None if nothing is recorded.
+    """Add the columns of DETAILS to the bars of a timeline, None if nothing is recorded.
 
     `bars` have rank, source and event_id. The rows stay in their order.
     """

@@ -310,8 +310,7 @@ def _queue_lengths(trace: Trace, rank: int, begin: int, end: int) -> pl.DataFram
     changes = pl.concat([launched, begun]).group_by("device_id", "time_ns")
     change = pl.col("change")
     sums = changes.agg(change.sum()).sort("device_id", "time_ns")
-    length = change.cum_sum().over("device_id")
-    return sums.with_columns(length=length)
+    return sums.with_columns(length=change.cum_sum().over("device_id"))
 
 
 def _host(trace: Trace, rank: int, begin: int, end: int) -> pl.DataFrame:

@@ -23,7 +23,7 @@ FRAME = re.compile(r"([^\s()>]+\.py)(?:\((defined at )?(\d+)\))?: (.+?)(?= > |$)
 """
 DEFINED = ".py(defined at "
 _AT_ONCE_NS = 1_000_000
-"""At the start of recording, the stacks of all threads are written within this time."""
+"""Time within which the stacks of all threads are written when recording starts."""
 _THREAD = ["process_id", "thread_id"]
 _IS_PYTHON = pl.col("kind") == "python"
 

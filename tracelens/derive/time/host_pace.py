@@ -125,7 +125,7 @@ def _in_steps(times: pl.DataFrame, steps: pl.DataFrame) -> pl.DataFrame:
         last=_step_positions(times, "end_ns", numbered),
     )
     placed = with_positions.drop_nulls("last").join(earliest, on="rank")
-    # Time that begins before the first step counts from the begin of this step.
+    # Time that begins before the first step counts from the first step's begin.
     first = pl.coalesce("first", "earliest")
     positions = pl.int_ranges(first, pl.col("last") + 1)
     by_step = placed.with_columns(position=positions).explode("position")

@@ -153,7 +153,7 @@ class _Reading:
         return frame if frame["rank"].is_sorted() else frame.sort("rank", maintain_order=True)
 
     def numbers(self, ranks: pl.Series, places: pl.Series) -> pl.Series:
-        """Return each place as an index into its rank's `places`; -1 for None."""
+        """Return each place as an index into its rank's `places`, -1 for None."""
         places = places.cast(pl.Categorical)
         codes = places.to_physical()
         highest = places.to_physical().max()
@@ -171,7 +171,7 @@ class _Reading:
         return pl.Series(numbers, dtype=pl.Int32).gather(like)
 
     def take(self, calls: pl.DataFrame) -> None:
-        """Add the next calls. All calls of a rank are added before those of the next rank."""
+        """Add the next calls. All calls of a rank are added before calls of the next rank."""
         calls = self._of_ranks(calls)
         self.are_rows &= (calls["api_call_id"] == self._next_rows(calls["rank"])).all()
         thread, distinct_threads = numbered(calls, _THREAD)
@@ -212,7 +212,7 @@ class _Reading:
         return pl.concat(rows)
 
     def _places_of(self, calls: pl.DataFrame) -> pl.Series:
-        """Return the place of each call, else its op; None or -1 if neither is known."""
+        """Return the place of each call, else its op, else None or -1."""
         sites = calls.select("rank", "site_id")
         op = self.ops.gather(rows_of(self.sites["rank"], self.sites["site_id"], sites))
         if self.launches.is_empty():

@@ -105,7 +105,7 @@ def tracks_by_rank(
 
     `segments` has the columns SEGMENTS and thread_number. `active_threads` lists the threads with
     activities: rank, process_id, thread_id and thread_number. `mains` has the main thread of each
-    process, by rank. `threads` lists each rank's threads; a thread's index is its row in
+    process, by rank. `threads` lists each rank's threads, in the order of the rows of
     `Tracks.of_threads`.
     """
     process, _ = numbered(active_threads, ["rank", "process_id"])
@@ -179,7 +179,7 @@ def first_of_threads(segments: pl.DataFrame) -> pl.DataFrame:
 
 
 def _bounds(numbers: pl.Series, n: int, offset: int) -> list[tuple[int, int]]:
-    """Return, for each number below n, its first row and the row after its last one.
+    """Return, for each number below n, its first row and the row after its last row.
 
     `numbers` are sorted. `offset` is added to all rows.
     """

@@ -232,7 +232,7 @@ def _cut_by_tracks(intervals: pl.DataFrame, tracks: Tracks) -> pl.DataFrame:
     thread_rows = intervals["thread"].cast(pl.Int64)
     rest = intervals.hstack(tracks.of_threads[thread_rows])
     columns = [*intervals.columns, "cause", "place"]
-    pieces = []
+    parts = []
     in_turn = ("own", work), ("shared", segments), ("own", segments), ("main", segments)
     for track, segments_of_track in in_turn:
         cut = cut_rows(axis.laid_out(rest, track), segments_of_track)
@@ -243,10 +243,10 @@ def _cut_by_tracks(intervals: pl.DataFrame, tracks: Tracks) -> pl.DataFrame:
             place=segments_of_track["place"].gather(rows),
         )
         known = named.drop_nulls("cause")
-        pieces.append(known.select(columns))
+        parts.append(known.select(columns))
         rest = rest.filter(rows.is_null())
     unknown = rest.with_columns(cause=no_cause, place=no_place)
-    return pl.concat([*pieces, unknown.select(columns)])
+    return pl.concat([*parts, unknown.select(columns)])
 
 
 def _numbered_segments(tracks: Tracks) -> pl.DataFrame:

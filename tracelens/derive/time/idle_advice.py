@@ -257,7 +257,7 @@ def _has_host_optimizer(program: JudgedProgram) -> bool:
 
 
 def _small_copies(program: JudgedProgram) -> str | None:
-    """Advise one copy to the device in place of many small ones, if most copies are small ones."""
+    """Advise one copy to the device instead of many small copies, if most copies are small."""
     columns = ("rank", "device_id", "step", "start_ns", "direction", "size_bytes")
     copies = program.trace.select("memcpys", *columns)
     judged = copies.filter(program.is_judged)

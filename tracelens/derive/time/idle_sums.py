@@ -364,9 +364,9 @@ def _decoded(devices: Mapping[int, DeviceWork], passed: Sequence[_Passed]) -> De
 
 
 def _busy_of_windows(sizes: pl.DataFrame, sums: pl.Series) -> pl.DataFrame:
-    """Return one row per device and window, with the length of each of UNIONS.
+    """Return one row per device and window, with the time of each of UNIONS.
 
-    For each device, `sums` has the sums of all windows for the first union, then for the next one.
+    `sums` has one number per window for the first union of a device, then for its next union.
     """
     windows = sizes.with_columns(window=pl.int_ranges("n_windows")).explode("window")
     first = len(UNIONS) * pl.col("first_window") + pl.col("window")

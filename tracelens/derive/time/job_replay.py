@@ -210,7 +210,7 @@ def _is_removed(removal: Removal) -> pl.Expr:
 
 
 def prepare_replay(model: TimeModel, ranks: Iterable[int]) -> Replay | None:
-    """Return the replay of a job's matched collectives; None if there are none."""
+    """Return the replay of a job's matched collectives, None without matched collectives."""
     is_of_ranks = pl.col("rank").is_in([*ranks])
     calls = model.collectives.calls.filter(is_of_ranks)
     if calls.is_empty():
@@ -287,8 +287,7 @@ def _with_times(trace: Trace, calls: pl.DataFrame) -> pl.DataFrame:
     """Return the first calls, by the entry of their last rank, with exposed_ns and transfer_ns."""
     key = ["rank", *_CALL]
     exposed_ns = pl.col("end_ns") - pl.col("start_ns") - pl.col("hidden_ns")
-    pieces = waits_of(trace).intervals
-    waits = pieces.group_by(key).agg(exposed_ns=exposed_ns.sum())
+    waits = waits_of(trace).intervals.group_by(key).agg(exposed_ns=exposed_ns.sum())
     with_waits = calls.join(waits, on=key, how="left")
     filled = with_waits.with_columns(pl.col("exposed_ns").fill_null(0))
     timed = filled.join(exposed_transfers(trace), on=key, how="left")

@@ -54,7 +54,7 @@ class JudgedProgram(Struct, frozen=True):
 
     @property
     def total_ns(self) -> int:
-        """All judged time; at least 1 because it is a divisor."""
+        """All judged time in ns, at least 1 because it is a divisor."""
         return max(sum(self.parts.values()), 1)
 
     def places_of(self, cause: str) -> list[tuple[str, int]]:
@@ -73,14 +73,14 @@ class JudgedProgram(Struct, frozen=True):
     def slowdown(self, cause: str) -> tuple[float, float] | None:
         """Return the least and the largest share of a cause's time that is the program's own.
 
-        Return None if all of that time is the program's own. This includes steps that were timed
-        without the profiler, because the profiler's time has then been subtracted already.
+        Return None if all of this time is the program's own. Steps that were timed without the
+        profiler are such a case, because the profiler's time has been subtracted already.
         """
         slowed = slowed_parts(self.trace)
         if self.is_measured or slowed.is_empty():
             return None
-        # Idle time for launching has the place of the op that launched. Activities of launching
-        # have no place, so the two are joined by cause alone.
+        # The place of idle time for launching is the launching op. Activities of launching have no
+        # place, so idle time and activities are joined by cause alone.
         key = ["cause"] if cause == "launch" else ["cause", "what"]
         idle = self.places.filter(pl.col("cause") == cause)
         bounds = slowed.select(*key, "least", "most")

@@ -43,7 +43,7 @@ _IS_OF_HOST = pl.col("pace_ns").fill_null(0) > pl.col("device_own_ns")
 _ALWAYS = 0.8
 """A rank late in at least this share of the steps counts as late in every step."""
 _SCALE = 1.4826
-"""A normal distribution's standard deviation over its median absolute deviation."""
+"""Ratio of a normal distribution's standard deviation to its median absolute deviation."""
 _OWN_PARTS = tuple(part for part in PARTS if part not in ("waiting", "communication"))
 OWN, COMMUNICATION = "excess_ns", "communication_excess_ns"
 """Columns of delays, which are the excess of a rank's time over the median of all ranks.
@@ -103,7 +103,7 @@ def own_delays(model: TimeModel) -> pl.DataFrame:
 
 
 def _compared_steps(model: TimeModel) -> pl.DataFrame:
-    """Return `rank_steps` with `host_paces`; one row per rank if some ranks mark no steps."""
+    """Join `rank_steps` and `host_paces`, in one row per rank if some ranks mark no steps."""
     steps = rank_steps(model).join(
         host_paces(model),
         on=["rank", "step"],
@@ -229,7 +229,7 @@ def _thresholds(delays: pl.DataFrame, column: str) -> pl.DataFrame:
 
 
 def _median(values: pl.Series) -> float:
-    """Return the median; 0 if there are no values."""
+    """Return the median, 0 if there are no values."""
     return float(values.median() or 0)  # type: ignore[arg-type]
 
 
@@ -262,8 +262,8 @@ def _with_host_excess(
 def _with_slowdown(late_steps: pl.DataFrame, hosts: pl.DataFrame) -> pl.DataFrame:
     """Add `slowdown`, the share by which the rank's host launches slower than the median host.
 
-    It is 0 if the host is faster, or so slow that it counts as late. The time that the slowdown
-    explains is added as by_speed_ns.
+    The slowdown is 0 if the host is faster, or so slow that the host counts as late. The time that
+    the slowdown explains is added as by_speed_ns.
     """
     of_hosts = _beside_usual(late_steps, hosts, "launch")
     ratio = pl.col("spent_ns").sum() / pl.col("usual_ns").sum()

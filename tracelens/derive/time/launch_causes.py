@@ -157,7 +157,7 @@ def _kernel_launches(
     ranks = suspects["rank"].unique()
     is_of_ranks = pl.col("rank").is_in(ranks.implode())
     of_ranks = recorded.filter(is_of_ranks).sort("rank", "start_ns")
-    # A graph's first launch is long for another reason; its kernels were loaded before.
+    # A graph's first launch is long for another reason, as its kernels were loaded before.
     is_graph = pl.col("kind") == "graph_launch"
     graphs = trace.select(
         "api_calls",

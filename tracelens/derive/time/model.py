@@ -63,8 +63,8 @@ def model_for_times(trace: Trace) -> TimeModel:
     """Return a model with the times of `time_model`, but possibly without names of Python code.
 
     Comparisons read times only, and naming the code that launches takes half of the model's time.
-    The result is `time_model` itself if a computed one exists, or if a step was timed without the
-    profiler. Times then depend on the names of code that only waits.
+    The result is `time_model` itself if it was computed before, or if a step was timed without the
+    profiler. In the second case, times depend on the names of code that only waits.
     """
     if trace.manifest.unprofiled_steps_ns() or trace.has_derived(_model_of):
         return time_model(trace)
@@ -102,7 +102,7 @@ def _model_of(
             devices = works_of_devices(trace, hosts, windows)
             times = times_of_devices(trace, devices)
             parts.append(break_down_devices(trace, devices, times, steps, windows))
-            # Free the data of all events; matching collectives does not need them.
+            # Free the data of all events, which the matching of collectives does not need.
             del hosts, devices, times
         if processes:
             parts.append(Breakdown(*break_down_processes(trace)))

@@ -1,8 +1,8 @@
 """Sum time of ops on host and device by name: in C if there are many spans, else in Polars.
 
 `by_columns` defines the result. `in_batches` computes the same result in C (`struct ops` in
-native.h). It keeps only 12 bytes per span, because touching fresh memory costs more than reading
-and adding up.
+native.h). The C code keeps only 12 bytes per span, because touching fresh memory costs more than
+reading and adding up.
 """
 
 from array import array
@@ -168,7 +168,7 @@ class _Ops:
         self.words: dict[str, int] = {}
 
     def place(self, spans: pa.RecordBatch) -> bool:
-        """Assign each span to its chain of enclosing ops; return False if that fails."""
+        """Assign each span to its chain of enclosing ops, and return whether this worked."""
         names = spans.column("name")
         kinds = spans.column("kind")
         try:
@@ -197,7 +197,7 @@ class _Ops:
         )
 
     def charge_calls(self, calls: pa.RecordBatch) -> bool:
-        """Subtract the time of calls from the spans around them; return False if that fails."""
+        """Subtract the time of calls from the spans around them, and return whether this worked."""
         columns = (
             values(calls.column(name))
             for name in ("start_ns", "duration_ns", "process_id", "thread_id")
@@ -206,13 +206,13 @@ class _Ops:
         return bool(self.library.ops_charge_calls(self.ops, *span_rows, *columns))
 
     def launch(self, work: pa.RecordBatch) -> bool:
-        """Add device work to the chains of its spans; return False if that fails."""
+        """Add device work to the chains of its spans, and return whether this worked."""
         span_rows = _rows(work.column("span_id"))
         durations = values(work.column("duration_ns"))
         return bool(self.library.ops_launch(self.ops, *span_rows, durations))
 
     def time(self, spans: pa.RecordBatch) -> bool:
-        """Add the spans' own times to their chains; return False if a span has no chain yet."""
+        """Add the spans' own times to their chains, and return whether each span has a chain."""
         return bool(
             self.library.ops_time(
                 self.ops,
@@ -239,7 +239,7 @@ class _Ops:
         return True
 
     def order(self, spans: pa.RecordBatch) -> bool:
-        """Sort the durations of ops by name; return False if that fails."""
+        """Sort the durations of ops by name, and return whether this worked."""
         span_durations = values(spans.column("duration_ns"))
         return bool(self.library.ops_order(self.ops, span_durations, self.ends, self.durations))
 
@@ -273,7 +273,7 @@ def in_batches(trace: Trace) -> list[pl.DataFrame] | None:
         ]
         times = _each(
             trace, ranks, _Ops.time, "spans", "self_ns"
-        )  # threads of the pool sum each rank as soon as its spans have chains
+        )  # the pool's thread sums each rank as soon as the rank's spans have chains
         for is_placed in _each(trace, ranks, _Ops.place, "spans", *_PLACING):
             if not is_placed:
                 return None

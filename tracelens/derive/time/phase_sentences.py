@@ -126,7 +126,7 @@ def _on_steps(steps: pl.DataFrame, trace: Trace) -> Iterator[str]:
 
 
 def _median(sums: pl.DataFrame) -> float:
-    """Return the median of the ranks' sums; 0 if there are no ranks."""
+    """Return the median of the ranks' sums, 0 if there are no ranks."""
     median = sums["ns"].median()
     return median if isinstance(median, float) else 0.0
 

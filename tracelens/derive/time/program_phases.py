@@ -41,8 +41,8 @@ time is a usual step's.
 _SEVERAL = 3
 """A first step this many times as long as the others' median may hold trials of kernels.
 
-Kernels are trials if no later step launches them. To show that, there must be at least this many
-later steps.
+Kernels are trials if no later step launches them. At least this many later steps are needed to
+recognise trials.
 """
 _MOST = 0.5
 """A first step is start-up if start-up makes at least this share of its extra time."""
@@ -346,7 +346,7 @@ def _phases_of_steps(known: _Rank) -> list[str]:
     is_program = pl.Series(phases_of_steps) == PROGRAM
     counted = steps.with_columns(_launched(known))
     in_program = counted.filter(is_program)
-    # No median of a step's others is longer than that of all but the shortest step.
+    # The median of all steps but the shortest is the longest median of any step's others.
     usual_ns = in_program["duration_ns"].sort().slice(1).median()
     is_short = steps["duration_ns"] < _TAIL * (usual_ns or 0)  # type: ignore[operator]  # a number
     windows = steps["window"].to_list()

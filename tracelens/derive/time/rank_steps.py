@@ -98,7 +98,7 @@ class HeatMap(Struct, frozen=True):
 def heat_map(
     model: TimeModel, most_rows: int = _MOST_ROWS, most_columns: int = _MOST_COLUMNS
 ) -> HeatMap | None:
-    """Return the times of all ranks and steps; None with one rank, or without steps."""
+    """Return the times of all ranks and steps, None with only one rank or without steps."""
     if len(model.trace.manifest.ranks) < 2:
         return None
     steps = rank_steps(model).drop_nulls("step")
@@ -136,9 +136,9 @@ def _groups(
     most: int,
     alone: Sequence[int] = (),
 ) -> list[list[int]]:
-    """Split the sorted distinct values into at most about `most` groups of equal size.
+    """Split the sorted distinct values into at most `most` groups of equal size.
 
-    Each value in `alone` is a group of its own.
+    Each value in `alone` is an additional group of its own.
     """
     distinct = values.unique().sort().to_list()
     size = -(-len(distinct) // most)

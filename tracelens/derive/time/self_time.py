@@ -1,4 +1,4 @@
-"""Sum the times of work and calls for each row of another table."""
+"""Sum values, such as the times of API calls, for each row of another table, such as spans."""
 
 import polars as pl
 

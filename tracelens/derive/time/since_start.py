@@ -10,7 +10,7 @@ _EVENTS = ("spans", "api_calls", "kernels", "memcpys", "memsets")
 
 
 def first_moment(trace: Trace) -> int:
-    """Return when the first event of any rank began; 0 without events."""
+    """Return the start of the first event of all ranks in ns, 0 without events."""
     return trace.derived(_first_moment)
 
 

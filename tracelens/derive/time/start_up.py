@@ -17,12 +17,12 @@ Other calls take microseconds. Creating a context or loading a library takes ten
 or more.
 """
 _MUCH_LONGER = 3
-"""A first call, or gap, is start-up if later ones of its kind are this many times shorter.
+"""A first call, or gap, is start-up if all later calls, or gaps, are this many times shorter.
 
 Other variation, such as an allocation of another size, stays below this factor.
 """
 _MOST = 0.5
-"""Start-up, or input, explains a gap if it takes this share of the gap."""
+"""Start-up or input explains a gap if it takes this share of the gap."""
 _SPARSE = 0.1
 """A device hardly works if its busy share is below this fraction of its later busy share.
 
@@ -151,8 +151,7 @@ def start_up_calls(calls: pl.DataFrame) -> pl.DataFrame:
     is_only_call = pl.len().over("api") == 1
     is_apart = (has_later & is_much_longer) | is_only_call
     start_ups = marked.filter(is_first & is_apart)
-    end_ns = pl.col("start_ns") + ns
-    return union(start_ups.select("start_ns", end_ns=end_ns))
+    return union(start_ups.select("start_ns", end_ns=pl.col("start_ns") + ns))
 
 
 def start_up_ns(gaps: Gaps) -> int:

@@ -212,7 +212,7 @@ class RankTime(Struct, frozen=True):
 
     @property
     def judged_step_ns(self) -> int | None:
-        """The mean step without the time that the profiler is known to add; None without steps.
+        """The mean step without the time that the profiler is known to add, None without steps.
 
         Shares are of this time. Validation between some steps makes it longer than the median step.
         """
@@ -222,7 +222,7 @@ class RankTime(Struct, frozen=True):
 
     @property
     def recorded_step_ns(self) -> int | None:
-        """The mean of the rank's recorded steps, with the profiler's work; None without steps."""
+        """The mean of the rank's recorded steps, with the profiler's work, None without steps."""
         if not self.n_steps:
             return None
         return round(sum(self.recorded.values()) / (self.n_steps * self.n_devices))

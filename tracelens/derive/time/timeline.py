@@ -201,13 +201,13 @@ def draw_timeline(
     begins: Mapping[int, int] | None = None,
     most: int = MOST_BARS,
 ) -> Timeline | None:
-    """Draw the bars of the step; return None if there are none.
+    """Draw the bars of the step, or return None if there are no bars.
 
     Lanes come in the order in which they are drawn: each device's streams, its idle time by cause,
     its queue of launches, then threads, busiest first. Idle time has the causes of
     `time_breakdown`, except that loading of code at a kernel's first use is drawn as launching.
-    With `begins`, several ranks are drawn below each other. It has the moment at which each rank's
-    part begins, on the rank's own clock.
+    With `begins`, several ranks are drawn below each other. `begins` has the moment at which each
+    rank's part begins, on the rank's own clock.
     """
     length = drawn_step.duration_ns
     if begins is None:
