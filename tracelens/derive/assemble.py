@@ -78,7 +78,7 @@ class _Rank(Struct):
     """The span in which each CUDA graph node was captured."""
 
     def finish(self, name: str, frame: pl.DataFrame) -> None:
-        """Write a finished table to the store; add it to the result if there is no store."""
+        """Write a finished table to the store, or add it to the result without a store."""
         if self.store is None:
             self.tables[name] = _declared(name, frame)
         elif frame.height:
@@ -257,7 +257,7 @@ _STAGES = (_order, _nest, _mark_spans, _name_calls, _step, _list, _leave_spans, 
 
 
 def _in_order(spans: pl.DataFrame) -> pl.DataFrame:
-    """Return spans sorted by start; spans that start together are sorted longest first.
+    """Return spans sorted by start, and by descending duration if they start together.
 
     Columns are copied one by one, so that not all are in memory twice.
     """
@@ -294,7 +294,7 @@ def _filled(
     name: str,
     columns: tuple[str, ...],
 ) -> pl.DataFrame:
-    """Return the raw frame with `columns`; a missing column is filled with None.
+    """Return the raw frame with `columns`, of which missing ones are filled with None.
 
     A raw frame without columns becomes an empty frame of the table `name`.
     """
@@ -327,7 +327,10 @@ def _most_frequent(processes: pl.Series) -> int:
 
 
 def _by_start(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return rows sorted by start; sorted rows, as most profilers write them, are not copied."""
+    """Return rows sorted by start.
+
+    Sorted rows, as most profilers write them, are not copied.
+    """
     if frame["start_ns"].is_sorted():
         return frame
     return frame.sort("start_ns", maintain_order=True)

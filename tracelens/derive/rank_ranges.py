@@ -61,7 +61,7 @@ def merge_rows(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def group_ranks(texts: Iterable[tuple[int, str]]) -> list[tuple[list[int], str]]:
-    """Group ranks whose texts differ only in numbers; return each group with its merged text.
+    """Return groups of ranks whose texts differ only in numbers, each with the merged text.
 
     Up to MANY ranks are not grouped.
     """
@@ -81,7 +81,10 @@ def group_ranks(texts: Iterable[tuple[int, str]]) -> list[tuple[list[int], str]]
 
 
 def join_numbers(texts: Sequence[str]) -> str:
-    """Merge texts that differ only in numbers; differing numbers become `LEAST to GREATEST`."""
+    """Merge texts that differ only in numbers.
+
+    Differing numbers become `LEAST to GREATEST`.
+    """
     numbers_of_texts = [_NUMBER.findall(text) for text in texts]
     numbers_in_turn = zip(*numbers_of_texts, strict=True)
 

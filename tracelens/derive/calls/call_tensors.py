@@ -47,7 +47,7 @@ def places_of(
 
 
 def _facts(shape: tuple[int, ...], layout: str | None) -> Facts:
-    """Describe a tensor; a shape without four dimensions counts as one long dimension.
+    """Describe a tensor, where a shape without four dimensions counts as one long dimension.
 
     A tensor is aligned to 16 bytes if its channels are a multiple of 4. For a shape without four
     dimensions, the last dimension counts instead of the channels.

@@ -43,7 +43,10 @@ class Facts(Struct, frozen=True):
 
 
 def strides_of(shape: Sequence[int], layout: str) -> tuple[int, ...]:
-    """Return the strides of a dense tensor; NHWC applies only to four dimensions."""
+    """Return the strides of a dense tensor.
+
+    NHWC applies only to four dimensions.
+    """
     order = [0, 2, 3, 1] if layout == NHWC and len(shape) == 4 else range(len(shape))
     strides = [0] * len(shape)
     step = 1

@@ -137,7 +137,10 @@ def _to_outermost(rows: pl.DataFrame, parents: pl.DataFrame) -> pl.DataFrame:
 
 
 def _described(row: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields of a `Node` for a measured op; `shape` is the shape of its first input."""
+    """Return the fields of a `Node` for a measured op.
+
+    `shape` is the shape of its first input.
+    """
     op = plain_op(row["name"])
     shapes = _recorded(row["input_shapes"], _SHAPES)
     strides = _recorded(row["input_strides"], _SHAPES)
@@ -164,7 +167,10 @@ def _described(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _recorded(text: str | None, kind: Any) -> Any:
-    """Decode a cell's JSON as `kind`; return an empty list if it has another type."""
+    """Decode a cell's JSON as `kind`.
+
+    Return an empty list if it has another type.
+    """
     try:
         return msgspec.json.decode(text or "[]", type=kind)
     except (msgspec.DecodeError, UnicodeError):

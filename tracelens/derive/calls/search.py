@@ -362,7 +362,7 @@ def _are_there(
     have: Have,
     layout: str,
 ) -> bool:
-    """Return whether all tensors exist in the layout; a flat tensor counts in every layout."""
+    """Return whether all tensors exist in the layout; a flat tensor exists in every layout."""
 
     def is_there(name: str) -> bool:
         layouts = LAYOUTS if is_flat(nodes[name]) else (layout,)

@@ -49,7 +49,7 @@ def union(
 
 
 def covered_by(pieces: pl.DataFrame, times: pl.DataFrame) -> pl.Series:
-    """Return how many nanoseconds of each interval in `times` the union `pieces` covers.
+    """Return the part of each interval in `times` that `pieces` cover, in nanoseconds.
 
     `times` has start_ns and end_ns. `pieces` is a result of `union`.
     """
@@ -59,7 +59,7 @@ def covered_by(pieces: pl.DataFrame, times: pl.DataFrame) -> pl.Series:
 
 
 def _covered_until(pieces: pl.DataFrame, moments: pl.Series) -> pl.Series:
-    """Return how many nanoseconds before each moment the union `pieces` covers."""
+    """Return the total time in nanoseconds that the union `pieces` covers before each moment."""
     starts = pieces["start_ns"]
     ends = pieces["end_ns"]
     rows = last_before(starts, moments)
@@ -85,9 +85,9 @@ def covered_ns(
     cover: pl.DataFrame,
     by: Sequence[str],
 ) -> pl.Series:
-    """Return how many nanoseconds of each row the rows of `cover` with the same key cover.
+    """Return the part of each row's interval that rows of `cover` overlap, in nanoseconds.
 
-    Time in several rows of `cover` counts once.
+    Only rows of `cover` with the same key count. Time in several rows of `cover` counts once.
     """
     key_and_times = [*by, "start_ns", END.alias("end_ns")]
     rows = frame.select(key_and_times).with_row_index("row")

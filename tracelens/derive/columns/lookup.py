@@ -140,9 +140,10 @@ def last_before(starts: pl.Series, moments: pl.Series) -> pl.Series:
 
 
 def is_each_once(rows: pl.Series) -> bool:
-    """Return whether all row numbers are different; `rows` must not contain None.
+    """Return whether all row numbers are different.
 
-    Marking a million rows in an array takes 5 ms, `n_unique` takes 30 ms.
+    `rows` must not contain None. Marking a million rows in an array takes 5 ms, `n_unique` takes 30
+    ms.
     """
     highest = rows.max()
     if not isinstance(highest, int):
@@ -158,9 +159,9 @@ def is_each_once(rows: pl.Series) -> bool:
 
 
 def numbered(frame: pl.DataFrame, keys: Sequence[str]) -> tuple[pl.Series, pl.DataFrame]:
-    """Group rows by keys; return each row's group number, and the keys, one row per group.
+    """Return each row's group number, and a frame with the keys of each group.
 
-    Groups are numbered in the order of their keys.
+    Rows with equal keys are a group. Groups are numbered in the order of their keys.
     """
     zeros = pl.repeat(
         0,

@@ -100,9 +100,10 @@ def each_pair_once(
     second_words: pl.Series,
     compute: _OnTexts,
 ) -> pl.DataFrame:
-    """Call `compute` with a frame of the distinct pairs of texts; return its results for each row.
+    """Evaluate `compute` on each row's pair of texts, once per distinct pair.
 
-    Columns of strings are returned as Categorical.
+    `compute` takes a frame of two columns, and returns a frame with one row per pair. Columns of
+    strings are returned as Categorical.
     """
     _, first = distinct_rows(_codes(first_words))
     seconds, second = distinct_rows(_codes(second_words))
@@ -245,5 +246,8 @@ def _from_zero(lowest: int, highest: int) -> tuple[_OnNumbers, int]:
 
 
 def _wrapped(numbers: pl.Series) -> pl.Series:
-    """Cast numbers to UInt32 without a check; a checked cast takes several times as long."""
+    """Cast numbers to UInt32 without a check.
+
+    A checked cast takes several times as long.
+    """
     return numbers.cast(pl.UInt32, wrap_numerical=True)

@@ -25,7 +25,10 @@ def speedup(base: pl.Expr, other: pl.Expr) -> pl.Expr:
 
 
 def percent(part: float, whole: float) -> str:
-    """Return part / whole as text such as `12.5%`; return `0.0%` if the whole is 0."""
+    """Return part / whole as text such as `12.5%`.
+
+    Return `0.0%` if the whole is 0.
+    """
     share = part / whole if whole else 0
     return f"{share:.1%}"
 

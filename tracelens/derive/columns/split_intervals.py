@@ -8,7 +8,7 @@ from tracelens.derive.columns.lookup import last_before
 
 
 def cut_at(frame: pl.DataFrame, edges: pl.Series) -> pl.DataFrame:
-    """Split disjoint intervals at the moments `edges`; return them sorted by start.
+    """Return disjoint intervals, split at the moments `edges` and sorted by start.
 
     The frame has start_ns and end_ns and is sorted by start. The edges are sorted.
     """
@@ -63,7 +63,7 @@ def _edges(layers: Sequence[pl.DataFrame]) -> pl.Series:
 
 
 def overlay(layers: Sequence[pl.DataFrame]) -> pl.DataFrame:
-    """Merge layers of intervals; where several layers overlap, the first one counts.
+    """Merge layers of intervals, so that the first layer counts where several layers overlap.
 
     Each layer has disjoint intervals (start_ns, end_ns), sorted by start, and further columns. The
     result has disjoint intervals with the same columns, sorted by start. An interval may be split.

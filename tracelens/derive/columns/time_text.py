@@ -14,12 +14,18 @@ def duration(ns: float) -> str:
 
 
 def difference(ns: float) -> str:
-    """Return a difference of two durations as text with its sign; the minus is U+2212."""
+    """Return a difference of two durations as text with its sign.
+
+    The minus is U+2212.
+    """
     return f"{chr(0x2212) if ns < 0 else '+'}{duration(abs(ns))}"
 
 
 def change_text(before_ns: float, after_ns: float) -> str:
-    """Return two durations as text, such as `1.25 → 2.50 ms`; a shared unit is written once."""
+    """Return two durations as text, such as `1.25 → 2.50 ms`.
+
+    A shared unit is written once.
+    """
     return _in_one_unit(before_ns, after_ns, " → ")
 
 

@@ -59,8 +59,8 @@ def same_steps(base: Trace, other: Trace) -> bool:
 def shares(base: Trace, other: Trace) -> dict[str, float]:
     """Return the share of `kernel time`, `layers` and `ops` that the runs have in common, 0 to 1.
 
-    Each run has a share of its own: how much of its work has names that occur in the other run. For
-    kernels and ops, the smaller share is returned, because all programs have some kernels in
+    A run's share is the part of its work with names that occur in the other run. For kernels and
+    ops, the smaller of the two shares is returned, because all programs have some kernels in
     common. For layers, the larger share is returned, because a compiled run may name only outermost
     layers. A share is left out if a run did not record such rows. Ops are left out if both runs
     have kernels.

@@ -73,7 +73,7 @@ class Expression(Struct, frozen=True):
 
     @property
     def counted_in(self) -> str:
-        """Return what the quantity is counted in: TIME, BYTES or COUNT."""
+        """Return the dimension of the quantity: TIME, BYTES or COUNT."""
         return (
             METRICS[self.name]
             if self.kind == "metric"

@@ -1,4 +1,4 @@
-"""Judge gates, which limit how much worse than its base a run may be."""
+"""Judge gates, which are limits for the difference of a run from its base."""
 
 from collections.abc import Iterable, Sequence
 from functools import partial
@@ -26,7 +26,10 @@ from tracelens.trace import Trace
 
 FAILED, PASSED, UNCLEAR = "failed", "passed", "unclear"
 _STATES = (UNCLEAR, PASSED, FAILED)
-"""The verdicts of a row in ascending order; a gate gets the highest verdict of its rows."""
+"""The verdicts of a row in ascending order.
+
+A gate gets the highest verdict of its rows.
+"""
 _KEY = ["gate", "rank", "what", "counted_in"]
 _NO_MEMORY = "both runs must record memory (profile_memory=True does)"
 REASON_WIDE = "the spread is larger than the limit"
@@ -68,11 +71,12 @@ def evaluate(
     *,
     rules: Rules = DEFAULT,
 ) -> list[Verdict]:
-    """Return one verdict per expression; a gate fails if one of its rows exceeds the limit.
+    """Return one verdict per expression.
 
-    The rows of all expressions are judged together. If the runs did different work, each verdict is
-    unclear, unless `rules.any_work` is set. Raises SourceError if the runs cannot be compared.
-    Raises ExpressionError for a pattern that matches nothing, and for ops that launch nothing.
+    A gate fails if one of its rows exceeds the limit. The rows of all expressions are judged
+    together. If the runs did different work, each verdict is unclear, unless `rules.any_work` is
+    set. Raises SourceError if the runs cannot be compared. Raises ExpressionError for a pattern
+    that matches nothing, and for ops that launch nothing.
     """
     runs = (base, *rules.base_runs), (other, *rules.other_runs)
     traces = [*runs[0], *runs[1]]

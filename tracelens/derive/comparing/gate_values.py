@@ -204,9 +204,10 @@ def _host_times(trace: Trace, expression: Expression, names: Sequence[str]) -> p
 
 
 def _summed(trace: Trace, work: pl.DataFrame) -> pl.DataFrame:
-    """Sum value and n by rank and step; a step without work has 0.
+    """Sum value and n by rank and step.
 
-    A rank without marked steps has one row for all its work, whose step is None.
+    A step without work has 0. A rank without marked steps has one row for all its work, with the
+    step None.
     """
     steps = in_steps(trace)
     unmarked = [rank for rank in trace.manifest.ranks if rank not in set(steps["rank"])]

@@ -28,7 +28,10 @@ _SPELLINGS = (
     (r"\(([\w:]+)\)(-?\d)", "«${1}»${2}"),
     (r"\bconst ([A-Za-z_][\w:]*)", "${1} const"),
 )
-"""Pairs of a pattern and its replacement; « and » protect parentheses from later replacements."""
+"""Pairs of a pattern and its replacement.
+
+« and » protect parentheses from later replacements.
+"""
 _LAST_SPELLINGS = (
     (_RETURN_TYPE, "${2}"),
     (r" *([*&>])", "${1}"),

@@ -124,7 +124,7 @@ def _calls_by_inputs(trace: Trace) -> pl.DataFrame:
 
 
 def _comparable(sides: Sequence[pl.DataFrame], *, is_compiled: bool) -> list[pl.DataFrame]:
-    """Keep calls whose inputs show the amount of work; add `key`, which is equal for equal work.
+    """Return the calls whose inputs show the amount of work, with `key`, equal for equal work.
 
     Compilers fold dimensions and exchange operands. So if one run is compiled, the key of a matrix
     product is its operands' numbers of elements.

@@ -26,7 +26,10 @@ def of_runs(
     traces: Iterable[Trace],
     values: Callable[[Trace], pl.DataFrame],
 ) -> pl.DataFrame:
-    """Return the values of several runs in one frame; the column `run` counts from 0."""
+    """Return the values of several runs in one frame.
+
+    The column `run` counts from 0.
+    """
     frames = [
         values(trace).with_columns(run=pl.lit(number, pl.Int64))
         for number, trace in enumerate(traces)

@@ -1,4 +1,7 @@
-"""Compare two runs row by row, and judge the differences; a row may exist in one run only."""
+"""Compare two runs row by row, and judge the differences.
+
+A row may exist in one run only.
+"""
 
 from collections.abc import Callable, Sequence
 
@@ -28,11 +31,11 @@ CALLS_SHOWN = (
 
 
 class Comparison(Struct, frozen=True):
-    """Compares two runs row by row; `key` are the columns that identify a row.
+    """Compares two runs row by row.
 
-    `measure` returns the values of a run: the key, value and, for `calls`, step and n. `tick` is
-    the clock's resolution in the unit of the values. Values that differ by at most two ticks count
-    as equal.
+    `key` are the columns that identify a row. `measure` returns the values of a run: the key, value
+    and, for `calls`, step and n. `tick` is the clock's resolution in the unit of the values. Values
+    that differ by at most two ticks count as equal.
     """
 
     key: tuple[str, ...]

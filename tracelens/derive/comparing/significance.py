@@ -236,7 +236,10 @@ def _at_least(k: int, n: int, probability: float) -> float:
 
 
 def _with_outcomes(rows: pl.DataFrame, rules: Rules, refusal: str | None) -> pl.DataFrame:
-    """Add low, high, outcome and reason to each row; `refusal` is a reason to judge no row."""
+    """Add low, high, outcome and reason to each row.
+
+    `refusal` is a reason to judge no row.
+    """
     difference = pl.col("difference")
     is_known = pl.col("standard_error").is_not_null()
     has_effect = pl.col("effect") >= rules.min_effect

@@ -73,9 +73,10 @@ class Bound(Struct, frozen=True):
         return [tensor for position in positions for tensor in self.call.tensors(position)]
 
     def nth(self, n: int) -> Tensor:
-        """Return the nth input tensor, from 0; tensors that are changed in place are inputs, too.
+        """Return the nth input tensor, counted from 0.
 
-        Raises UnknownWorkError if there is no such tensor.
+        Tensors that are changed in place are inputs, too. Raises UnknownWorkError if there is no
+        such tensor.
         """
         inputs = self.all("twlm")
         if n >= len(inputs):
@@ -83,7 +84,7 @@ class Bound(Struct, frozen=True):
         return inputs[n]
 
     def first(self, role: str) -> Tensor:
-        """Return the first tensor in a role; raise UnknownWorkError if it has no dimensions."""
+        """Return the first tensor in a role. Raises UnknownWorkError if it has no dimensions."""
         tensors = self.all(role)
         if not tensors or not tensors[0].shape:
             raise UnknownWorkError

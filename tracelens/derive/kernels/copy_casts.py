@@ -23,7 +23,7 @@ _PLACE = (*_STREAM, "start_ns")
 
 
 def casts_after_copies(trace: Trace) -> pl.DataFrame:
-    """Return each host-to-device copy that is followed by a narrowing cast; the result is cached.
+    """Return each host-to-device copy that is followed by a narrowing cast.
 
     Columns: rank, memcpy_id, read_bytes and written_bytes (per element), elements, dtype (of the
     copied elements), and is_recorded (whether an op recorded the dtype).

@@ -78,7 +78,10 @@ def _convolution(
     dilation: int | None,
     transposed: int | None = None,
 ) -> _Formula:
-    """Return the formula for a convolution; the parameters are positions of its arguments."""
+    """Return the formula for a convolution.
+
+    The parameters are positions of its arguments.
+    """
 
     def count(call: RecordedCall) -> _Counted:
         x, weight = call.shape(0, 3), call.shape(1, 3)
@@ -147,7 +150,7 @@ def _convolution_backward(call: RecordedCall) -> _Counted:
 
 
 def _attention(*, causal: int, backward: bool = False) -> _Formula:
-    """Return the formula for softmax(q kᵀ) v; tensors are (batch, heads, length, width).
+    """Return the formula for softmax(q kᵀ) v with tensors of (batch, heads, length, width).
 
     Keys may have fewer heads. `causal` is the position of is_causal. With `backward`, the formula
     counts the gradients of q, k and v, including the recomputed scores. The first input is then the
@@ -279,7 +282,10 @@ def counted_work(name: str, call: RecordedCall) -> Work:
 
 
 _OF_COMPLEX = 4
-"""Real products per complex product; torch counts a complex operation once."""
+"""Real products per complex product.
+
+Torch counts a complex operation once.
+"""
 _OUTPUT_WIDTHS = {5: 2, 6: 4, 15: 2}
 """Bytes per element of a scaled product's output.
 

@@ -101,7 +101,10 @@ LIBRARY_RULES: tuple[tuple[str, str, str], ...] = (
         "triton",
     ),
 )
-"""Tuples of (column to search, pattern, library); a name that matches no pattern is `other`."""
+"""Tuples of (column to search, pattern, library).
+
+A name that matches no pattern is `other`.
+"""
 
 _LOOKED_AT = 2000
 """Number of characters of a name that are read, because names may be 100 KB long."""

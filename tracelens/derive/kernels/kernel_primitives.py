@@ -303,7 +303,10 @@ NAME_RULES: tuple[tuple[str, str, str], ...] = (
     ),
     ("head", r"_split_reshape_cat", "layout"),
 )
-"""Tuples of (column to search, pattern, primitive); a name without a match is `unknown`."""
+"""Tuples of (column to search, pattern, primitive).
+
+A name without a match is `unknown`.
+"""
 
 RECURRENT_OPS = (
     r"^(qwen_)?gdn_|^(kda|linear)_attention|(^|_)mamba|Mamba|[dD]elta_?[rR]ule|ChunkScan"

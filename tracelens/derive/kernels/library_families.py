@@ -50,7 +50,10 @@ def _linear(bound: Bound) -> int:
 
 
 def _by_rows(bound: Bound) -> int:
-    """Return the FLOPs of a product with packed weights; an argument is the number of columns."""
+    """Return the FLOPs of a product with packed weights.
+
+    An argument is the number of columns.
+    """
     columns = bound.value("2")
     if type(columns) is not int:
         raise UnknownWorkError
@@ -109,7 +112,10 @@ def _experts_by_rows_read(bound: Bound) -> int:
 
 
 def _stacks(bound: Bound) -> int:
-    """Return the FLOPs of a batched product of two stacks of matrices; one may be transposed."""
+    """Return the FLOPs of a batched product of two stacks of matrices.
+
+    One may be transposed.
+    """
     left = bound.nth(0).shape
     right = bound.nth(1).shape
     if not len(left) == len(right) == 3:
@@ -129,9 +135,10 @@ def _triangular(bound: Bound) -> int:
 
 
 def _of_expected_rows(bound: Bound) -> int:
-    """Return the FLOPs of one product per group; an argument is the expected rows per group.
+    """Return the FLOPs of one product per group of rows.
 
-    The inputs are (groups, maximal rows, length) and (groups, columns, length).
+    The inputs are (groups, maximal rows, length) and (groups, columns, length). An argument is the
+    expected number of rows per group.
     """
     x = bound.nth(0).shape
     weights = bound.nth(1).shape
@@ -158,7 +165,7 @@ def _expected_rows_read(bound: Bound) -> int:
 
 
 def _by_groups(bound: Bound) -> int:
-    """Return the FLOPs of products in groups of rows, whose sizes need not be known.
+    """Return the FLOPs of products in groups of rows; the sizes of groups need not be known.
 
     Each row of the input is multiplied by one matrix of the three-dimensional weights. If the
     second input is a matrix with as many rows, the products are gradients of weights, one per group
@@ -229,7 +236,10 @@ def _adapted_read(bound: Bound) -> int:
 
 
 def _two_linear(bound: Bound) -> int:
-    """Return the FLOPs of two successive linear layers; inputs are x and two weight matrices."""
+    """Return the FLOPs of two successive linear layers.
+
+    Inputs are x and two weight matrices.
+    """
     x, *weights = (bound.nth(n) for n in range(3))
     n_summed = x.size(-1)
     are_matrices = all(len(weight.shape) == 2 for weight in weights)
@@ -258,7 +268,7 @@ _results_of_experts = _results_of(_rows_of_experts)
 
 
 def _pairs_of_experts(bound: Bound) -> int:
-    """Return the FLOPs of products by experts, if a byte holds two of the summed numbers."""
+    """Return the FLOPs of products by experts, with two summed numbers per byte."""
     return 2 * _rows_of_experts(bound)
 
 

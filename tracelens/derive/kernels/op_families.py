@@ -172,10 +172,7 @@ def _gathered_reads(bound: Bound) -> int:
 
 
 def _scattered(bound: Bound) -> list[int]:
-    """Return the number of written elements, which is the size of a new tensor.
-
-    If the call writes in place, it is the size of the sources or indices.
-    """
+    """Return the size of the new tensor, or in place the number of sources or indices."""
     if "w" not in bound.arguments:
         return [bound.nth(0).n_elements]
     others = bound.all("t")
@@ -249,7 +246,7 @@ def _pooled_backward(bound: Bound) -> list[int]:
 
 
 def _pooled_backward_reads(bound: Bound) -> int:
-    """Return the bytes of the gradient and the indices; the input itself is not read."""
+    """Return the bytes of the gradient and the indices, without the input."""
     gradient, *others = bound.all("t")
     return gradient.n_bytes + sum(tensor.n_bytes for tensor in others[1:])
 
@@ -286,10 +283,7 @@ def _best(bound: Bound) -> list[int]:
 
 
 def _padded(bound: Bound) -> list[int]:
-    """Return the number of elements after padding both sides of the last dimensions.
-
-    Paddings are listed from the last dimension backwards.
-    """
+    """Return the number of elements after padding by a list that begins with the last dimension."""
     x, pads = bound.nth(0).shape, bound.value("p")
     if not isinstance(pads, list) or not pads or len(pads) % 2 or len(x) < len(pads) // 2:
         raise UnknownWorkError
@@ -300,10 +294,7 @@ def _padded(bound: Bound) -> list[int]:
 
 
 def _sampled(bound: Bound) -> list[int]:
-    """Return the number of sampled values: one per channel and point of the grid.
-
-    The grid is (batch, …, coordinates).
-    """
+    """Return the number of sampled values, one per channel and point of (batch, …, coordinates)."""
     x, grid = bound.nth(0).shape, bound.nth(1).shape
     return [prod(x[:2]) * prod(grid[1:-1])]
 
@@ -327,7 +318,7 @@ def _indexed(bound: Bound) -> list[int]:
 
 
 def _indexed_reads(bound: Bound) -> int:
-    """Return the bytes of the indexed elements; the bytes of the indices are unknown."""
+    """Return the bytes of the indexed elements, without the indices."""
     return _indexed(bound)[0] * bound.nth(0).width
 
 
@@ -396,7 +387,7 @@ def backward_factor(op: str) -> float | None:
 
 
 def traffic_of(family: Family, known: Sequence[str], call: RecordedCall) -> Traffic:
-    """Return the operations and the least bytes of a call; `known` are the op's signatures.
+    """Return the operations and the least bytes of a call, given the op's known signatures.
 
     Raises UnknownWorkError if the inputs fit no signature or have no recorded sizes.
     """

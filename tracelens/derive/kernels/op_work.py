@@ -174,11 +174,11 @@ def _block_table(bound: Bound) -> Tensor | None:
 
 
 def _triton_work(name: str, call: RecordedCall) -> Work:
-    """Return the work of a kernel that torch.compile generated; it moves each tensor once.
+    """Return the work of a kernel that torch.compile generated.
 
     Inductor records the launch as an op with the kernel's name. The op's inputs are the tensors
-    that the kernel reads and writes, then sizes. Raises UnknownWorkError if no tensor was recorded,
-    or if the matrices of a product do not fit.
+    that the kernel reads and writes, then sizes. Each tensor is moved once. Raises UnknownWorkError
+    if no tensor was recorded, or if the matrices of a product do not fit.
     """
     positions = range(len(call.words))
     tensors = [tensor for position in positions for tensor in _tensors(call, position)]

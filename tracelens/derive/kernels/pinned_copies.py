@@ -7,7 +7,10 @@ import polars as pl
 from tracelens.trace import Trace
 
 LARGE_COPY = 1 << 20
-"""Copies above this size in bytes show the bandwidth; smaller copies show the latency."""
+"""Copies above this size in bytes show the bandwidth.
+
+Smaller copies show the latency.
+"""
 _BY_DEVICE = {"H100": 50e9, "H200": 50e9, "A100": 24e9, "L4": 24e9, "V100": 12e9}
 """Bytes per second of pinned copies by device, assumed if the trace has no such copies."""
 

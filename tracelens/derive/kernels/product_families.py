@@ -30,7 +30,7 @@ def _result(bound: Bound) -> list[int]:
 
 
 def _product_of_pairs(bound: Bound) -> int:
-    """Return the FLOPs of a product of matrices whose bytes hold two summed four-bit numbers."""
+    """Return the FLOPs of a product of matrices with two summed four-bit numbers per byte."""
     return 2 * _product(bound)
 
 
@@ -61,7 +61,7 @@ def _product_of_groups(bound: Bound) -> int:
 
 
 def _result_of_groups(bound: Bound) -> list[int]:
-    """Return the number of elements of the result; two matrices have one result per group."""
+    """Return the number of elements of the results; two matrices have one result per group."""
     left, right = bound.nth(0).shape, bound.nth(1).shape
     if len(left) == len(right) == 2:
         return [bound.nth(2).n_elements * left[0] * right[1]]
@@ -69,7 +69,7 @@ def _result_of_groups(bound: Bound) -> list[int]:
 
 
 def _experts(bound: Bound) -> int:
-    """Return the FLOPs of experts; inputs are tokens, two weights, and chosen experts."""
+    """Return the FLOPs of experts with the inputs tokens, two weights, and chosen experts."""
     tokens, first, second, chosen = (tensor.shape for tensor in _parts_of_experts(bound))
     n_weights = _each(first) + _each(second)
     return 2 * prod(chosen) * n_weights * _packed(tokens, first)
@@ -99,13 +99,13 @@ def _experts_read(bound: Bound) -> int:
 
 
 def _attention(bound: Bound) -> int:
-    """Return the FLOPs of attention; inputs are (batch, length, heads, width)."""
+    """Return the FLOPs of attention with inputs of (batch, length, heads, width)."""
     double_pairs, width, value_width = _attention_sizes(bound, first=0)
     return double_pairs * (width + value_width)
 
 
 def _attention_backward(bound: Bound) -> int:
-    """Return the FLOPs of attention's gradients; the result's gradient is the first input."""
+    """Return the FLOPs of attention's gradients, if the result's gradient is the first input."""
     double_pairs, width, value_width = _attention_sizes(bound, first=1)
     return double_pairs * (3 * width + 2 * value_width)
 
@@ -130,10 +130,7 @@ def _attention_sizes(bound: Bound, first: int) -> tuple[int, int, int]:
 
 
 def _is_causal(bound: Bound) -> bool:
-    """Return whether the attention's mask is causal.
-
-    A causal mask is recorded as True, or as 1 or 2, which are cutlass's numbers of causal masks.
-    """
+    """Return whether the mask is causal, recorded as True or as cutlass's numbers 1 and 2."""
     return bound.value("C") in (True, 1, 2)
 
 
@@ -173,7 +170,7 @@ def _attention_of_lengths(bound: Bound, first: int = 0) -> int:
 
 
 def _attention_of_lengths_backward(bound: Bound) -> int:
-    """Return the least FLOPs of the gradients; the result's gradient is the first input."""
+    """Return the least FLOPs of the gradients, if the result's gradient is the first input."""
     return _attention_of_lengths(bound, first=1)
 
 
@@ -284,7 +281,7 @@ def _queries_read(bound: Bound) -> int:
 
 
 def _chosen_experts(bound: Bound) -> int:
-    """Return the FLOPs of experts; an argument is the number of experts per token."""
+    """Return the FLOPs of experts, for the number of experts per token in an argument."""
     tokens = bound.nth(0).shape
     first, second = (tensor.shape for tensor in bound.all("t")[-2:])
     n_weights = (_each(first) + _each(second)) * _packed(tokens, first)
@@ -305,7 +302,7 @@ def _packed(tokens: Sequence[int], weights: Sequence[int]) -> int:
 
 
 def _one_product_of_experts(bound: Bound) -> int:
-    """Return the FLOPs of one product per expert; each row is multiplied by one expert."""
+    """Return the FLOPs of one of the experts' products, with one expert per row."""
     x, weights = bound.nth(0).shape, bound.nth(1).shape
     return 2 * _rows_of_experts(bound) * _each(weights) * _packed(x, weights)
 
@@ -335,10 +332,7 @@ def _one_product_of_experts_read(bound: Bound) -> int:
 
 
 def _unseen_experts(bound: Bound) -> int:
-    """Return the FLOPs of gated experts whose weights were not recorded.
-
-    The experts are assumed to be as wide as the tokens.
-    """
+    """Return the FLOPs of gated experts of unrecorded weights, assumed to be as wide as tokens."""
     tokens = bound.nth(0).shape
     if bound.call.experts is None or len(tokens) != 2:
         raise UnknownWorkError

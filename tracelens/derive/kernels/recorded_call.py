@@ -38,9 +38,10 @@ class Tensor(Struct, frozen=True):
         return self.n_stored * self.width
 
     def size(self, dim: int) -> int:
-        """Return the size of a dimension; negative dimensions count from the end.
+        """Return the size of a dimension.
 
-        Raises UnknownWorkError if the tensor has no such dimension.
+        A negative dimension counts from the end. Raises UnknownWorkError if the tensor has no such
+        dimension.
         """
         try:
             return self.shape[dim]
@@ -90,9 +91,9 @@ class RecordedCall(Struct, frozen=True):
         return self.values[position] if position < len(self.values) else None
 
     def sizes(self, position: int, n: int) -> list[int]:
-        """Return an input that is a list of n numbers; a single recorded number is repeated.
+        """Return an input that is a list of n numbers.
 
-        Raises UnknownWorkError if the input is no such list.
+        A single recorded number is repeated. Raises UnknownWorkError if the input is no such list.
         """
         numbers = self.value(position)
         if not are_sizes(numbers) or len(numbers) not in {1, n}:

@@ -92,7 +92,10 @@ def _inputs(shapes: str | None, dtypes: str) -> list[dict[str, Any]]:
 
 
 def listed(text: str | None) -> list[Any]:
-    """Decode a list in JSON; return an empty list if the text is None or no list."""
+    """Decode a list in JSON.
+
+    Return an empty list if the text is None or no list.
+    """
     try:
         values = json.loads(text or "[]")
     except (ValueError, RecursionError):

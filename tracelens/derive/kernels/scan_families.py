@@ -16,7 +16,10 @@ flops_selective_scan_fn also counts 9 B L D N.
 
 
 def _selective_scan(bound: Bound) -> int:
-    """Return the operations of Mamba's scan of u, delta and A; A is (channels, states)."""
+    """Return the operations of Mamba's scan of u, delta and A.
+
+    A is (channels, states).
+    """
     rates = bound.nth(2).shape
     if len(rates) != 2:
         raise UnknownWorkError
@@ -32,7 +35,10 @@ def _inner_scan(bound: Bound) -> int:
 
 
 def _short_convolution(bound: Bound) -> int:
-    """Return the operations of a short depthwise convolution; weights are (channels, width)."""
+    """Return the operations of a short depthwise convolution.
+
+    Weights are (channels, width).
+    """
     x, weights = bound.nth(0), bound.nth(1).shape
     if len(weights) != 2:
         raise UnknownWorkError

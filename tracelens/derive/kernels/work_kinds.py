@@ -112,10 +112,11 @@ _FIRST_RULES: tuple[_Rule, ...] = (
 
 
 def _expert_rules(mixtures: pl.Series) -> tuple[_Rule, ...]:
-    """Return the rules for mixtures of experts; `mixtures` are the layers that contain experts.
+    """Return the rules for mixtures of experts.
 
-    A kernel belongs to an expert or a router by its layer's name or its own name. Such kernels, and
-    kernels of a mixture's own layer, may dispatch or combine tokens.
+    `mixtures` are the layers that contain experts. A kernel belongs to an expert or a router by its
+    layer's name or its own name. Such kernels, and kernels of a mixture's own layer, may dispatch
+    or combine tokens.
     """
     in_mixture = pl.col("layer").is_in(mixtures.implode())
     layer_above = pl.col("layer").str.extract(r"^(.*)\.")

@@ -15,7 +15,10 @@ The ops that request communication do not match.
 COMMUNICATION = rf"^c10d::|{ON_HOST}"
 """Pattern for names of spans in which a process communicates with others."""
 SPAN_KINDS = ("op", "annotation", "nvtx")
-"""Kinds of spans that may be communication; Python calls with such names are not."""
+"""Kinds of spans that may be communication.
+
+Python calls with such names are not.
+"""
 
 
 def communication_spans(spans: pl.DataFrame) -> pl.DataFrame:

@@ -11,7 +11,10 @@ from tracelens.derive.kernels.recorded_dtypes import element_type, listed
 from tracelens.derive.processes.communication import COMMUNICATION, communication_spans
 
 ARITHMETIC, COPY, COMMUNICATES, CALLS = range(4)
-"""Kinds of work; an op of kind CALLS only calls other ops."""
+"""Kinds of work.
+
+An op of kind CALLS only calls other ops.
+"""
 _BY_PRIORITY = (ARITHMETIC, COPY, COMMUNICATES, CALLS)
 """Kinds of work in order of precedence: if threads do several at a time, the first counts."""
 COLUMNS = ("kind", "name", "parent_id", "process_id", "thread_id", "start_ns", "duration_ns")
@@ -222,7 +225,10 @@ def _nearest(
 
 
 def _without_flag(flags: pl.Series, rows: pl.Series) -> pl.Series:
-    """Return the positions in `rows` whose flag is False; a row None is left out."""
+    """Return the positions in `rows` whose flag is False.
+
+    A row None is left out.
+    """
     is_unset = ~flags.gather(rows)
     return is_unset.arg_true()
 

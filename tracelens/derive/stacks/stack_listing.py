@@ -48,7 +48,10 @@ def pair_stacks(base: Trace, other: Trace) -> list[tuple[dict[str, Any], dict[st
 
 
 def n_shared_outer(base: Sequence[str], other: Sequence[str]) -> int:
-    """Return the number of outermost functions that two stacks share; outermost come first."""
+    """Return the number of outermost functions that two stacks share.
+
+    Stacks are listed from the outermost function.
+    """
     pairs = enumerate(zip(base, other, strict=False))
     return next(
         (level for level, (mine, theirs) in pairs if mine != theirs),

@@ -1,4 +1,4 @@
-"""Make the tables `stacks` and `frames` from a program's stops; find a function in a stack."""
+"""Make the tables `stacks` and `frames` from a program's stops, and find functions in stacks."""
 
 from collections.abc import Sequence
 from functools import cache, partial
@@ -63,10 +63,10 @@ class Stop(Struct):
 
 
 def drop_doubled(stops: Sequence[Stop]) -> list[Stop]:
-    """Return the stops without second stops at a call that one library forwards to another.
+    """Return the stops, without the second stop at a call that is forwarded between libraries.
 
-    cuDNN 9 forwards calls this way. The second stop directly follows the first one. It has the same
-    thread, function and callers, but another library.
+    cuDNN 9 forwards each call to another library. The second stop directly follows the first stop,
+    with the same thread, function and callers, but with another library.
     """
     kept: list[Stop] = []
     for stop in stops:
@@ -141,7 +141,7 @@ def _spelling(frame: StackFrame) -> tuple[str, bool]:
 
 
 def _normalised_names(stops: Sequence[Stop]) -> dict[tuple[str, bool], str]:
-    """Return the normalised name of each distinct function; the key is its `_spelling`.
+    """Return the normalised name of each distinct function by its `_spelling`.
 
     Python names do not change, because brackets as in `f.<locals>.g` are no template arguments.
     """

@@ -60,7 +60,10 @@ _OVERWRITES = (
     ),
 )
 _OVER_ROWS = ("layer_norm", "rms_norm")
-"""Normalisations of each row, which are one call; torch has no call that also adds a residual."""
+"""Normalisations of each row, which are one call.
+
+Torch has no call that also adds a residual.
+"""
 _AS_THEY_RAN = ("and", dense("in0", NCHW), dense("out", NCHW))
 _COPIED = {"cast": "_to_copy", "copy": "clone"}
 
