@@ -27,7 +27,7 @@ from tracelens.schemas.results.time import IDLE_PARTS
 _FELT = 0.5
 """A delay that costs the job less than this share of BLAMED has no culprit."""
 _MOSTLY = 0.5
-"""Idle time explains a delay if all its causes together make at least this share of it."""
+"""Idle time of all causes explains a delay if it makes at least this share of the delay."""
 LINK, NETWORK = "link", "network"
 """Names of the cause if the transfers of a set of ranks, or of all ranks, are slow."""
 

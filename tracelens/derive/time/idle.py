@@ -65,7 +65,7 @@ def cut_gaps(work: pl.DataFrame, device: DeviceWork) -> Iterator[pl.DataFrame]:
     for gaps in _gaps(work, device):
         cut = cut_rows(gaps, device.windows).rename({"at": "window"})
         in_windows = cut.with_columns(pl.col("window").fill_null(after_windows))
-        yield _refilled(_caused(in_windows, device.host))
+        yield _refilled(_split_by_cause(in_windows, device.host))
 
 
 def with_true_causes(idle: pl.DataFrame, causes: pl.Series | None) -> pl.DataFrame:
@@ -159,7 +159,7 @@ def _with_calls(gaps: pl.DataFrame, device: DeviceWork) -> pl.DataFrame:
     return known.with_columns(returned=returned).select(*_GAPS)
 
 
-def _caused(gaps: pl.DataFrame, host: HostTime) -> pl.DataFrame:
+def _split_by_cause(gaps: pl.DataFrame, host: HostTime) -> pl.DataFrame:
     """Cut gaps into intervals of one cause and place.
 
     Each gap lies in one window. Place -1 means the place of the launching call.

@@ -103,7 +103,10 @@ def own_delays(model: TimeModel) -> pl.DataFrame:
 
 
 def _compared_steps(model: TimeModel) -> pl.DataFrame:
-    """Join `rank_steps` and `host_paces`, in one row per rank if some ranks mark no steps."""
+    """Join `rank_steps` with `host_paces`.
+
+    If some ranks mark no steps, the result has one row per rank, with sums over all steps.
+    """
     steps = rank_steps(model).join(
         host_paces(model),
         on=["rank", "step"],
@@ -265,7 +268,7 @@ def _with_slowdown(late_steps: pl.DataFrame, hosts: pl.DataFrame) -> pl.DataFram
     The slowdown is 0 if the host is faster, or so slow that the host counts as late. The time that
     the slowdown explains is added as by_speed_ns.
     """
-    of_hosts = _beside_usual(late_steps, hosts, "launch")
+    of_hosts = _with_host_times(late_steps, hosts, "launch")
     ratio = pl.col("spent_ns").sum() / pl.col("usual_ns").sum()
     slowdown = (ratio - 1).over("rank")
     is_slower = slowdown.is_between(0, _HOSTS_DIFFER)
@@ -284,7 +287,7 @@ def _limited_to_host(late_steps: pl.DataFrame, hosts: pl.DataFrame, cause: str) 
     increased by the slowdown.
     """
     column = f"{cause}_excess_ns"
-    of_hosts = _beside_usual(late_steps, hosts, cause)
+    of_hosts = _with_host_times(late_steps, hosts, cause)
     slower = 1 + pl.col("slowdown")
     usual_at_this_speed_ns = pl.col("usual_ns") * slower
     extra_ns = pl.col("spent_ns") - usual_at_this_speed_ns
@@ -318,7 +321,7 @@ def _host_causes(model: TimeModel, delays: pl.DataFrame) -> pl.DataFrame:
     return hosts.with_columns(spent_ns, usual_ns=usual_ns)
 
 
-def _beside_usual(late_steps: pl.DataFrame, hosts: pl.DataFrame, cause: str) -> pl.DataFrame:
+def _with_host_times(late_steps: pl.DataFrame, hosts: pl.DataFrame, cause: str) -> pl.DataFrame:
     """Add spent_ns, the time of the rank's host for the cause in the step, and usual_ns.
 
     usual_ns is the lower median of all ranks. Missing times are 0.

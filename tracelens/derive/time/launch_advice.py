@@ -214,9 +214,9 @@ def _calls_of_process(program: JudgedProgram, use: GraphUse) -> Iterator[Rule]:
 
 
 def _guards(program: JudgedProgram) -> str | None:
-    """Advise fewer compiled regions if a step has several, and launching is mostly guard checks.
+    """Advise fewer compiled regions if guard checks take at least half of the launching time.
 
-    Checks of guards have to take at least half of the launching time.
+    Nothing is advised if a step has fewer than two compiled regions.
     """
     is_check = pl.col("name") == _GUARDS
     spans = program.trace.select(

@@ -263,7 +263,9 @@ def _launched(
     work: pl.DataFrame,
     edges: pl.Series,
 ) -> pl.DataFrame:
-    """Sum work by its call's thread and segment: n_launches, device_ns, kernel_ns, first, last.
+    """Sum device work by launching thread and segment of the launch.
+
+    Columns: n_launches, device_ns, kernel_ns, first (start) and last (end), and the keys.
 
     A segment's number is the index of its first moment in `edges`, or -1 for time before all edges.
     The rows are sorted by segment.
