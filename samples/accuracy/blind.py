@@ -50,6 +50,11 @@ _NSYS_HEAD = (
     "| Under nsys | turn | recorded | predicted | beside it, before and after | error | |\n"
     "| --- | --- | ---: | ---: | ---: | ---: | --- |"
 )
+_OWN_HEAD = (
+    "| Under nsys | recorded | predicted | without nsys | error | same process | error | |\n"
+    "| --- | ---: | ---: | ---: | ---: | ---: | ---: | --- |"
+)
+"""Steps of the recorded process outside of the recorded range stand beside those without nsys."""
 _CHANGE_HEAD = (
     "| Change | program | before | predicted | measured | error | factor, predicted | measured | |\n"
     "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | --- |"
@@ -103,6 +108,12 @@ def line_of(row: dict[str, Any]) -> str:
         return (
             f"| {row['name']} | {row['recorded']:.3f} | {predicted} | {min(times):.3f} to"
             f" {max(times):.3f} | {after} | {fresh} | {error} | {note} |"
+        )
+    if "own" in row:
+        truth, own = row["truth"], statistics.median(row["own"])
+        return (
+            f"| {row['name']} | {row['recorded']:.3f} | {predicted} | {truth:.3f} | {error} |"
+            f" {own:.3f} | {row['said'] / own - 1:+.1%} | {note} |"
         )
     times = row["beside"]
     both = ", ".join(f"{ms:.3f}" for ms in times)
@@ -160,22 +171,26 @@ def tables(name: str) -> list[str]:
         *_grouped(others, "truth", _all),
         *_grouped(filter(_is_usual, known), "truth", _speed)[2:],
         *(_grouped(in_long_turns, "truth", _steadiness)[2:] if in_long_turns else []),
-        *_grouped(of_change, "truth", lambda row: f"`{row['way']}`", _all)[2:],
-        "",
-        "Errors of the factor by which a change multiplies a step:",
-        "",
-        *_grouped(
-            of_change,
-            "factor",
-            lambda row: f"`{row['way']}`",
-            lambda _: "every change",
-        ),
         "",
     ]
+    if of_change:
+        lines[-1:] = [
+            *_grouped(of_change, "truth", lambda row: f"`{row['way']}`", _all)[2:],
+            "",
+            "Errors of the factor by which a change multiplies a step:",
+            "",
+            *_grouped(
+                of_change,
+                "factor",
+                lambda row: f"`{row['way']}`",
+                lambda _: "every change",
+            ),
+            "",
+        ]
     for kind, head in _HEADS.items():
-        shown = (row for row in rows(name) if row["kind"] == kind and not _is_again(row))
-        chosen = [line_of(row) for row in shown]
-        lines += [head, *chosen, ""] if chosen else []
+        shown = [row for row in rows(name) if row["kind"] == kind and not _is_again(row)]
+        chosen = _OWN_HEAD if any("own" in row for row in shown) else head
+        lines += [chosen, *map(line_of, shown), ""] if shown else []
     return lines
 
 
@@ -233,6 +248,8 @@ def beside(own_predictions: dict[str, Iterable[Predicted]]) -> str:
     )
     for name in _JUDGED:
         of_name = list(_of_traces(name))
+        if not of_name:
+            continue
         has_range = any(row["kind"] == "trace" for row in rows(name))
         lines.append(f"| {words} | {name} | {errors(of_name, has_range=has_range)} |")
         steady = list(_of(name, "trace", _STEADY))
@@ -286,9 +303,13 @@ def _signs(name: str) -> tuple[int, int, int]:
 
 
 def _own_turns(name: str) -> Iterable[Predicted]:
-    """Yield each unprofiled turn of a program, predicted by the median of its process's others."""
-    turns = {row["name"]: row["turns"] for row in rows(name) if "turns" in row}
-    for times in turns.values():
+    """Yield each unprofiled turn of a program, predicted by the median of its process's others.
+
+    Where no trace alone was judged, these are the turns beside the captures.
+    """
+    of_traces = {row["name"]: row["turns"] for row in rows(name) if "turns" in row}
+    beside_captures = [row["beside"] for row in rows(name) if {"beside", "steady"} <= row.keys()]
+    for times in of_traces.values() or beside_captures:
         for n, ms in enumerate(times):
             others = statistics.median([*times[:n], *times[n + 1 :]])
             yield Predicted("", others, ms, is_held=True, line="")

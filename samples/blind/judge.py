@@ -1,4 +1,4 @@
-"""Judge the captures of take.py: one JSON row per prediction, beside the measured value.
+"""Judge captures of this folder's scripts: one JSON row per prediction, beside the measured value.
 
 python -m samples.blind.judge FOLDER ROWS.jsonl
 
@@ -41,7 +41,9 @@ def judged(folder: Path) -> Iterator[dict[str, Any]]:
         turns = pairs["changes"].get(row["program"], {}).get("turns", [])
         yield _live(folder, row, [turn["-"] for turn in turns])
     for name, row in pairs["nsys"].items():
-        for turn in range(min(len(row["nsys"]), len(row["plain"]) - 1)):
+        if "recorded" in row:
+            yield _nsys_beside(folder / "nodes.sqlite", name, row)
+        for turn in range(min(len(row.get("nsys", ())), len(row["plain"]) - 1)):
             yield _nsys(folder / "nodes.sqlite", name, turn, row)
     for name, row in sorted(pairs["changes"].items()):
         for kept_as, counts in row.get("traced", {"-": []}).items():
@@ -183,6 +185,34 @@ def _nsys(path: Path, name: str, turn: int, row: dict[str, Any]) -> dict[str, An
         "beside": times,
         "truth": round(statistics.geometric_mean(times), 4),
         "same": all(abs(ratio - 1) <= SAME_SPEED for ratio in ratios),
+        **said,
+    }
+
+
+def _nsys_beside(path: Path, name: str, row: dict[str, Any]) -> dict[str, Any]:
+    """Return the row of one capture: the truth is of the turns in the process without nsys.
+
+    `own` has the turns in the recorded process, outside of the recorded range.
+    """
+    beside, own = ([_middle(turn) for turn in row[which]] for which in ("plain", "outside"))
+    counts = row["recorded"]["counts_ns"]
+    half = len(counts) // 2
+    usual = statistics.median(_middle(turn, "count_ns") for turn in row["plain"])
+    first, last = statistics.median(counts[:half]), statistics.median(counts[half:])
+    ratios = statistics.median(counts) / usual, first / last
+    with tempfile.TemporaryDirectory() as folder:
+        target = Path(folder) / "cut.sqlite"
+        cut(path, target, "0", str(len(counts) - 1), f"program {name}")
+        said = _step(tl.collect(target))
+    return {
+        "kind": "nsys",
+        "name": name,
+        "way": "-",
+        "beside": beside,
+        "own": own,
+        "truth": round(statistics.median(beside), 4),
+        "same": all(abs(ratio - 1) <= SAME_SPEED for ratio in ratios),
+        "steady": _is_steady(beside),
         **said,
     }
 
