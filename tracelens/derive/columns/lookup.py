@@ -71,7 +71,7 @@ def _joined_rows(table: pl.DataFrame, asked: pl.DataFrame) -> pl.Series:
     """Return the row number of each asked (rank, id) by a join, for a table with any ids."""
     lowest = asked["id"].min()
     highest = asked["id"].max()
-    # The rows of a large table are asked for part by part, mostly in their order.
+    # Callers ask for parts of a large table, mostly in its order, so other ids are left out first.
     is_near = pl.col("id").is_between(lowest, highest)
     rows = table.with_row_index("row").filter(is_near)
     joined = asked.join(

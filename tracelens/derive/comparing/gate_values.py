@@ -180,7 +180,7 @@ def _work(trace: Trace, expression: Expression, names: Sequence[str]) -> pl.Data
 
 
 def _copies(trace: Trace, expression: Expression) -> pl.DataFrame:
-    """Return the copies in the direction that the metric's name begins with."""
+    """Return the copies in the metric's direction: rank, step, name, value (bytes or ns), n."""
     direction, _, _ = expression.name.partition("_")
     column = "size_bytes" if expression.counted_in == BYTES else "duration_ns"
     copies = trace.select("memcpys", "rank", "step", "direction", column)
@@ -197,7 +197,10 @@ def _copies(trace: Trace, expression: Expression) -> pl.DataFrame:
 
 
 def _host_times(trace: Trace, expression: Expression, names: Sequence[str]) -> pl.DataFrame:
-    """Return the host time of the outermost calls among the ops, or of each name with `each`."""
+    """Return the host time of the ops' outermost calls: rank, name, step, value, n.
+
+    With `each`, calls of other names do not count as outer calls.
+    """
     if expression.each and names:
         return pl.concat(outermost_ops(trace, [name]) for name in names)
     return outermost_ops(trace, names)

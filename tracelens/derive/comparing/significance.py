@@ -238,7 +238,7 @@ def _at_least(k: int, n: int, probability: float) -> float:
 def _with_outcomes(rows: pl.DataFrame, rules: Rules, refusal: str | None) -> pl.DataFrame:
     """Add low, high, outcome and reason to each row.
 
-    `refusal` is a reason to judge no row.
+    With a `refusal`, every row is unclear for this reason.
     """
     difference = pl.col("difference")
     is_known = pl.col("standard_error").is_not_null()

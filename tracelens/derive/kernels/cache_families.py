@@ -178,7 +178,7 @@ CACHES: Mapping[str, Family] = {
         assumed="all tables are assumed to be looked up alike, and each row once",
     ),
 }
-"""The families by name.
+"""The families by their names in op_signatures.json and custom_ops.toml.
 
 Ops in `taken` copy a part of a cache (K) into the result. Ops in `kept` write their first two
 tensors into parts of caches.

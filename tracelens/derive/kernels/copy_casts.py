@@ -50,7 +50,7 @@ def _casts_after_copies(trace: Trace) -> pl.DataFrame:
         return _SCHEMA.to_frame()
     fitting = _fitting_pairs(_nearby_pairs(uploads, casts))
     agreeing = _as_recorded(_as_recorded(fitting, trace, "copy"), trace, "cast")
-    # The first cast counts, and 8 bytes per element before 4.
+    # The first cast counts. Of two possible element sizes, 8 bytes take precedence over 4.
     in_order = agreeing.sort("place", "read_bytes", descending=[False, True])
     first = in_order.unique(["rank", "memcpy_id"], keep="first", maintain_order=True)
     recorded = pl.coalesce("copy_dtype", "cast_dtype")

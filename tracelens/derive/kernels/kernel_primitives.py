@@ -218,7 +218,7 @@ NAME_RULES: tuple[tuple[str, str, str], ...] = (
         "rng",
     ),
     ("head", r"(^|_)(moe_)?lora_(shrink|expand|[ab]|kernel)(_|$)|[bs]gmv_", "gemm"),
-    # What an activation writes for DeepGEMM's products; weights are rearranged for Marlin's.
+    # Activations with quantised outputs for DeepGEMM, and rearranged weights for Marlin.
     ("head", r"(silu|gelu|swiglu)_.*quant", "elementwise"),
     ("head", r"marlin_repack|permute_cols", "layout"),
     # The name of FBGEMM's namespace contains `gemm`.
@@ -262,7 +262,7 @@ NAME_RULES: tuple[tuple[str, str, str], ...] = (
         r"reshape_and_cache|[kK][vV]_?[cC]ache|moe_align|routing|[hH]istogram|^compute_cuda_kernel",
         "indexing",
     ),
-    # Rows moved to experts and back; trees of drafts; slots of a server's cache.
+    # Dispatch to experts and combine, draft trees in speculative decoding, slots of a cache.
     (
         "head",
         r"^_(un)?permute_kernel$|_reorder_|src2dst|row_id_map|([vV]erify|build)_?[tT]ree",

@@ -273,7 +273,7 @@ def _pairs_of_experts(bound: Bound) -> int:
 
 
 def _rows_of_experts_read(bound: Bound) -> int:
-    """Return the bytes of the input, and of at most one expert per row."""
+    """Return the bytes of the input and of the experts, at most one expert per row."""
     return _read_with_experts(bound, bound.nth(0).size(0))
 
 
@@ -362,4 +362,4 @@ LIBRARY_FAMILIES: Mapping[str, Family] = {
     ),
     "unpacked": Family(_unpacked, 1),
 }
-"""The families by name."""
+"""The families by their names in op_signatures.json and custom_ops.toml."""

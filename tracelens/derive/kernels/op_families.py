@@ -362,7 +362,7 @@ FAMILIES: Mapping[str, Family] = {
     **CACHES,
     **SCANS,
 }
-"""The families by name.
+"""The families by their names in op_signatures.json and custom_ops.toml.
 
 Ops in `read_only` have results of few elements or of unknown size. Ops in `update` return only
 their arguments. Ops in `merged` have two results, as large as the first two tensors.

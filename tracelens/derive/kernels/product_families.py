@@ -90,7 +90,7 @@ def _parts_of_experts(bound: Bound) -> tuple[Tensor, Tensor, Tensor, Tensor]:
 
 
 def _experts_read(bound: Bound) -> int:
-    """Return the bytes of tokens, choices and experts, for as many distinct experts as possible."""
+    """Return the bytes of tokens, choices and experts, at most one expert per choice."""
     tokens, first, second, chosen = _parts_of_experts(bound)
     n_experts = max(first.size(0), 1)
     n_read = min(n_experts, chosen.n_elements)
@@ -268,7 +268,7 @@ def _values_of_shared(bound: Bound) -> list[int]:
 
 
 def _own_pairs(bound: Bound) -> int:
-    """Return the least FLOPs of attention to a cache, in which a token attends only to itself."""
+    """Return the FLOPs of attention to a cache if each token attends only to itself."""
     return prod(bound.nth(0).shape[:-2]) * _cached_keys(bound)[0]
 
 
@@ -322,7 +322,7 @@ def _rows_of_experts(bound: Bound) -> int:
 
 
 def _one_product_of_experts_read(bound: Bound) -> int:
-    """Return the bytes of the input and of as many distinct experts as possible."""
+    """Return the bytes of the input and of the experts, at most one expert per row."""
     x = bound.nth(0)
     weights = bound.nth(1)
     n_experts = max(weights.size(0), 1)
@@ -340,7 +340,7 @@ def _unseen_experts(bound: Bound) -> int:
 
 
 def _unseen_experts_read(bound: Bound) -> int:
-    """Return the bytes of tokens, scores, and as many distinct experts as possible."""
+    """Return the bytes of tokens, scores and experts, at most one expert per choice of a token."""
     tokens, scores = bound.nth(0), bound.nth(1)
     if bound.call.experts is None:
         raise UnknownWorkError
@@ -366,7 +366,7 @@ def _n_chosen(bound: Bound) -> int:
 
 
 def _chosen_experts_read(bound: Bound) -> int:
-    """Return the bytes of the tokens and of as many distinct experts as possible."""
+    """Return the bytes of tokens and experts, at most one expert per choice of a token."""
     tokens, first, second = bound.nth(0), *bound.all("t")[-2:]
     n_experts = max(first.size(0), 1)
     n_read = min(n_experts, tokens.size(0) * _n_chosen(bound))
@@ -433,4 +433,4 @@ PRODUCTS: Mapping[str, Family] = {
         no_outputs, reads=_chosen_experts_read, flops=_chosen_experts_of_pairs, dtype="float4"
     ),
 }
-"""The families by name."""
+"""The families by their names in op_signatures.json and custom_ops.toml."""

@@ -94,7 +94,7 @@ def _lstm_cell_backward(bound: Bound) -> list[int]:
 
 
 def _gru_cell_backward(bound: Bound) -> list[int]:
-    """Return the elements of the gradients of the input's gates, the state's gates, the state."""
+    """Return the elements of the gradients of input gates, hidden gates and state."""
     state = bound.nth(0).n_elements
     return [_GRU_GATES * state, _GRU_GATES * state, state]
 

@@ -215,4 +215,4 @@ SCANS: Mapping[str, Family] = {
         no_outputs, assumed="at least: the size of the state that is kept is not recorded"
     ),
 }
-"""The families by name."""
+"""The families by their names in op_signatures.json and custom_ops.toml."""

@@ -56,7 +56,7 @@ A call that computes nothing takes less.
 _LONG_NS = 50_000
 """Any other op is work if its median self time is at least this, even if its inputs are small."""
 _OPERATOR = r"^\w+::\w+$"
-"""An operator of a library, such as aten::add.
+"""Pattern for an operator of a library, such as aten::add.
 
 Names such as `autograd::engine::evaluate_function: …` do not match.
 """
