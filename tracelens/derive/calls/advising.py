@@ -102,8 +102,8 @@ def advise_rank(
     search = Search(costs, Z3Solver() if uses_z3 else enumerate_layouts)
     began = time.perf_counter()
     parts = advise_calls(calls, search)
-    each = launch_ns(trace, rank)
-    if (longest := _longest_ns(parts, each)) > sum(
+    call_ns = launch_ns(trace, rank)
+    if (longest := _longest_ns(parts, call_ns)) > sum(
         call.cost.ns for part in parts for call in part.calls
     ):
         # A sequence takes the larger of its total launch time and its total kernel time. The search
@@ -111,10 +111,10 @@ def advise_rank(
         # the least sum of launch and kernel time, nor less than the least kernel time.
         other = advise_calls(
             calls,
-            replace(search, launch_ns=each, _found={}),
+            replace(search, launch_ns=call_ns, _results={}),
         )
         search.statistics.is_bound = True
-        parts = other if _longest_ns(other, each) < longest else parts
+        parts = other if _longest_ns(other, call_ns) < longest else parts
     seconds = time.perf_counter() - began
     return Advice(
         calls,
@@ -122,7 +122,7 @@ def advise_rank(
         search,
         "z3" if uses_z3 else "enumeration",
         seconds,
-        each,
+        call_ns,
     )
 
 
@@ -183,14 +183,14 @@ def launch_ns(trace: Trace, rank: int) -> float:
     return float(both.select((begin - called_ns).median().fill_null(0)).item())
 
 
-def _host_ns(parts: Sequence[Advised], each: float) -> float:
-    return each * sum(call.cost.ns > 0 for part in parts for call in part.calls)
+def _host_ns(parts: Sequence[Advised], call_ns: float) -> float:
+    return call_ns * sum(call.cost.ns > 0 for part in parts for call in part.calls)
 
 
-def _longest_ns(parts: Sequence[Advised], each: float) -> float:
+def _longest_ns(parts: Sequence[Advised], call_ns: float) -> float:
     """Return the larger of the calls' total launch time and their total kernel time."""
     return max(
-        _host_ns(parts, each),
+        _host_ns(parts, call_ns),
         sum(call.cost.ns for part in parts for call in part.calls),
     )
 

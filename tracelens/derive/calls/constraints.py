@@ -169,7 +169,7 @@ class Z3Solver:
         }
         self._operators = _OPERATORS | {"and": self._z3.And, "or": self._z3.Or, "not": self._z3.Not}
         self._numbers: dict[str, int] = {}
-        self._made: dict[object, Any] = {}
+        self._formulas: dict[object, Any] = {}
 
     def __call__(self, constraint: Term, places: Places) -> list[str]:
         """Return the layouts of `out` for which the constraint holds, one per model of Z3."""
@@ -195,9 +195,9 @@ class Z3Solver:
 
         Z3 takes longer to construct a formula than to solve it.
         """
-        if of not in self._made:
-            self._made[of] = make(*of)
-        self._solver.add(self._made[of])
+        if of not in self._formulas:
+            self._formulas[of] = make(*of)
+        self._solver.add(self._formulas[of])
 
     def _choices(self, choice: Any, out: Facts) -> Any:
         """Return the formula that `out` has the strides of the layout with the index `choice`."""

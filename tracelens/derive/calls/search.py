@@ -91,7 +91,7 @@ class _Match(Struct, frozen=True):
     inputs: tuple[str, ...]
 
 
-_Found: TypeAlias = tuple[float, list[Call]] | None
+_Cheapest: TypeAlias = tuple[float, list[Call]] | None
 _State: TypeAlias = tuple[frozenset[str], Have]
 
 
@@ -109,7 +109,7 @@ class Search(Struct):
     statistics: Statistics = field(default_factory=Statistics)
     launch_ns: float = 0.0
     _legal: dict[object, list[str]] = field(default_factory=dict)
-    _found: dict[object, tuple[list[str], _Found]] = field(default_factory=dict)
+    _results: dict[object, tuple[list[str], _Cheapest]] = field(default_factory=dict)
 
     def matches(self, part: Part) -> list[_Match]:
         """Return every match of a library function with nodes of the part, regardless of cost."""
@@ -134,17 +134,17 @@ class Search(Struct):
             for match in matches
         ]
 
-    def best(self, part: Part, given: Have, wanted: str) -> _Found:
+    def best(self, part: Part, given: Have, wanted: str) -> _Cheapest:
         """Return the cost and the cheapest calls that compute the part from the `given` tensors.
 
         Tensors that other parts read get the layout `wanted`. Return None if no sequence exists, or
         if MOST_STATES states were expanded, in which case `statistics.is_bound` is True.
         """
         names = [node.name for node in (*part.given, *part.nodes)]
-        shape = _without_names(part, given, wanted)
-        if shape not in self._found:
-            self._found[shape] = names, self._best_first(part, given, wanted)
-        their_names, cheapest = self._found[shape]
+        key = _without_names(part, given, wanted)
+        if key not in self._results:
+            self._results[key] = names, self._best_first(part, given, wanted)
+        their_names, cheapest = self._results[key]
         if cheapest is None:
             return None
         name_here = dict(zip(their_names, names, strict=True))
@@ -157,7 +157,7 @@ class Search(Struct):
             for call in cheapest[1]
         ]
 
-    def _best_first(self, part: Part, given: Have, wanted: str) -> _Found:
+    def _best_first(self, part: Part, given: Have, wanted: str) -> _Cheapest:
         """Return the result of `best` by A* search (Hart, Nilsson and Raphael, 1968).
 
         A state holds the covered nodes and the computed tensors with their layouts. The least costs
