@@ -1,6 +1,6 @@
 """Find the module to which each span belongs.
 
-Spans of the forward pass are placed by nesting, those of the backward pass by sequence numbers.
+Nesting shows the module of forward spans, and sequence numbers show the module of backward spans.
 """
 
 import polars as pl

@@ -28,9 +28,9 @@ _OTHER = r"(?i)^\W*(?:h2d|data|dataloader|loss)\W*$|^enumerate\(DataLoader\)"
 
 
 def mark_phases(spans: pl.DataFrame, parent: pl.Series) -> pl.Series:
-    """Return each span's phase: that of the span's own marker, or of its nearest marked ancestor.
+    """Return each span's phase, from the span's own marker or its nearest marked ancestor.
 
-    Without a marker, the phase is that of the annotation in progress at the span's start.
+    Without a marker, the annotation in progress at the span's start decides.
     Markers of the backward pass are autograd's evaluate_function, compiled backward graphs, and ops
     that name a forward thread. Markers of the optimizer are Optimizer.step and zero_grad. Markers
     of the forward pass are module calls and compiled regions. Annotations and NVTX ranges mark the
@@ -66,7 +66,7 @@ def _by_name(name: pl.Expr) -> pl.Expr:
     """Return a struct for each name: marked, annotated, is_compiled.
 
     `marked` is the number of the phase that the name marks. `annotated` is the number of the phase
-    that the name stands for if it is an annotation's. Each is None if there is no such phase.
+    that the name of an annotation marks. They are None if the name marks no phase.
     """
     return pl.struct(
         marked=_first(name, _MARKERS),

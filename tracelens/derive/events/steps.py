@@ -314,7 +314,7 @@ def _has_group(pattern: str) -> bool:
 
 
 def _chosen(marks: pl.DataFrame) -> pl.DataFrame:
-    """Return the marks of one family, without those inside another mark of their thread.
+    """Return the marks of one family, without marks inside another mark of their thread.
 
     If the outer marks all share one number and start, the inner ones are returned instead.
     """

@@ -28,7 +28,7 @@ def cheapest_path(times: Sequence[tuple[float, float]], change_cost: float) -> l
     compiled time, infinite if the layer cannot run so. `change_cost` is paid wherever the
     configuration changes. The model's caller is eager, so a path that begins or ends compiled pays
     there, too. Of equally cheap paths, the path with later changes is taken. With a cost of 0, each
-    layer takes its faster configuration, eager if the two are equal. That is the recurrence of the
+    layer takes its faster configuration, eager in case of a tie. That is the recurrence of the
     thesis "Evaluating the PyTorch Compiler in the Vision Domain".
     """
     cost = [0.0, inf]
@@ -51,8 +51,7 @@ def cheapest_path(times: Sequence[tuple[float, float]], change_cost: float) -> l
 def _cheaper_origin(cost: Sequence[float], state: int, change_cost: float) -> int:
     """Return the cheapest configuration of the previous layer, if this layer runs in `state`.
 
-    If the two cost the same, the previous layer runs in `state`, too. But if changes cost nothing,
-    it runs eagerly.
+    If the two configurations cost the same, `state` is returned, or EAGER if changes cost nothing.
     """
     stay = cost[state]
     change = cost[1 - state] + change_cost
@@ -75,7 +74,7 @@ def change_costs(path: Sequence[int], change_cost: float) -> list[float]:
 
 
 def best_of_two(layers: Sequence[Row]) -> list[Row]:
-    """Return the layers with the faster choice for each, eager if the two are equally fast."""
+    """Return the layers with the faster choice for each, eager in case of a tie."""
     return _walk(
         layers,
         [_faster(layer["base_ns"], layer["other_ns"]) for layer in layers],
@@ -109,10 +108,10 @@ def by_operation(
     layers: Sequence[Row],
     operations: dict[Any, tuple[Row, Row]],
 ) -> list[Row]:
-    """Return the layers with the faster choice for each operation, if both runs have the same.
+    """Return the layers with the faster choice for each operation of a layer.
 
-    A layer with different operations in the two runs gets the faster run as a whole. `operations`
-    has each layer's times by operation in the base and in the other run.
+    A layer gets a single choice if its operations differ between the eager and the compiled run.
+    `operations` has each layer's eager and compiled times by operation.
     """
     rows = best_of_two(layers)
     cumulative = 0.0

@@ -33,8 +33,8 @@ _MOST_WRONG = 0.05
 class Captured(Struct):
     """Holds the launches recorded while CUDA graphs were captured.
 
-    In the trace `work`, the launches stand as kernels. `launches` has the same launches with their
-    op and input shapes.
+    The trace `work` has the launches as kernels. `launches` has the same launches with their op and
+    input shapes.
     """
 
     work: Trace
@@ -79,7 +79,7 @@ class Captured(Struct):
     ) -> tuple[int | None, int | None]:
         """Return the rank and batch size of the captures to which a replay may belong.
 
-        None stands for any rank or size. A server replays the smallest graph into which its tokens
+        None means any rank or size. A server replays the smallest graph into which its tokens
         fit. `sizes` has the ranks and batch sizes of all captures.
         """
         size = _size_for(n_tokens, sizes)

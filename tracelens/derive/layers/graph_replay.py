@@ -23,8 +23,8 @@ _LEAST_ALIKE = 0.5
 """The least share of replayed kernels that must match, and of matched kernels with equal grids.
 
 If fewer match, the base ran another program. If fewer grids are equal, the base had another batch
-size. No kernel of the sequence is then placed. A program that is compiled twice keeps 72 to 92 % of
-the grids; with another batch size it keeps 8 % (measured on an H200).
+size. Then no kernel of the sequence gets a layer. A program that is compiled twice keeps 72 to 92 %
+of the grids; with another batch size it keeps 8 % (measured on an H200).
 """
 _LONGEST_RUN = 20_000
 """At most this many kernels of a base without steps are aligned.

@@ -57,10 +57,10 @@ class _Corridor(Struct, frozen=True):
 def fit_clock(lows: Points, highs: Points, near: Points, until: float) -> ClockFit | None:
     """Return the line above `lows`, below `highs` and close to `near`, for times from 0 to `until`.
 
-    Return None without bounds from both sides. This is a linear programme with two unknowns. For a
-    given drift, the offsets of lines that keep all bounds lie between a floor and a ceiling. Floor
-    and ceiling are piecewise linear in the drift. They bend where another corner of the points'
-    hulls begins to bound the line. So their extremes are at the drifts of these bends.
+    Return None without lower or without upper bounds. This is a linear programme with two unknowns.
+    For a given drift, the offsets of lines that keep all bounds lie between a floor and a ceiling.
+    Floor and ceiling are piecewise linear in the drift. They bend where another corner of the
+    points' hulls begins to bound the line. So their extremes are at the drifts of these bends.
     """
     if not lows or not highs:
         return None

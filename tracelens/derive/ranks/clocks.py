@@ -320,7 +320,7 @@ def _moved_to_job_clock(
 def _lines(both: pl.DataFrame, origin_ns: int, until: float) -> dict[int, dict[str, float]]:
     """Fit new clocks to the fitted ones; return columns of CLOCKS by clock number.
 
-    `both` has the calls that they share. A clock without bounds from both sides is left out.
+    `both` has their common calls. A clock without lower or without upper bounds is left out.
     """
     bounds = _binned(_offset_bounds(both, origin_ns), until)
     facts_of_clocks = {}

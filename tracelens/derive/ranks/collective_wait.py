@@ -21,7 +21,7 @@ WAITS = {
 
 
 class Waits(Struct, frozen=True):
-    """Holds the intervals in which ranks wait in collectives, and those in which ranks compute.
+    """Holds the intervals in which ranks wait in collectives, and in which they compute.
 
     `intervals` has one row per wait: rank, group_key, call, awaited_rank, start_ns, end_ns,
     before_ns and hidden_ns, with times on the rank's clock. hidden_ns is the part of the wait in

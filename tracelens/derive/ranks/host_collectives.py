@@ -37,7 +37,7 @@ HOST_CALLS = {
     "own_start_ns": pl.Int64,
     "end_ns": pl.Int64,
 }
-"""Columns of `host_calls`, the same as those of communication kernels."""
+"""Columns of `host_calls`, which communication kernels have, too."""
 
 
 def host_calls(trace: Trace) -> tuple[pl.DataFrame, list[str]]:

@@ -1,4 +1,4 @@
-"""Compare transfers of collectives by group and size, and find those slower than their peers."""
+"""Compare the transfers of collectives by group and size, and find the slow groups."""
 
 from __future__ import annotations
 

@@ -20,10 +20,7 @@ from tracelens.trace import Trace
 
 
 class Advised(Struct, frozen=True):
-    """An advised change with its prediction.
-
-    The prediction is None if no replay can make the change.
-    """
+    """Holds an advised change with its prediction, None if no replay can make the change."""
 
     change: Change
     prediction: Prediction | None
@@ -37,7 +34,7 @@ class Advised(Struct, frozen=True):
 
     @property
     def is_clear(self) -> bool:
-        """False if a replay says that the change may save nothing."""
+        """False if a replay predicts that the change may save nothing."""
         return self.prediction is None or self.prediction.has_gain
 
     @property
@@ -74,7 +71,8 @@ def advised_changes(trace: Trace) -> list[Advised]:
     """List the changes that save at least 2 % of a step, the largest clear saving first.
 
     If the trace can be replayed, a replay computes the saving, because a removed wait may only move
-    elsewhere. A change of unknown saving is sorted as if it saved all time of its places.
+    elsewhere. A change of unknown saving is listed, too. For the order, it counts as if it saved
+    all of the time at its places in the program.
     """
     return trace.derived(_advised_changes)
 
@@ -92,7 +90,10 @@ def _advised_changes(trace: Trace) -> list[Advised]:
 
 
 def _most_saved(item: Advised) -> float:
-    """Return the share of a step that a change saves; if not known, the time of its places."""
+    """Return the share of a step that a change saves at most.
+
+    If no saving is known, this is the share of the time at the change's places in the program.
+    """
     if item.saved_frac is not None:
         return item.saved_frac
     return sum(ns for _, ns in item.change.places) / max(item.change.step_ns, 1)
@@ -104,10 +105,10 @@ def advise(trace: Trace) -> list[str]:
 
 
 def _predictions(trace: Trace) -> dict[str, Prediction]:
-    """Predict the step with each advised change that a replay can make, by its expression.
+    """Return the prediction of each advised change that a replay can make, by expression.
 
-    The dict is empty for several ranks, because they are replayed one by one and would not wait for
-    each other. It is also empty if the step without the profiler is not known.
+    The dict is empty for several ranks, because a replay of one rank leaves out the waits for
+    others. It is also empty if the step without the profiler is not known.
     """
     steps = unprofiled_steps(trace) if len(trace.manifest.ranks) == 1 else {}
     if not any(step.unprofiled_ns for step in steps.values()):
@@ -115,7 +116,7 @@ def _predictions(trace: Trace) -> dict[str, Prediction]:
     predictions = {}
     for change in list_changes(trace):
         if change.expression is not None:
-            # The trace lacks what the change is about
+            # Predicting raises if the trace lacks the data that the change needs.
             with suppress(UsageError, MissingTableError):
                 (prediction,) = predict(trace, [change.expression], names_bound=False)
                 predictions[change.expression] = prediction

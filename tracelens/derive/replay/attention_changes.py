@@ -1,4 +1,4 @@
-"""Replace attention that is written out as several kernels by one fused kernel."""
+"""Replace attention that runs as several kernels by one fused kernel."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tracelens.derive.replay.subject import Change, Subject, require
 from tracelens.errors import UsageError
 
 _BETWEEN = {"elementwise", "layout", "memory", "indexing", "rng", "softmax"}
-"""Primitives of the kernels around a softmax, which scale, mask and drop scores."""
+"""Primitives of the kernels around a softmax that scale, mask or drop scores."""
 _LOG_SOFTMAX = r"(?i)log_?softmax|softmax_warp_(?:for|back)ward<.*, \d+, true"
 """Names of the logarithmic softmaxes that losses use.
 
@@ -22,10 +22,10 @@ _NONE_IS_WRITTEN_OUT = "sdpa: no product, softmax and product follow each other 
 
 
 class Attention(Struct, frozen=True):
-    """Attention as two matrix products around a softmax; a fused kernel replaces the rows `gone`.
+    """Holds one attention: two matrix products around a softmax, as rows of device work.
 
-    `first` and `last` are the rows of the products. A fused backward kernel computes the scores
-    again, which takes as long as the last product.
+    `first` and `last` are the products. `gone` are the rows that a fused kernel makes unnecessary.
+    A fused backward kernel computes the scores again, which takes as long as the last product.
     """
 
     first: int
@@ -66,7 +66,10 @@ def sdpa(subject: Subject, _: str | None) -> Change:
 
 
 def list_attention(replay: Replay) -> list[Attention]:
-    """Find softmaxes between two matrix products; any other work between these must be small."""
+    """Return the attention of each softmax that stands between two matrix products.
+
+    Between the products, there may only be kernels that scale, mask, drop or move scores.
+    """
     work = replay.work
     names = replay.excerpt.work["name"].fill_null("")
     is_moved = (pl.col("kind") == "fill") | pl.col("name").str.starts_with("d2d")
@@ -101,9 +104,9 @@ def list_attention(replay: Replay) -> list[Attention]:
 
 
 def _reach(kinds: list[str], place: int, direction: int) -> int | None:
-    """Return the position of the nearest matrix product in a direction.
+    """Return the position of the nearest matrix product in a direction (1 or -1).
 
-    Return None if other work comes before it.
+    Return None if another kind of work comes first.
     """
     place += direction
     while 0 <= place < len(kinds) and kinds[place] in _BETWEEN - {"softmax"}:
@@ -112,7 +115,7 @@ def _reach(kinds: list[str], place: int, direction: int) -> int | None:
 
 
 def _copies(kinds: list[str], place: int, direction: int) -> list[int]:
-    """Return the positions of layout copies next to a product; `direction` says on which side."""
+    """Return the positions of layout copies next to a product, after it (1) or before it (-1)."""
     copies = []
     while 0 <= place + direction < len(kinds) and kinds[place + direction] == "layout":
         place += direction
@@ -121,7 +124,7 @@ def _copies(kinds: list[str], place: int, direction: int) -> list[int]:
 
 
 def _issued(subject: Subject, attention: Attention) -> Flags:
-    """Flag the host's edges from the first to the last removed call, except one launch."""
+    """Flag the host's edges in which the attention is issued, except the first product's launch."""
     replay = subject.replay
     table = subject.replay.table
     calls = replay.work.calls[[*attention.gone, attention.first, attention.last]]

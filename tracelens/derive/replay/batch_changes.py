@@ -1,4 +1,4 @@
-"""Predict another batch size: each op's work is extrapolated linearly from two measured sizes."""
+"""Predict another batch size: each op's device time is extrapolated from two recorded sizes."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ _USAGE = "say both batch sizes and the wanted one, as batch=16,32:64 --with OTHE
 _UNMATCHED = 0.05
 """At most this share of the device's time may be in ops that only one of the two traces has.
 
-Such ops of the replayed trace keep their time.
+These ops keep their time in the replayed trace.
 """
 _LEAST = 0.1
-"""The least factor by which an op's work is multiplied."""
+"""The least factor by which an op's device time is multiplied."""
 
 
 def batch(subject: Subject, value: str | None) -> Change:
-    """Predict each op's device work linearly from two batch sizes; the host's time stays.
+    """Scale each op's device time linearly from two batch sizes to a third; host time stays.
 
-    In `16,32:64`, the replayed trace has batches of 16, the other trace has batches of 32, and a
+    With `16,32:64`, the replayed trace has batches of 16, the other trace has batches of 32, and a
     batch of 64 is predicted.
     """
     first, second, wanted = _batch_sizes(value)
@@ -79,7 +79,7 @@ def _refuse_other_work(both: pl.DataFrame) -> None:
 def _factors_of_edges(
     replay: Replay, names: Sequence[str], factors_by_name: pl.DataFrame
 ) -> NDArray[np.float64]:
-    """Return each edge's factor: for device work, the factor of its name; for other edges, 1."""
+    """Return each edge's factor: the factor of its name for device work, 1 for other edges."""
     table = replay.table
     work = pl.DataFrame({"name": names})
     work = work.join(factors_by_name, on="name", how="left", maintain_order="left")
@@ -92,22 +92,21 @@ def _factors_of_edges(
 
 
 def work_names(replay: Replay) -> list[str]:
-    """Name the op that launched each piece of device work, or the work itself if no op did."""
+    """Return the name of each device work's launching op, or the work's own name without an op."""
     ops = replay.excerpt.ops["name"].cast(pl.String)
-    own = replay.excerpt.work["name"].fill_null("").to_list()
+    names = replay.excerpt.work["name"].fill_null("").to_list()
     calls = replay.work.calls
-    rows = np.where(
-        calls >= 0,
-        np.append(replay.call_ops, -1)[calls],
-        -1,
-    )
+    rows = np.where(calls >= 0, np.append(replay.call_ops, -1)[calls], -1)
     return [
-        f"{ops[row]}" if row >= 0 else name for row, name in zip(rows.tolist(), own, strict=True)
+        f"{ops[row]}" if row >= 0 else name for row, name in zip(rows.tolist(), names, strict=True)
     ]
 
 
 def _step_times(replay: Replay, names: list[str]) -> pl.DataFrame:
-    """Return the device time per step of each name (name, ns), without work launched earlier."""
+    """Return the device time per step of each name: name, ns.
+
+    Work that was launched before the excerpt is left out.
+    """
     work = replay.work
     frame = pl.DataFrame(
         {

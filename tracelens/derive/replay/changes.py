@@ -1,4 +1,4 @@
-"""Parse changes that a replay can make: an expression changes the weights of the graph."""
+"""Parse expressions of changes into functions that change the weights of a replay's graph."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ from tracelens.derive.replay.subject import NEVER, Change, Spread, Subject, requ
 from tracelens.errors import UsageError, near
 
 _GRAPH_LAUNCH_NS = 15_000
-"""The host's time to launch a CUDA graph; it is chosen, not measured."""
+"""The host's time in ns to launch a CUDA graph, which is chosen, not measured."""
 _PINS = "Host(?:Alloc|Malloc|Register|Unregister|Free)|FreeHost|MallocHost"
-"""Calls that allocate pinned host memory, which a CUDA graph cannot contain."""
+"""Pattern of calls that allocate or free pinned host memory, which no CUDA graph can contain."""
 _GRAPH_GAP_NS = 100
 """Time between two kernels of a CUDA graph, in ns.
 
-The median of three graphs recorded on an H200 is 64 to 96.
+The medians of three graphs recorded on an H200 are 64 to 96.
 """
 _LEAST_FACTOR = 0.001
 """The least factor of a change. Smaller ones would make times too long for 64-bit integers."""
@@ -52,11 +52,10 @@ A change that removes the wait for the number also removes the copy.
 
 
 class Doubt(Struct, frozen=True):
-    """The expected error of a prediction, as two shares.
+    """Holds the expected error that a change adds to a prediction, as two shares.
 
-    One is a share of the time that the change removes, the other a share of all other time. The
-    shares are chosen by hand. The half-width of a range is CHANGE_WIDTH times their sum;
-    CHANGE_WIDTH was measured.
+    `of_change` is a share of the time that the change removes, `of_rest` a share of the step after
+    the change. The shares are chosen by hand.
     """
 
     of_change: float = 0.1
@@ -64,7 +63,7 @@ class Doubt(Struct, frozen=True):
 
 
 class Kind(Struct, frozen=True):
-    """A kind of change: how it is written, what it means, and the function that applies it."""
+    """Holds a kind of change: its written form, its meaning, and the function that applies it."""
 
     usage: str
     meaning: str
@@ -79,19 +78,19 @@ def doubt_of(text: str) -> Doubt:
 
 
 def spread_of(subject: Subject, text: str) -> Spread:
-    """Return the change that an expression describes, with its least and its greatest effect.
+    """Return the change that an expression describes, with the limits of its effect.
 
-    If the effect of the change is known exactly, all three fields are that change. Raises
-    UsageError as `parse_change` does.
+    For a change without limits, all three fields are the same. Raises UsageError as `parse_change`
+    does.
     """
     change = parse_change(subject, text)
     return change if isinstance(change, Spread) else Spread(change, change, change)
 
 
 def parse_change(subject: Subject, text: str) -> Change | Spread:
-    """Parse an expression.
+    """Return the change that an expression describes, for a rank.
 
-    Raises UsageError for an unknown change, and for one that the trace cannot answer.
+    Raises UsageError for an unknown change, and for a change for which the trace lacks data.
     """
     faster = re.fullmatch(r"faster[ =](.+) (?:BY|by) (\S+)", text.strip())
     if faster:
@@ -111,7 +110,7 @@ def parse_change(subject: Subject, text: str) -> Change | Spread:
 
 
 def usages() -> list[str]:
-    """List how each change is written."""
+    """List the written form of each change."""
     of_rank = (kind.usage for kind in KINDS_OF_CHANGE.values())
     return [*of_rank, "faster OP|LAYER|KERNEL by X", *JOB_USAGES.values()]
 
@@ -119,7 +118,7 @@ def usages() -> list[str]:
 def _cuda_graph(subject: Subject, layer: str | None) -> Change:
     """Remove the host's time in ops and launches, except one launch per step.
 
-    Waits and input stay.
+    Waits, input and the host's own computing keep their time.
     """
     table = subject.replay.table
     causes = subject.labels.causes
@@ -213,9 +212,9 @@ def _no_sync(subject: Subject, place: str | None) -> Change:
 
 
 def _read_numbers(subject: Subject, calls: Flags) -> Flags:
-    """Find the edges of ops that read back a number for which one of these calls waits.
+    """Flag the edges of ops that read back a number, and of the number's copy.
 
-    Edges of the number's copy are included.
+    One of the flagged `calls` waits for the copy.
     """
     replay = subject.replay
     table = subject.replay.table
@@ -237,7 +236,7 @@ def _read_numbers(subject: Subject, calls: Flags) -> Flags:
 
 
 def _words_of_calls(subject: Subject) -> list[str]:
-    """Return each API call's name, its op and the op's layer, as one text."""
+    """Return a text for each API call: its name, its op and the op's layer."""
     excerpt = subject.replay.excerpt
     replay = subject.replay
     ops = [""] * excerpt.calls.height
@@ -264,7 +263,10 @@ _REMOVABLE = ("host", "allocation", "loading", "input")
 
 
 def _faster(subject: Subject, name: str, times: str) -> Change:
-    """Divide durations of an op, a layer or a kernel."""
+    """Divide the durations of an op, a layer or a kernel by a factor.
+
+    `name` is a part of the op's or kernel's name, or a layer's path. `times` is the factor's text.
+    """
     is_number = re.fullmatch(r"[0-9]{1,9}(?:\.[0-9]{1,9})?", times)
     factor = float(times) if is_number else 0
     if factor < _LEAST_FACTOR:

@@ -1,4 +1,4 @@
-"""Predict torch.compile from the differences of programs measured with and without it."""
+"""Predict torch.compile from programs that were measured with and without it."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from tracelens.derive.replay.unprofiled import weights_of_scenarios
 from tracelens.errors import UsageError
 
 _KEPT = ("gemm", "conv", "attention")
-"""Primitives whose kernels the compiler keeps or replaces one by one. Other kernels are fused."""
+"""Primitives whose kernels the compiler keeps or replaces one by one; others are fused."""
 _TRAINS = "^autograd::engine|^Optimizer.step#"
 
 
 class _Shares(Struct, frozen=True):
-    """Shares of time that remain: of the host's ops and launches, of kept and of other kernels."""
+    """Holds the shares of time that remain: for host work, for kept kernels, for other kernels."""
 
     host: float
     kept: float
@@ -31,11 +31,10 @@ _INFERRING = (
     _Shares(0.47, 0.74, 0.25),
     _Shares(1.04, 1.18, 1.07),
 )
-"""Median, least and largest shares in six networks, each measured with and without compiling.
+"""Median, least and largest shares of inference steps.
 
-The networks are in samples/whatif and ran without gradients: alexnet, googlenet, resnet50,
-vit_b_16, gpt_decode and vit_infer_large, on which constants are fitted. docs/accuracy.md judges
-others.
+They were measured on six networks of samples/whatif: alexnet, googlenet, resnet50, vit_b_16,
+gpt_decode and vit_infer_large. docs/accuracy.md judges them on other programs.
 """
 _TRAINING = (
     _Shares(1.03, 1.0, 0.55),
@@ -44,17 +43,17 @@ _TRAINING = (
 )
 """Median, least and largest shares of training steps, whose optimizer was not compiled.
 
-They are measured on four compiled programs of samples/blind whose host takes longer than its
-device: groups_train, next_train, points_train and window_train. docs/accuracy.md judges the other
-such programs. The least shares are those of lora_train, where few weights are learned: almost all
-of its host's time is in the network and its gradients, and the compiler also fuses its attention.
+They were measured on four programs of samples/blind whose host takes longer than the device:
+groups_train, next_train, points_train and window_train. docs/accuracy.md judges them on other such
+programs. The least shares come from lora_train, which learns few weights. Almost all of its host
+time is in the network and the gradients, and the compiler also fuses its attention.
 """
 
 
 class _Edges(Struct, frozen=True):
-    """Edges of a replay that compiling changes, as flags.
+    """Holds flags for the edges that compiling changes.
 
-    `host` are ops and launches, `kept` the kernels of _KEPT, `others` the other kernels of ops.
+    `host` flags ops and launches, `kept` the kernels of _KEPT, `others` the other kernels of ops.
     """
 
     host: Flags
@@ -63,10 +62,11 @@ class _Edges(Struct, frozen=True):
 
 
 def compile_program(subject: Subject, _: str | None) -> Spread:
-    """Shorten the host's ops and launches, and the kernels, by measured shares; input stays.
+    """Shorten the host's ops and launches, and the kernels, by measured shares.
 
-    Raises UsageError if the steps are compiled already, if no op launches a kernel in them, or if
-    they train and wait for the host, because such a step may become shorter or longer.
+    Input and the host's own computing keep their time. Raises UsageError if the steps are compiled
+    already, or if no op launches a kernel. Also raises UsageError for training steps that the host
+    limits, because compiling may make such a step shorter or longer.
     """
     _refuse_compiled(subject)
     edges = _edges_to_change(subject)
@@ -97,7 +97,7 @@ def _is_training(subject: Subject) -> bool:
 
 
 def _edges_to_change(subject: Subject) -> _Edges:
-    """Find the edges that compiling changes; raise UsageError if no op launches a kernel."""
+    """Return the edges that compiling changes; raise UsageError if no op launches a kernel."""
     replay = subject.replay
     kinds, items = replay.table.kinds, replay.table.items
     causes = subject.labels.causes
@@ -119,7 +119,7 @@ def _edges_to_change(subject: Subject) -> _Edges:
 
 
 def _shortened(edges: _Edges, stays: _Shares) -> Change:
-    """Return the change that multiplies the edges' times with the shares that remain."""
+    """Return the change that multiplies the edges' times by the shares that remain."""
     shares = np.ones(len(edges.host))
     shares[edges.host] = stays.host
     shares[edges.kept] = stays.kept

@@ -1,4 +1,4 @@
-"""Hold the profiler's costs in host time, scaled to the speed of the host that it recorded."""
+"""Estimate the host time that a profiler adds, scaled to the speed of the recorded host."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Floats = npt.NDArray[np.float64]
 
 
 class Costs(Struct, frozen=True):
-    """The host time that a profiler adds to each op, Python call and API call that it records.
+    """Holds the host time that a profiler adds to each recorded op, Python call and API call.
 
     `generated_ns` is also added to each launch of a kernel that torch.compile generated, because
     Inductor's launcher describes the launch to a profiler.
@@ -52,9 +52,10 @@ class Costs(Struct, frozen=True):
 
 
 class CostsOfHost(Costs, frozen=True):
-    """Costs on a host whose speed is known only from the trace.
+    """Holds costs on a host whose speed is known only from the trace.
 
-    `slowness` is the time of its recorded launches over the time on the hosts of `TORCH_COSTS`.
+    `slowness` is the time of its recorded launches divided by the time on the hosts of
+    `TORCH_COSTS`.
     """
 
     slowness: float = 1
@@ -66,12 +67,12 @@ class CostsOfHost(Costs, frozen=True):
 
     @property
     def fastest_factor(self) -> float:
-        """The factor from the usual time to that of a host as fast as those of `TORCH_COSTS`."""
+        """The factor from the usual time to the time on the fast hosts of `TORCH_COSTS`."""
         return 1 / min(max(self.slowness, 1), SLOWEST_HOST)
 
 
 class CallCost(Struct, frozen=True):
-    """The time that a profiler adds to an API call, inside and beside its recorded duration.
+    """Holds the time that a profiler adds to an API call, inside and outside of its recorded time.
 
     Half of `beside_ns` lies before the call, half after it.
     """
@@ -85,7 +86,7 @@ class CallCost(Struct, frozen=True):
 
 
 class CostsBeside(Costs, frozen=True):
-    """Costs of a profiler that works before and after an API call, by kind of call.
+    """Holds costs of a profiler that also works before and after an API call, by kind of call.
 
     Kinds are launches of kernels, other calls that start device work (copies, fills, graphs), and
     all others. `python_ns` is the cost of an NVTX range. `slowness` is the time of the recorded
@@ -108,7 +109,7 @@ class CostsBeside(Costs, frozen=True):
 
     @property
     def fastest_factor(self) -> float:
-        """The factor from the usual time to that of a fast host; at most 1."""
+        """The factor from the usual time to the time on a fast host; at most 1."""
         return self.usual_factor
 
     def times(self, factor: float) -> CostsBeside:
@@ -125,9 +126,9 @@ class CostsBeside(Costs, frozen=True):
         )
 
     def of_calls(self, kinds: pl.Series) -> tuple[Floats, Floats]:
-        """Return the costs inside and beside each of these calls, given by kind.
+        """Return the costs in ns inside and beside each call; `kinds` has the calls' kinds.
 
-        Both end with a 0, so that the index -1 gives the cost of no call.
+        Each array ends with a 0, so that the index -1 gives the cost of no call.
         """
         is_launch = (kinds == "kernel_launch").to_numpy()
         is_work = kinds.is_in(_WORK_CALLS).to_numpy()
@@ -185,7 +186,7 @@ _LAUNCH_NS = 4_700
 _BARE_LAUNCH_NS = _LAUNCH_NS - TORCH_COSTS["plain"].call_ns
 """The mean time of such a launch without the profiler."""
 _LONG_LAUNCH_NS, _FEW_LAUNCHES = 50_000, 10
-"""Longest launch that does not wait for room in a queue; fewest launches that tell a speed."""
+"""Longest launch that does not wait for room in a queue; fewest launches that show a speed."""
 _LEAST_SLOWNESS, _MOST_SLOWNESS = 0.25, 4.0
 _MOST_NS = 1e9
 """A cost above one second per event is invalid."""
@@ -217,22 +218,19 @@ def kind_of_profile(trace: Trace, rank: int) -> str:
 
 
 MOST_TIMES = 7
-"""Largest multiple of the usual costs that the profiler can cause.
-
-Higher costs have another cause.
-"""
+"""Costs above this multiple of the usual costs have another cause than the profiler."""
 SETTING = "profiler_costs"
-"""Name of the source's setting with the costs that were measured on its own machine.
+"""Name of a source's setting with the costs that were measured on the recorded machine.
 
-Its value lists the numbers of `Costs` by kind of profile.
+Its value lists the fields of `Costs` for each kind of profile.
 """
 
 
 def costs_of(trace: Trace, replay: Replay) -> tuple[Costs, str]:
-    """Return the profiler's costs for a rank's events, and the evidence: calibrated, or table.
+    """Return the profiler's costs for a rank's events, and the evidence: calibrated or table.
 
-    The table holds costs of one host. The profiler runs on the host that it records, so its costs
-    are scaled to that host's speed, which the recorded launches show.
+    Calibrated costs were measured on the recorded machine. The table has the costs of one host.
+    They are scaled to the recorded host's speed, which the launches show.
     """
     rank = replay.excerpt.rank
     kind = kind_of_profile(trace, rank)
@@ -257,7 +255,7 @@ def costs_of(trace: Trace, replay: Replay) -> tuple[Costs, str]:
 
 
 def is_of(trace: Trace, rank: int, kind: str) -> bool:
-    """Return whether a rank's events are from a source of this kind, such as torch or nsys."""
+    """Return whether a rank's events come from a source of this kind, such as torch or nsys."""
     return any(
         source.get("rank") == rank and source.get("kind") == kind
         for source in trace.manifest.sources
@@ -267,8 +265,9 @@ def is_of(trace: Trace, rank: int, kind: str) -> bool:
 def slowness(replay: Replay) -> float:
     """Return the factor by which the profiler is slower here than where its costs were fitted.
 
-    If launches take longer than on the slowest usual host, all of the host was slower while it
-    recorded, so costs grow as launches do.
+    On a usual host, the profiler's cost in a launch shows this factor. If launches take longer than
+    on the slowest usual host, the whole host was slow while it recorded. The factor then grows in
+    proportion to the launches' time.
     """
     launch_ns = _launch_ns(replay)
     if launch_ns is None:
@@ -293,7 +292,7 @@ def nsys_costs(replay: Replay, costs: CostsBeside = NSYS_COSTS) -> CostsBeside:
 
 
 def _launch_ns(replay: Replay) -> float | None:
-    """Return the mean time of a launch, as costs add up; None if there are too few launches."""
+    """Return the mean time of a launch; None if there are fewer than _FEW_LAUNCHES."""
     took_ns = _launches_ns(replay)
     return float(np.mean(took_ns)) if len(took_ns) >= _FEW_LAUNCHES else None
 
@@ -314,9 +313,10 @@ def _launches(replay: Replay) -> pl.DataFrame:
 
 
 def slowed_in(replay: Replay, is_step: Flags) -> float:
-    """Return how many times as long launches take in these steps as in all others.
+    """Return the mean time of launches in flagged steps, divided by their mean in other steps.
 
-    `is_step` flags the excerpt's steps. The result is 1 if either have no launch.
+    `is_step` has a flag for each step of the excerpt. The result is 1 if all launches, or none, lie
+    in flagged steps.
     """
     launches = _launches(replay)
     starts = launches["start"].to_numpy()
@@ -329,14 +329,14 @@ def slowed_in(replay: Replay, is_step: Flags) -> float:
 
 
 def costs_by_kind(stored: object) -> dict[str, Costs]:
-    """Read the costs of each kind of profile from a manifest or file; {} if they are malformed."""
+    """Read costs by kind of profile from a manifest or file; malformed costs are left out."""
     if not isinstance(stored, Mapping):
         return {}
     return {kind: Costs(*stored[kind]) for kind in TORCH_COSTS if _are_costs(stored.get(kind))}
 
 
 def _are_costs(stored: Any) -> bool:
-    """Return whether this is one finite number, at least 0, for each field of `Costs`."""
+    """Return whether `stored` is a list with a valid number for each field of `Costs`."""
     return (
         isinstance(stored, list)
         and len(stored) == len(astuple(NO_COSTS))

@@ -38,7 +38,7 @@ _ROWS = {
 
 
 class Labels(Struct, frozen=True):
-    """The labels of a replay's edges: op, layer, name and, on the host, the cause."""
+    """Holds the labels of edges: op, layer, name and the cause of host time; None if unknown."""
 
     ops: list[str | None]
     layers: list[str | None]
@@ -47,9 +47,9 @@ class Labels(Struct, frozen=True):
 
 
 def critical_path_of(replay: Replay) -> pl.DataFrame:
-    """Return the edges on the critical path of the rank's median step, in order of time.
+    """Return the critical path of the rank's median step, one row per edge, in order of time.
 
-    Their durations sum to the replayed step.
+    The durations sum to the replayed step's time. Neighbouring edges with equal labels are one row.
     """
     times, deciding = earliest_times(replay.table.graph)
     durations = step_durations(replay, times)
@@ -91,9 +91,9 @@ def _within(
     begin: int,
     end: int,
 ) -> tuple[list[int], list[int], list[int]]:
-    """Return the edges of a path that take time between two moments, in order.
+    """Return the edges of a path that take time between `begin` and `end`, in order of time.
 
-    Also return when each begins and how long it takes between these moments.
+    Also return each edge's start and its duration between these times.
     """
     kept = []
     starts = []
@@ -115,7 +115,7 @@ def _within(
 
 
 def labels_of(replay: Replay, edges: Ints) -> Labels:
-    """Return the labels of these edges."""
+    """Return the labels of the edges with these numbers."""
     table = replay.table
     excerpt = replay.excerpt
     kinds = table.kinds[edges]
@@ -150,7 +150,7 @@ def labels_of(replay: Replay, edges: Ints) -> Labels:
 def _activities(
     replay: Replay, edges: Ints, of_host: Flags
 ) -> tuple[list[str | None], list[str | None]]:
-    """Return cause and place of the host's main thread at each edge, if they are recorded."""
+    """Return the main thread's recorded cause and activity in each host edge, None elsewhere."""
     excerpt = replay.excerpt
     is_before_end = pl.col("start_ns") < excerpt.origin_ns + excerpt.marks[-1]
     frame = excerpt.activities.filter(is_before_end)
@@ -171,17 +171,14 @@ def _activities(
 def _gathered(values: pl.Series, rows: Ints) -> list[str | None]:
     """Return the values at the rows as text, None for row -1."""
     # Given an array, Polars would import numpy.ma, which takes 0.01 s.
-    places = series(
-        rows.astype(np.int64),
-        pl.Int64(),
-    )
-    places = places.set(places < 0, None)
-    texts: list[str | None] = values.cast(pl.String).gather(places).to_list()
+    indices = series(rows.astype(np.int64), pl.Int64())
+    known_indices = indices.set(indices < 0, None)
+    texts: list[str | None] = values.cast(pl.String).gather(known_indices).to_list()
     return texts
 
 
 def _joined(rows: pl.DataFrame) -> pl.DataFrame:
-    """Merge neighbouring rows that differ only in time, and number them from 0."""
+    """Merge neighbouring rows that differ only in time, and number the rows from 0."""
     key = ["kind", "what", "op", "module_path", "cause", "is_inferred"]
     is_new = pl.struct(key).ne_missing(pl.struct(key).shift(1))
     grouped = rows.with_columns(position=is_new.fill_null(value=True).cum_sum() - 1).group_by(

@@ -1,4 +1,4 @@
-"""Add the device to a replay: edges that say when each kernel, copy and fill can start."""
+"""Add the device to a replay: edges that decide when each kernel, copy and fill can start."""
 
 from __future__ import annotations
 
@@ -24,28 +24,29 @@ from tracelens.derive.replay.moment_graph import (
 LEAST_LATENCY_NS = 1_500
 """A launch takes at least this long to reach an idle device."""
 _USUAL_LATENCY_NS, _USUAL_GAP_NS = 5_000, 1_000
-"""Latency and gap that are assumed if the excerpt shows none."""
+"""Launch latency and gap in ns that are assumed if the excerpt shows none."""
 _LONG_GAP_NS, _LONG_LATENCY_NS = 10_000, 20_000
-"""Longest usual gap between queued work, and longest usual latency of a launch.
+"""Longest usual gap between queued work, and longest excess of a launch over its usual latency.
 
-A stream or a launch that exceeds them waited for something else.
+Work that begins later than that waited for something else.
 """
 _LEAST_REST = 0.1
-"""Earlier work delays a stream's first launch only if it reaches this far into the excerpt.
+"""A stream's first work waited for work from before the excerpt only if it is late by this share.
 
-This is a share of the time from the excerpt's beginning to the launch. After a long pause of the
-host, a launch that is a little late did not wait for earlier work that happened to end just then.
+The share is of the time from the excerpt's begin to the launch. If the excerpt begins with a long
+pause of the host, a slightly late start has another reason than earlier work.
 """
 _NEAR_NS = 5_000
-"""Work may have waited for other work that ended at most this long before the work's begin."""
+"""Work may have waited for other work that ended at most this long before it began."""
 WORK_KINDS = {"kernel": KERNEL, "copy": COPY, "fill": FILL, "collective": COLLECTIVE}
 
 
 class Work(Struct, frozen=True):
-    """Device work as arrays, sorted by start, with the moments at which it begins and ends.
+    """Holds device work as arrays sorted by start, with the moments at which it begins and ends.
 
-    A moment is a row of all moments. `previous` is the row of the work before it on its stream, -1
-    for none. `launched` is when its call began, -1 if that was before the excerpt.
+    `calls` has the row of each work's API call, -1 for a call before the excerpt. `launched` has
+    the call's start in ns, or -1. `previous` has the row of the previous work on the same stream,
+    -1 for none. `begin_moments` and `end_moments` are numbers of moments.
     """
 
     starts: Ints
@@ -61,7 +62,7 @@ class Work(Struct, frozen=True):
 
 
 def read_work(excerpt: Excerpt, first_moment: int) -> Work:
-    """Read the excerpt's device work.
+    """Return the excerpt's device work.
 
     Its moments are numbered from first_moment: all begins, then all ends.
     """
@@ -93,7 +94,11 @@ def read_work(excerpt: Excerpt, first_moment: int) -> Work:
 
 
 class Latency(Struct, frozen=True):
-    """The usual times of an excerpt: from a launch to an idle device, and between queued work."""
+    """Holds the usual times in an excerpt, in ns.
+
+    `launch_ns` is the time from a launch to the start of work on an idle device. `gap_ns` is the
+    time between queued work.
+    """
 
     launch_ns: int
     gap_ns: int
@@ -108,12 +113,11 @@ def add_device_edges(
 ) -> Latency:
     """Add the edges to the begins and ends of device work; return the usual latencies.
 
-    `call_begins` has the moment at which each call begins, `origin` is the excerpt's first moment.
-    Work starts once its call has launched it and the earlier work on its stream is done. If it
-    started later than both explain, and other work had just ended, it counts as having waited for
-    that work. Such an edge is marked as inferred, unless the source recorded the stream's wait. If
-    nothing recorded explains why a stream's first work was late, it waited for work from before the
-    excerpt.
+    `call_begins` has the moment at which each call begins. `origin` is the excerpt's first moment.
+    Work starts once it is launched and the previous work on its stream is done. Work that starts
+    later waited for another stream's work. A recorded wait of its stream names that work. Otherwise
+    work that had just ended is taken, and the edge is marked as inferred. If a stream's first work
+    is late and nothing recorded explains that, it waited for work from before the excerpt.
     """
     has_previous = work.previous >= 0
     gaps = np.where(
@@ -189,7 +193,7 @@ def add_device_edges(
 
 
 def _usual(latencies: Ints, gaps: Ints) -> Latency:
-    """Return the median latency and the median gap, over those short enough not to be delayed."""
+    """Return the median launch latency and the median gap, without delayed ones, which are long."""
     short = latencies[(latencies >= 0) & (latencies < _LONG_LATENCY_NS)]
     close = gaps[(gaps >= 0) & (gaps < _NEAR_NS)]
     return Latency(
@@ -199,9 +203,9 @@ def _usual(latencies: Ints, gaps: Ints) -> Latency:
 
 
 def _graph_latencies(work: Work, launch_ns: Ints) -> Ints:
-    """Limit the latency of a replayed graph's kernels to that of its first kernel.
+    """Limit the latency of a replayed graph's kernels to the latency of its first kernel.
 
-    The other kernels of the graph wait for each other.
+    The graph's other kernels wait for each other, not for the launch.
     """
     result = launch_ns.copy()
     first: dict[int, int] = {}
@@ -215,9 +219,9 @@ def _graph_latencies(work: Work, launch_ns: Ints) -> Ints:
 
 
 def _add_queue_edges(edges: Edges, work: Work, rows: Ints, queue_ns: Ints) -> None:
-    """Add the edges between successive work of one stream.
+    """Add the edges between successive work of a stream.
 
-    Work that began before the previous work ended waits for a part of the previous work only.
+    Work that began before the previous work ended follows the begin of the previous work.
     """
     before = work.previous[rows]
     overlap = work.ends[before] > work.starts[rows]
@@ -241,9 +245,9 @@ def _add_queue_edges(edges: Edges, work: Work, rows: Ints, queue_ns: Ints) -> No
 
 
 def _just_ended(work: Work, row: int) -> int:
-    """Return the work of another stream that ended last before this work began; -1 for none.
+    """Return the row of the work of another stream that ended last before this work began.
 
-    It must have ended shortly before.
+    Return -1 if none ended shortly before, and after this work's launch.
     """
     begin = work.starts[row]
     queue = work.queues[row]
@@ -257,7 +261,7 @@ def _just_ended(work: Work, row: int) -> int:
 
 
 def _recorded_waits(excerpt: Excerpt, work: Work) -> tuple[Ints, Flags]:
-    """Return, for each work, the work that a recorded wait of its stream puts before it, or -1.
+    """Return, for each work, the row of the work for which its stream waited, -1 for none.
 
     Also return whether such a wait was recorded.
     """

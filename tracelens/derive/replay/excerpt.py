@@ -1,4 +1,4 @@
-"""Read the events of a few consecutive steps of one rank, as a replay needs them."""
+"""Read the excerpt that a replay needs: the events of a few consecutive steps of one rank."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from tracelens.trace import Trace
 MOST_STEPS = 8
 """At most this many steps are replayed if all steps are of one kind.
 
-If there are several kinds of steps, so few steps would hold too many or too few of one kind.
+With several kinds of steps, so few steps could contain too many or too few of a kind.
 """
 MOST_EVENTS = 60_000
-"""The replayed steps around the median one have at most this many calls and kernels.
+"""The replayed steps have at most this many API calls and kernels together.
 
-A trace without steps is replayed as a whole if it has no more than that.
+A trace without steps is replayed as a whole if it has no more events than this.
 """
 _LONGEST_LEAD_NS = 10_000_000_000
 """The host is assumed to run ahead of the device by at most this time."""
@@ -28,17 +28,17 @@ _ENDS = pl.col("start_ns") + pl.col("duration_ns")
 
 
 class Excerpt(Struct, frozen=True):
-    """Consecutive steps of one rank.
+    """Holds the events of consecutive steps of one rank.
 
-    All times are ns since the first step's mark, `origin_ns`. `steps` has step, start, duration.
-    `marks` are the times at which the host began each step, and the time at which it ended the
-    last. `calls` holds outermost API calls by start: start, end, thread, api, kind, waits.
-    `call_rows` has the row in `calls` by call id. `work` holds device work by start: start, end,
-    queue, call (row of calls, None if it came before), kind, name and other columns. `ops` holds
-    outermost ops. `spans` has every recorded span: begin, end, thread, whether it is Python's, and
-    whether it launches a kernel that torch.compile generated. `profiler` has the times in which the
-    host worked for the profiler itself: start, end, thread. `activities` has the whole rank's,
-    by start.
+    Times are ns since the first step's mark, `origin_ns`. `steps` has step, start and duration.
+    `marks` are the times at which the host began each step, and the time at which it ended the last
+    step. `calls` holds outermost API calls by start: start, end, thread, api, kind and whether the
+    call waits. `work` holds device work by start: start, end, queue, call (a row of `calls`, None
+    for an earlier call), kind, name and other columns. `ops` holds the outermost ops. `spans` holds
+    every span with start, end and thread. Its flags say whether the span is an op or Python's, and
+    whether it launches a kernel that torch.compile generated. `waits` holds waits of streams.
+    `profiler` holds the intervals in which the host worked for the profiler. `activities` holds
+    `activities_of` the whole rank, by start. `is_marked` is False for a trace without steps.
     """
 
     rank: int
@@ -56,9 +56,9 @@ class Excerpt(Struct, frozen=True):
 
 
 def read_excerpt(trace: Trace, rank: int) -> Excerpt | None:
-    """Return the steps around the rank's median one; without steps, all that was recorded.
+    """Return the steps around the rank's median step; without steps, the whole trace.
 
-    Return None without a recorded host, and without steps if too much was recorded.
+    Return None if the host was not recorded, or if a trace without steps has too many events.
     """
     steps = _chosen_steps(trace, rank)
     marks = _marks(trace, rank, steps) if steps.height else []
@@ -90,7 +90,7 @@ def read_excerpt(trace: Trace, rank: int) -> Excerpt | None:
 
 
 def _chosen_steps(trace: Trace, rank: int) -> pl.DataFrame:
-    """Return consecutive steps of one capture window of the rank, the median step among them."""
+    """Return consecutive steps of a rank and of one capture window, with the median step."""
     steps = program_steps(trace).filter(pl.col("rank") == rank).sort("start_ns")
     if not steps.height:
         return steps
@@ -117,12 +117,15 @@ def _n_events(trace: Trace, rank: int) -> int:
 
 
 def _marks(trace: Trace, rank: int, steps: pl.DataFrame) -> list[int]:
-    """Return when the host began each step, and ended the last; empty if a mark is missing."""
+    """Return the time at which the host began each step, and the time at which the last ended.
+
+    The list is empty if a step's mark is missing.
+    """
     names = steps["name"].unique().to_list()
     begin = steps["start_ns"][0]
     end = steps.select(_ENDS).to_series()[-1]
     start_ns = pl.col("start_ns")
-    found = trace.select(
+    step_spans = trace.select(
         "spans",
         "name",
         "start_ns",
@@ -133,7 +136,7 @@ def _marks(trace: Trace, rank: int, steps: pl.DataFrame) -> list[int]:
     marks: list[int] = []
     host_end = 0
     for name, host_ns in steps.select("name", "host_ns").iter_rows():
-        later = found.filter((pl.col("name") == name) & (start_ns >= host_end))
+        later = step_spans.filter((pl.col("name") == name) & (start_ns >= host_end))
         if not later.height:
             return []
         marks.append(later["start_ns"][0])
@@ -144,7 +147,7 @@ def _marks(trace: Trace, rank: int, steps: pl.DataFrame) -> list[int]:
 def _whole(trace: Trace, rank: int) -> tuple[pl.DataFrame, list[int]]:
     """Return the whole trace of the rank as one step without a number.
 
-    Also return when the host began and ended; an empty list without a recorded host.
+    Also return the times at which the host began and ended, empty without a recorded host.
     """
     edges: dict[str, tuple[int, int]] = {}
     for table in ("api_calls", "spans", "kernels", "memcpys", "memsets"):
@@ -178,7 +181,7 @@ def _spans(
 ) -> pl.DataFrame:
     """Return the spans that overlap the excerpt, cut at its edges.
 
-    `begins_inside` and `ends_inside` say which edges were not cut.
+    `begins_inside` and `ends_inside` say whether the span's begin and end were kept.
     """
     origin, until = edges
     kind = pl.col("kind")
@@ -222,10 +225,10 @@ def _profiler_times(
     where: pl.Expr,
     origin: int,
 ) -> pl.DataFrame:
-    """Return when the host was in `torch.profiler.profile.step`: start, end, process_id, thread_id.
+    """Return the intervals in `torch.profiler.profile.step`: start, end, process_id, thread_id.
 
-    This call ends the mark of one step and begins that of the next (torch 2.11), so the time
-    between the two marks is the call's own. In a trace with stacks, it is the whole call.
+    This call ends a step's mark and begins the next step's mark (torch 2.11). So the time between
+    two marks is spent in this call. A trace with stacks shows the whole call.
     """
     name = pl.col("name").cast(pl.String)
     is_mark = (pl.col("kind") == "annotation") & name.str.starts_with("ProfilerStep#")
@@ -252,7 +255,10 @@ def _calls(
     where: pl.Expr,
     origin: int,
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return outermost API calls by start, and for every call the row of its outermost call."""
+    """Return the outermost API calls by start, and the row of every call's outermost call.
+
+    Columns of the second frame: api_call_id, row, correlation_id, call_start.
+    """
     recorded = trace.select(
         "api_calls",
         "api_call_id",
@@ -301,7 +307,7 @@ def _work(
     edges: tuple[int, int],
     rows: pl.DataFrame,
 ) -> pl.DataFrame:
-    """Return device work by start that the excerpt launched, or that ran when the excerpt began."""
+    """Return device work that the excerpt launched, or that ran when it began, sorted by start."""
     origin, _ = edges
     frames = [pl.DataFrame(schema=_SCHEMA)]
     for table, columns in _OF_TABLES.items():
@@ -326,7 +332,7 @@ def _work_of_table(
     edges: tuple[int, int],
     rows: pl.DataFrame,
 ) -> pl.DataFrame:
-    """Return the excerpt's rows of a table of device work, with `row` and call_start of calls."""
+    """Return the excerpt's rows of one table of device work, with the row and start of the call."""
     origin, until = edges
     is_open = _ENDS.gt(origin)
     # Work that begins after the last work of the excerpt's calls does not belong to the excerpt.
@@ -378,7 +384,7 @@ _COMMON = {
     "site_id": pl.lit(None),
     "primitive": pl.lit(None),
 }
-"""Columns of _SCHEMA that each table of device work has, unless _OF_TABLES has another."""
+"""Expressions for the columns of _SCHEMA, unless _OF_TABLES has another for a table."""
 _MEMORIES = pl.concat_str(["source_memory", "destination_memory"], separator=">")
 _KERNEL_KIND = pl.when("is_communication").then(pl.lit("collective")).otherwise(pl.lit("kernel"))
 _OF_TABLES = {
@@ -406,10 +412,10 @@ _OF_TABLES = {
 
 
 def _stream_waits(trace: Trace, rank: int, rows: pl.DataFrame) -> pl.DataFrame:
-    """Return recorded waits of streams whose call is in the excerpt.
+    """Return the recorded waits of streams whose API call is in the excerpt.
 
     Columns: row and call_start of the call, kind, stream_id, waited_stream_id, recorded_at.
-    recorded_at is the begin of the call that recorded the event; None if unknown.
+    recorded_at is the start of the call that recorded the event, None if unknown.
     """
     waits = trace.select(
         "synchronizations",
@@ -438,6 +444,6 @@ def _stream_waits(trace: Trace, rank: int, rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _outermost(spans: pl.DataFrame, key: str) -> pl.DataFrame:
-    """Return the spans that lie within no other span of their thread; input is sorted by start."""
+    """Return the outermost spans of each thread; `spans` are sorted by start."""
     reached = pl.col("end").cum_max().shift(1).over(key)
     return spans.filter(((pl.col("start") >= reached) | reached.is_null()).fill_null(value=True))

@@ -10,9 +10,9 @@ from tracelens.derive.replay.excerpt import Excerpt
 from tracelens.derive.replay.moment_graph import Ints
 
 _TAKE_TURNS = 0.1
-"""Threads that overlap by less than this share take turns, as forward and autograd threads do.
+"""Threads take turns if they overlap by less than this share of the less busy thread's time.
 
-The share is of the time of the thread that works less. Other threads work side by side.
+Forward and autograd threads take turns. Other threads work side by side.
 """
 
 
@@ -21,13 +21,13 @@ _MOST_TEAMS = 64
 
 
 class Chain(Struct, frozen=True):
-    """Moments of threads that take turns, in order of time, with the pieces of time between them.
+    """Holds the moments of threads that take turns, in order of time.
 
-    Piece i lies between moments i and i + 1. `calls` and `ops` have, for each piece, the row of the
-    API call and of the op that contains it (-1 for none). `n_op_edges`, `n_python_edges` and
-    `n_generated_edges` count the begins and ends of recorded spans in a piece. `profiler_ns` is a
-    piece's time in the profiler itself. `call_begins`, `call_ends` and `marks` are indices into
-    `times`.
+    Interval i lies between the moments i and i + 1. `calls` and `ops` have the row of the API call
+    and of the op around each interval, -1 for none. `n_op_edges`, `n_python_edges` and
+    `n_generated_edges` count the begins and ends of recorded spans in an interval. `profiler_ns` is
+    the interval's time in the profiler itself. `call_rows` are the chain's API calls.
+    `call_begins`, `call_ends` and `marks` are indices into `times`.
     """
 
     times: Ints
@@ -45,20 +45,20 @@ class Chain(Struct, frozen=True):
 
 
 def host_chains(excerpt: Excerpt) -> list[Chain]:
-    """Return the chains of an excerpt's host threads; the first one holds the marks of steps.
+    """Return the chains of an excerpt's host threads; the first chain holds the marks of steps.
 
-    The list is empty if more than _MOST_TEAMS groups of threads work side by side: no program that
-    trains or serves a model does that.
+    The list is empty if more than _MOST_TEAMS groups of threads work side by side. No program that
+    trains or serves a model reaches this limit.
     """
     teams = _teams(excerpt)
     return [_chain(excerpt, team, is_main=i == 0) for i, team in enumerate(teams)]
 
 
 def _teams(excerpt: Excerpt) -> list[pl.DataFrame]:
-    """Group the threads (process_id, thread_id) that take turns.
+    """Return teams of threads that take turns, each as a frame with process_id and thread_id.
 
-    The team of the thread that launches most is first. The list is empty if there are more than
-    _MOST_TEAMS.
+    The team of the thread with most API calls is first. The list is empty if there are more than
+    _MOST_TEAMS teams.
     """
     key = ["process_id", "thread_id"]
     active = pl.concat(
@@ -114,7 +114,7 @@ def _teams(excerpt: Excerpt) -> list[pl.DataFrame]:
 
 
 class _Team(Struct):
-    """Threads that take turns, and the union of the times at which any of them is active."""
+    """Holds threads that take turns, and the union of their active intervals."""
 
     threads: list[tuple[object, ...]]
     begins: Ints
@@ -122,7 +122,7 @@ class _Team(Struct):
     length: int
 
     def takes(self, intervals: tuple[Ints, Ints], length: int) -> bool:
-        """Add a thread's intervals if they hardly overlap the team's; return whether it was added.
+        """Add a thread if its intervals hardly overlap the team's; return whether it was added.
 
         `length` is the total time of the intervals.
         """
@@ -157,7 +157,7 @@ class _Team(Struct):
 
 
 def _merged(begins: Ints, ends: Ints) -> tuple[Ints, Ints]:
-    """Return the union of intervals by start, as begins and ends."""
+    """Return the union of intervals, as begins and ends; the intervals are sorted by start."""
     reached = np.maximum.accumulate(ends)
     is_first = np.r_[True, begins[1:] > reached[:-1]]
     firsts = np.flatnonzero(is_first)
@@ -233,48 +233,49 @@ def _chain(excerpt: Excerpt, team: pl.DataFrame, *, is_main: bool) -> Chain:
 
 
 def _profiler_ns(excerpt: Excerpt, team: pl.DataFrame, times: Ints) -> Ints:
-    """Return the time of each piece that the team's threads spent in the profiler itself."""
-    own = excerpt.profiler.join(team, on=["process_id", "thread_id"], how="semi").sort("start")
-    if not own.height or not len(times):
-        return _zero_pieces(times)
-    begins, ends = _merged(
-        own["start"].to_numpy(),
-        own["end"].to_numpy(),
-    )
-    until_each = covered_ns(times, begins, ends)
-    return np.diff(until_each)
+    """Return the time that the team's threads spent in the profiler between successive times."""
+    calls = excerpt.profiler.join(team, on=["process_id", "thread_id"], how="semi").sort("start")
+    if not calls.height or not len(times):
+        return _zeros_between(times)
+    begins, ends = _merged(calls["start"].to_numpy(), calls["end"].to_numpy())
+    return np.diff(covered_ns(times, begins, ends))
 
 
-def _zero_pieces(times: Ints) -> Ints:
-    """Return 0 for each piece between successive times."""
-    n_pieces = max(len(times) - 1, 0)
-    return np.zeros(n_pieces, np.int64)
+def _zeros_between(times: Ints) -> Ints:
+    """Return a 0 for each interval between successive times."""
+    return np.zeros(max(len(times) - 1, 0), np.int64)
 
 
 def covered_ns(moments: Ints, begins: Ints, ends: Ints) -> Ints:
-    """Sum, for each moment, the time of the intervals before it, disjoint and in order."""
+    """Return the total length of the intervals before each moment, in ns.
+
+    The intervals are sorted and disjoint.
+    """
     sums = np.concatenate([[0], np.cumsum(ends - begins)])
-    place = np.searchsorted(begins, moments, "right") - 1
-    last = np.maximum(place, 0)
+    row = np.searchsorted(begins, moments, "right") - 1
+    last = np.maximum(row, 0)
     covered: Ints = sums[last] + np.minimum(moments, ends[last]) - begins[last]
-    return np.where(place >= 0, covered, 0)
+    return np.where(row >= 0, covered, 0)
 
 
 def _within(times: Ints, starts: Ints, ends: Ints, rows: Ints) -> Ints:
-    """Return, for each piece, the row of the interval in which it lies, -1 for none."""
+    """Return the row around each interval between successive times, -1 for none.
+
+    The rows have starts and ends, and do not overlap.
+    """
     if not len(starts):
-        return _zero_pieces(times) - 1
-    piece_begins = times[:-1]
-    piece_ends = times[1:]
-    last_begun = np.searchsorted(starts, piece_begins, "right") - 1
-    has_length = piece_ends > piece_begins
-    lies_in = (last_begun >= 0) & (ends[last_begun] >= piece_ends) & has_length
+        return _zeros_between(times) - 1
+    begins = times[:-1]
+    stops = times[1:]
+    last_begun = np.searchsorted(starts, begins, "right") - 1
+    has_length = stops > begins
+    lies_in = (last_begun >= 0) & (ends[last_begun] >= stops) & has_length
     candidates = rows.astype(np.int64)[last_begun]
     return np.where(lies_in, candidates, -1)
 
 
 def _span_edges(excerpt: Excerpt, team: pl.DataFrame, times: Ints) -> tuple[Ints, Ints, Ints]:
-    """Count, per piece, begins and ends of ops, Python calls and generated kernels' ops."""
+    """Count begins and ends of spans between successive times: ops, Python, generated kernels."""
     spans = excerpt.spans.join(team, on=["process_id", "thread_id"], how="semi")
     counts = []
     for flag in ("is_op", "is_python", "is_generated"):

@@ -1,4 +1,4 @@
-"""Change how a step gets its input: loaders, and copies from the host."""
+"""Change the input of a step: its loader, and the copies from the host."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tracelens.derive.replay.subject import NEVER, Change, Spread, Subject, requ
 from tracelens.errors import UsageError
 
 _PINNED_CALL_NS = 8_000
-"""The host's time to start a pinned copy; it is chosen, not measured."""
+"""The host's time in ns to start a pinned copy, which is chosen, not measured."""
 
 _BYTES = {
     "float64": 8,
@@ -25,13 +25,13 @@ _BYTES = {
     "fp8": 1,
     "int8": 1,
 }
-"""Bytes per element."""
+"""Bytes per element by type."""
 _LONG_WAIT_NS, _COLD_NS, _WARM_SHARE = 5_000_000, 3_000_000, 0.5
-"""After a long wait for input the host's caches are cold, which slows the work that follows.
+"""After a long wait for input, the host's caches are cold, which slows the work that follows.
 
-The numbers are the shortest such wait, how long the slowness lasts, and the share of the time that
-the same work takes with warm caches. The share was measured on two programs of samples/whatif, and
-holds within a quarter in the others.
+_LONG_WAIT_NS is the shortest such wait, and _COLD_NS is the time for which caches stay cold. With
+warm caches, the same work takes _WARM_SHARE of its time. The share was measured on two programs of
+samples/whatif, and is within a quarter of it in the others.
 """
 _NO_INPUT = (
     "the trace shows no time of a loader; record with stacks, or annotate what reads the input with"
@@ -58,7 +58,7 @@ def input_ready(subject: Subject, _: str | None) -> Spread:
 
 
 def _is_cold(subject: Subject, chosen: Flags) -> Flags:
-    """Flag the host's work just after a long wait for input, and the copies of that input.
+    """Flag the host's work, launches and copies to the device just after a long wait for input.
 
     The host's caches are cold then.
     """
@@ -136,16 +136,16 @@ def workers(subject: Subject, value: str | None) -> Spread:
 
 
 def _waits_for_workers(subject: Subject, is_input: Flags) -> bool:
-    """Return whether the host waits for a loader's workers, by the names of its waits for input."""
+    """Return whether the host waits for a loader's workers, judged by the names of its waits."""
     names = {name for name, chosen in zip(subject.labels.names, is_input, strict=True) if chosen}
     pattern = r"MultiProcessing|poll|acquire|\bget\b|_get_data"
     return any(re.search(pattern, name or "") for name in names)
 
 
 def pinned(subject: Subject, _: str | None) -> Change:
-    """Make copies from pageable memory as fast as pinned ones, without a wait of the host.
+    """Make copies from pageable memory as fast as pinned copies, and the host does not wait.
 
-    The op that copies then waits neither in the copy's call nor in a synchronisation after it.
+    The copying op then has no wait in the copy's call, and no synchronisation after the copy.
     """
     work = subject.replay.excerpt.work
     table = subject.replay.table
@@ -182,7 +182,7 @@ def pinned(subject: Subject, _: str | None) -> Change:
 
 
 def _synchronisations(replay: Replay, rows: Flags) -> list[int]:
-    """Return the calls that wait for a copy in `rows` and that lie in the op that copies."""
+    """Return the API calls that wait for a copy in `rows`, inside the op that copies."""
     op_of = replay.call_ops
     copy_calls = replay.work.calls
     return [
@@ -196,9 +196,10 @@ def _synchronisations(replay: Replay, rows: Flags) -> list[int]:
 
 
 def dtype(subject: Subject, value: str | None) -> Change:
-    """Shorten copies from the host to the bytes of a smaller type.
+    """Shorten copies from the host in proportion to the bytes of a smaller type.
 
-    `NEW` means from float32; `OLD:NEW` names the old type.
+    `value` is the new type, such as `bf16`, or the old and the new type, such as `float64:bf16`.
+    Without an old type, it is float32.
     """
     old, _, new = (value or "").rpartition(":")
     if new not in _BYTES or (old or "float32") not in _BYTES:

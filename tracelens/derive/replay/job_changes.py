@@ -1,4 +1,4 @@
-"""Predict changes to a job of several ranks: the collectives of all ranks are replayed together."""
+"""Predict changes to a job of several ranks by a joint replay of all ranks' collectives."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ USAGES = {
     "straggler_fixed": "straggler_fixed",
     "network": "network=XN",
 }
-"""The expression of each change of a job."""
+"""The form in which each change to a job is written."""
 _NETWORK = re.compile(r"network[ =][xX]?([0-9]{1,6}(?:\.[0-9]{1,6})?)")
 _LEAST_FACTOR = 0.01
 _DOUBT_OF_DELAY, _DOUBT_OF_NETWORK = 0.1, 0.3
 """Expected errors, as shares of the time that a change removes, chosen by hand.
 
-A network of twice the bandwidth does not halve the part of a transfer that is latency.
+A faster network is less certain, because twice the bandwidth does not halve a transfer's latency.
 """
 _ALONE = "one rank was captured; collect the ranks of a job together: tracelens collect torch FILES"
 
 
 class JobStep(Struct, frozen=True):
-    """A job's mean step before and after changes, with a range, and what then limits it.
+    """Holds a job's mean step in ns before and after changes, with a range.
 
-    Times are ns. `bound` takes most of the ranks' time after the changes. `next` is the next
-    culprit, None without one.
+    `bound` is the activity with most of the ranks' time after the changes. `next` names the ranks
+    that then make others wait most, None without any.
     """
 
     before_ns: float
@@ -51,7 +51,7 @@ class JobStep(Struct, frozen=True):
 
 
 def is_of_job(change: str) -> bool:
-    """Return whether the change applies to a job, not to each rank by itself."""
+    """Return whether a change applies to a job as a whole, not to each rank by itself."""
     return re.split("[ =]", change.strip(), maxsplit=1)[0] in USAGES
 
 
@@ -106,7 +106,10 @@ def predict_job(trace: Trace, changes: Sequence[str]) -> JobStep:
 
 
 def _factor_of(change: str) -> float | None:
-    """Return the factor by which the network is faster; None for a straggler that is fixed."""
+    """Return the factor by which a change makes the network faster; None for straggler_fixed.
+
+    Raises UsageError for any other text.
+    """
     if change.strip() == "straggler_fixed":
         return None
     number = _NETWORK.fullmatch(change.strip())
@@ -129,7 +132,7 @@ def _bound(
     removals: list[Removal],
     network: float,
 ) -> str:
-    """Return what takes most of the ranks' time: computing, transfers, waiting or other work."""
+    """Return the activity with most of the ranks' time: communication, compute, waiting or host."""
     whole = replay.duration_ns(removals, network)
     n_ranks = len(replay.begins)
     transfers = int(replay.rows["transfer_ns"].sum()) + sum(replay.last_transfers.values())
@@ -144,6 +147,6 @@ def _bound(
 
 
 def _waiting_ns(trace: Trace) -> int:
-    """Return how long ranks wait in collectives without computing, summed over the ranks."""
+    """Return the time in ns that ranks wait in collectives without computing, over all ranks."""
     exposed = pl.col("end_ns") - pl.col("start_ns") - pl.col("hidden_ns")
     return int(waits_of(trace).intervals.select(exposed.sum()).item() or 0)

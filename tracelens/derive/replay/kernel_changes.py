@@ -12,14 +12,14 @@ from tracelens.derive.time.advice_rules import CONTIGUOUS_NORMS
 from tracelens.errors import UsageError
 
 _FUSED_HOST, _FUSED_DEVICE = 0.05, 0.3
-"""Shares of host and device time that a fused optimizer keeps of an unfused one.
+"""A fused optimizer's shares of the host and device time of an unfused optimizer.
 
 They were measured on four programs of samples/whatif, whose errors are in docs/accuracy.md.
 """
 _FOREACH_HOST = (0.05, 0.2, 0.4)
-"""The least, usual and largest share of host time that a fused optimizer keeps of a foreach one.
+"""A fused optimizer's least, usual and largest share of the host time of a foreach optimizer.
 
-The share was 0.04 and 0.30 in two programs of samples/blind; the limits are chosen around these.
+The share was 0.04 and 0.30 in two programs of samples/blind. The limits are chosen around these.
 """
 _NOT_FUSED = (
     r"^Optimizer\.step#(?:ASGD|Adadelta|Adafactor|Adagrad|Adamax|LBFGS|Muon|NAdam|RAdam|RMSprop|Rprop"
@@ -27,43 +27,43 @@ _NOT_FUSED = (
 )
 """Marks of torch's optimizers that have no fused form on a GPU (torch 2.13)."""
 _FUSED_LISTS, _SHORT_PASS = 7, 4
-"""Lists of tensors that a fused Adam reads and writes, and how much shorter other kernels are.
+"""Number of lists of tensors that a fused Adam reads and writes, and the limit of short kernels.
 
-A fused Adam reads parameters, gradients and both moments, and writes all but the gradients. A
-kernel that is shorter than the longest one by more than this factor does not pass over the
-parameters.
+A fused Adam reads parameters, gradients and two moments, and writes all but the gradients. A kernel
+does not pass over the parameters if the longest kernel takes more than _SHORT_PASS times as long.
 """
 _LEAST_CONVOLUTION, _LEAST_NORMALIZATION, _MOST_NORMALIZATION_NS = 0.49, 0.58, 10_200
 """Least shares of time that kernels keep with channels last, and the longest normalisation.
 
-They are from six pairs of captures: ResNet-50 and MobileNet of samples/advisor, batches of 1 and
-32, samples/torch, and conv_infer_large of samples/whatif. Normalising a single picture took that
-longest time whatever the picture's size; without channels last it took 3 µs.
+They were measured on six pairs of captures: ResNet-50 and MobileNet of samples/advisor with batches
+of 1 and 32, samples/torch, and conv_infer_large of samples/whatif. The normalisation of a single
+picture of any size took the longest time, and 3 µs without channels last.
 """
 _USUAL_CONVOLUTION = 0.81
-"""The median share of time that convolutions kept in five of those pairs, without conv_infer_large.
+"""The median share of time that convolutions keep, in five of the six pairs.
+
+The pair of conv_infer_large is left out.
 """
 _ALONG_CHANNELS, _MOST_ALONG_CHANNELS = "(?i)upsample|CatArray|reduce_kernel", 2
-"""Kernels that are written for images whose channels lie apart, and how many times as long they may
-take where these lie together.
+"""Kernels that run slower with channels last, and the largest ratio of their times.
 
-Interpolating, concatenating and finding the largest channel took 1.7 to 2 times as long in
-parts_infer_wide of samples/blind; the limit is chosen around these.
+Interpolation, concatenation and the search for the largest channel took 1.7 to 2 times as long in
+parts_infer_wide of samples/blind. The limit is chosen around these ratios.
 """
 _CAPTURABLE_KERNELS, _SMALL_QUANTILE = 12, 0.1
 """Number of kernels that only a `capturable` Adam has, and a quantile for their time.
 
-They are those of `torch.optim.adam._single_tensor_adam` (torch 2.11). They work on one number, so
-they are assumed to take as long as this quantile of the trace's own kernels.
+The number is counted in `torch.optim.adam._single_tensor_adam` (torch 2.11). These kernels compute
+a single number. So each is assumed to take as long as this quantile of the trace's kernels.
 """
 
 
 def channels_last(subject: Subject, _: str | None) -> Spread:
     """Remove the kernels that transpose tensors for convolutions.
 
-    Convolutions keep the share of their time that they kept when they were measured in this layout.
-    The limits of the range come from the least and the most time that convolutions and
-    normalisations took. Raises UsageError if another op would turn images back.
+    Convolutions take the share of their time that was measured in this layout. The limits of the
+    range come from the shortest and the longest times of convolutions and normalisations. Raises
+    UsageError if another op would transpose the images back.
     """
     table = subject.replay.table
     work = subject.replay.excerpt.work
@@ -111,11 +111,11 @@ def channels_last(subject: Subject, _: str | None) -> Spread:
 
 
 def fused_optimizer(subject: Subject, _: str | None) -> Spread:
-    """Shorten the optimizer's steps to the share that fused optimizers were measured to take.
+    """Shorten the optimizer's steps to the measured share of fused optimizers.
 
-    The trace must mark each of these steps. An optimizer that does several parameters at once
-    already, as torch's default does (`foreach`), gains less, and its prediction has a range. Raises
-    UsageError if torch has no fused form of it.
+    The trace must mark the optimizer's steps. A `foreach` optimizer, torch's default, updates
+    several parameters at once. It gains less, and its prediction has a range. Raises UsageError if
+    torch has no fused form of the optimizer.
     """
     replay = subject.replay
     table = subject.replay.table
@@ -160,9 +160,9 @@ def fused_optimizer(subject: Subject, _: str | None) -> Spread:
 def _most_of_passes(kernels: pl.DataFrame) -> float:
     """Return the largest share of these kernels' time that a fused optimizer can take.
 
-    Each kernel passes over all parameters or states: it reads at least one list of tensors and
-    writes one. A fused kernel reads and writes at most _FUSED_LISTS. Kernels that are much shorter
-    than the longest one pass over something else, such as counts of steps.
+    Each kernel reads at least one list of tensors and writes one. A fused kernel reads and writes
+    at most _FUSED_LISTS. Kernels that are much shorter than the longest kernel do not count,
+    because they pass over small tensors, such as step counts.
     """
     length = (pl.col("end") - pl.col("start")).sum()
     lengths = kernels.group_by("name").agg(length.alias("ns"))["ns"]
@@ -171,7 +171,7 @@ def _most_of_passes(kernels: pl.DataFrame) -> float:
 
 
 def _optimizer_steps(subject: Subject, pattern: str) -> tuple[Ints, Ints]:
-    """Return begins and ends of the optimizer steps whose marks match the pattern, in order."""
+    """Return begins and ends of the optimizer steps whose marks match the pattern, by start."""
     excerpt = subject.replay.excerpt
     spans = subject.trace.select("spans", "name", "start_ns", "duration_ns", rank=excerpt.rank)
     is_step = pl.col("name").cast(pl.String).str.contains(pattern)
@@ -181,11 +181,12 @@ def _optimizer_steps(subject: Subject, pattern: str) -> tuple[Ints, Ints]:
 
 
 def capturable_ns(subject: Subject, gap_ns: int) -> Ints:
-    """Return by how much each edge grows if Adam runs with `capturable=True`, as CUDA graphs need.
+    """Return the time in ns that `capturable=True` adds to each edge, if the optimizer is Adam.
 
-    The step count is then on the device. Bias corrections, which the host computes by default, take
-    a few small kernels per parameter, or per group of parameters. Their time is added to the edge
-    of the last kernel of each group: `addcdiv`. All values are 0 if the trace has such kernels.
+    CUDA graphs need `capturable=True`, which keeps the step count on the device. By default, the
+    host computes the bias corrections. On the device, they take a few small kernels per parameter,
+    or per group of parameters. Their time is added to the last kernel of each parameter or group,
+    `addcdiv`. All values are 0 if the trace already has such kernels.
     """
     replay = subject.replay
     table = subject.replay.table
@@ -205,7 +206,7 @@ def capturable_ns(subject: Subject, gap_ns: int) -> Ints:
 
 
 def _lies_in(moments: Ints, begins: Ints, ends: Ints) -> Flags:
-    """Return whether each moment lies in an interval; intervals are in order and do not overlap."""
+    """Return whether each moment lies in an interval; intervals are sorted and disjoint."""
     if not len(begins):
         return np.zeros(len(moments), bool)
     place = np.searchsorted(begins, moments, "right") - 1

@@ -1,8 +1,8 @@
-"""Build the graph of a replay, and compute its times: a moment waits for others along edges.
+"""Build the dependency graph of a replay, and compute the times of its moments.
 
 This is Daydream's dependency graph (Zhu et al., ATC 2020). Each activity has two moments, its begin
-and its end, so that every rule is an edge. The earliest times are the longest paths from the first
-moment (the critical path method).
+and its end. An edge from one moment to another gives the least time between them. The earliest
+times are the longest paths from the first moment (the critical path method).
 """
 
 from __future__ import annotations
@@ -24,10 +24,11 @@ NONE = -1
 
 
 class MomentGraph(Struct, frozen=True):
-    """A graph of moments. Edges `offsets[m]` up to `offsets[m + 1]` lead to moment m.
+    """Holds a graph of moments, with the edges sorted by their target.
 
-    `sources` are the moments from which edges come; each is earlier than the moment to which its
-    edge leads. `weights` are ns. A moment to which no edge leads is at time 0.
+    The edges from `offsets[m]` up to `offsets[m + 1]` lead to moment m. `sources` has the source
+    moment of each edge, whose number is below the target's. `weights` are in ns. A moment without
+    incoming edges is at time 0.
     """
 
     offsets: Ints
@@ -41,7 +42,7 @@ class MomentGraph(Struct, frozen=True):
 
 
 class Edges(Struct):
-    """Edges of a replay graph, as parts of columns that `columns` joins."""
+    """Collects the edges of a replay graph, as parts of columns that `columns` joins."""
 
     parts: list[tuple[Ints, ...]] = field(default_factory=list)
 
@@ -60,7 +61,7 @@ class Edges(Struct):
         profiler_ns: npt.ArrayLike = 0,
         is_inferred: npt.ArrayLike = 0,
     ) -> None:
-        """Add edges, given as columns; a single value applies to all of them."""
+        """Add edges, given as columns; a single value applies to all added edges."""
         counts = (n_ops, n_python, n_generated, n_calls, profiler_ns)
         values = (sources, targets, ns, kind, items, *counts, is_inferred)
         columns = np.broadcast_arrays(*(np.atleast_1d(np.asarray(v, np.int64)) for v in values))
@@ -72,12 +73,12 @@ class Edges(Struct):
 
 
 class EdgeTable(Struct, frozen=True):
-    """The edges of a graph, in the order of the graph, with their descriptions.
+    """Holds the edges of a graph, in the order of the graph, with their descriptions.
 
-    `items` are rows: of ops for op, of API calls for call, launch and wait, else of device work.
-    Three columns count events in each edge's time, to which the profiler adds: `n_ops`, `n_python`
-    and `n_generated` begins and ends of recorded spans, `n_calls` recorded API calls. `profiler_ns`
-    is the part of an edge's time that the host spent in the profiler itself.
+    `items` are row numbers of ops, of API calls or of device work, depending on the edge's kind.
+    The host's time in an edge contains the profiler's costs of recorded events. `n_ops`, `n_python`
+    and `n_generated` count the begins and ends of spans in the edge. `n_calls` counts API calls.
+    `profiler_ns` is the time that the host spent in the profiler itself.
     """
 
     graph: MomentGraph
@@ -95,10 +96,10 @@ class EdgeTable(Struct, frozen=True):
 
 
 def build_table(edges: Edges, times: Ints, classes: Ints) -> tuple[EdgeTable, Ints]:
-    """Sort moments by recorded time (and class, if equal), and edges by their target.
+    """Return the table of edges sorted by target, and the new number of each moment.
 
-    Return the table, and the new position of each moment. An edge that leads back in this order is
-    left out: coarse times can produce one between moments of the same time.
+    Moments are sorted by recorded time, and by class at equal times. Edges that lead back in this
+    order are left out. They occur between moments of the same time if recorded times are coarse.
     """
     order = np.lexsort((np.arange(len(times)), classes, times))
     place = np.empty(len(times), np.int64)
@@ -142,10 +143,10 @@ def picked(flags: Flags, rows: Ints) -> Flags:
 
 
 def earliest_times(graph: MomentGraph) -> tuple[Ints, Ints]:
-    """Return the time of each moment, and the edge that decides it: the critical path method.
+    """Return the time of each moment in ns, and the edge that decides it, -1 without edges.
 
-    Times are longest paths in an acyclic graph, found in topological order (Kelley and Walker,
-    1959). If several edges decide, the first one is returned; -1 for a moment without edges.
+    This is the critical path method (Kelley and Walker, 1959): times are longest paths in an
+    acyclic graph, found in topological order. If several edges decide, the first is returned.
     """
     if LIBRARY is not None:
         times = np.empty(graph.n_moments, np.int64)
@@ -156,7 +157,7 @@ def earliest_times(graph: MomentGraph) -> tuple[Ints, Ints]:
 
 
 def earliest_times_in_python(graph: MomentGraph) -> tuple[Ints, Ints]:
-    """Compute the longest paths in Python. This defines the result of `longest_paths` in C."""
+    """Compute the longest paths in Python, which defines the result of `longest_paths` in C."""
     offsets = graph.offsets.tolist()
     sources = graph.sources.tolist()
     weights = graph.weights.tolist()

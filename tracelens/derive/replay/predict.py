@@ -1,4 +1,4 @@
-"""Predict a step with a change, compared to the step before, both without the profiler's time."""
+"""Predict a step with changes and without the profiler, next to the step without the changes."""
 
 from __future__ import annotations
 
@@ -64,8 +64,8 @@ _WORK = (KERNEL, COPY, FILL, COLLECTIVE)
 _LEAST_OF_DEVICE = 0.95
 """A step takes at least this share of its device work.
 
-Kernels ran up to 4 % faster after a change of only the host: a CUDA graph of conv_infer in
-samples/whatif.
+Kernels may run up to 4 % faster after a change that concerns only the host, as they did in a CUDA
+graph of conv_infer in samples/whatif.
 """
 _LONGER = 1.1
 """Recorded steps lack waits if steps without the profiler take this many times as long.
@@ -77,13 +77,15 @@ _WITHOUT_PROFILER = (0, 1, 3)
 
 
 class Prediction(Struct, frozen=True):
-    """A rank's step before and after changes, with a range, its bound, and the next limit.
+    """Holds a rank's step before and after changes, with a range, its bound, and the next limit.
 
-    Without a rank, the step is a job's mean step as recorded. `has_gain` is False if the changes
-    may save nothing. Most of the step's range comes from the unknown speed of the host, which is
-    the same before and after; so `has_gain` compares at equal speeds. If waits for a loader remain,
-    the saving is known better than the step: other batches would change the step alike before and
-    after the changes. `bound` and `next` are None if they were not asked for.
+    If `rank` is None, the step is a job's mean step as recorded. `bound` is the cause of most of
+    the step's time after the changes, and `next` is the op or kernel with most of that time. They
+    are None if they were not asked for. `has_gain` is False if the changes may save nothing. The
+    range of the step comes mostly from the host's unknown speed. That speed is the same before and
+    after the changes, so `has_gain` compares steps at equal speeds. The limits of the saving leave
+    out the error from waits for a loader, because other batches would change the steps before and
+    after alike.
     """
 
     rank: int | None
@@ -113,12 +115,12 @@ _COLUMNS = {
 
 
 def whatif(trace: Trace, *changes: str, other: Trace | None = None) -> pl.DataFrame:
-    """Predict each rank's step after the changes, with a range: one row per rank.
+    """Predict each rank's step after the changes, with a range, one row per rank.
 
-    An example is `tl.whatif(trace, "cuda_graph", "no_sync")`; all changes are made at once. Times
+    An example is `tl.whatif(trace, "cuda_graph", "no_sync")`. All changes are made at once. Times
     are without the profiler. Changes to a job, such as `straggler_fixed`, give one row with rank
     None, whose times are as recorded. `other` is a trace of the program with another batch size,
-    for `batch=16,32:64`. Raises as `predict` does.
+    for `batch=16,32:64`. Raises the errors of `predict`.
     """
     rows = [asdict(prediction) for prediction in predict(trace, changes, other=other)]
     return pl.DataFrame(rows, _COLUMNS)
@@ -134,11 +136,11 @@ def predict(
 ) -> list[Prediction]:
     """Return the prediction of each rank that marks steps, or only of `rank`.
 
-    If a change is of the whole job, return one prediction, for the job. `other` is a trace of the
-    program with another batch size, of the same ranks or of one. Without `names_bound`, `bound` and
-    `next` are None, which saves up to three quarters of the time. Raises UsageError for an unknown
-    rank or change, and for a change for which the trace lacks data. Raises MissingTableError if no
-    step is replayed.
+    Changes to a whole job give one prediction, for the job. `other` is a trace of the program with
+    another batch size, of the same ranks or of one rank. Without `names_bound`, `bound` and `next`
+    are None, which saves up to three quarters of the time. Raises UsageError for an unknown rank or
+    change, and for a change for which the trace lacks data. Raises MissingTableError if no step can
+    be replayed.
     """
     if rank is not None and rank not in trace.manifest.ranks:
         raise UsageError(f"whatif: the trace has no rank {rank}")
@@ -168,7 +170,7 @@ def predict(
 
 
 def _subjects(trace: Trace) -> dict[int, Subject]:
-    """Return the subject of each replayed rank, whose labels serve one change after another."""
+    """Return the subject of each replayed rank; it is cached with the labels of its edges."""
     return {rank: Subject(trace, replay) for rank, replay in replays(trace).items()}
 
 
@@ -200,11 +202,11 @@ def _of_job(
 
 
 class _Replayed(Struct, frozen=True):
-    """A rank's step before and after changes, replayed in each scenario.
+    """Holds a rank's step before and after changes, replayed in each of `weights_of_scenarios`.
 
-    `befores` and `afters` are its times by scenario, see `weights_of_scenarios`; `scale` turns
-    replayed time into real time. `weights` and `changed` are the weights of the first scenario,
-    before and after. `device_ns` is most of the changed step's device work.
+    `befores` and `afters` are the step's times in ns by scenario. `scale` is the factor from
+    replayed to real time. `weights` and `changed` are the weights of the first scenario before and
+    after the changes. `device_ns` is the least time of the changed step's device work.
     """
 
     replay: Replay
@@ -216,7 +218,7 @@ class _Replayed(Struct, frozen=True):
     device_ns: float
 
     def step_ns(self, weights: Ints) -> float:
-        """Return the time of a step with other weights."""
+        """Return the real time in ns of a step with these weights."""
         return steady_step_ns(self.replay, weights) * self.scale
 
 
@@ -227,7 +229,7 @@ def _of_rank(
     *,
     names_bound: bool,
 ) -> Prediction:
-    """Replay a rank's step before and after the changes, and find the range of the step after."""
+    """Replay a rank's step before and after the changes, and return the prediction."""
     error = _accepted_error(subject.replay, step)
     spreads = [spread_of(subject, text) for text in changes]
     doubts = [doubt_of(text) for text in changes]
@@ -284,9 +286,10 @@ def _replayed(
 
 
 def _ends_of_spreads(steps: _Replayed, spreads: Sequence[Spread]) -> tuple[float, float, float]:
-    """Return the step with the least and with the most of each change, and the floor of its range.
+    """Return the shortest step, the longest step, and the floor of the range, in ns.
 
-    A step is not shorter than most of its device work, unless a change alters that work.
+    The steps have the `least` and the `most` of each spread. The floor is _LEAST_OF_DEVICE of the
+    device's time, or 0 if a change without limits alters the device's work.
     """
     usual = steps.afters[0]
     least_ns = most_ns = usual
@@ -310,10 +313,10 @@ def _with_sampling(
     low: float,
     margin: float,
 ) -> tuple[float, float]:
-    """Return the low end of the range, and what to add to its high end, for other batches.
+    """Return the low end of the range with other batches, and the time to add to its high end.
 
-    If a step waits for a loader, other batches make it longer or shorter, but no shorter than
-    without these waits, less the `margin` below.
+    If a step waits for a loader, other batches make the step longer or shorter. The low end is not
+    below the step without any such wait, less the `margin`.
     """
     if step is None or not step.sampling_ns:
         return low, 0.0
@@ -350,30 +353,24 @@ def _accepted_error(replay: Replay, step: UnprofiledStep | None) -> float:
 
 
 def _doubt_ns(doubts: Sequence[Doubt], before: float, usual: float) -> float:
-    """Return the doubt that the changes add to a step's time: the largest of each kind."""
+    """Return the expected error in ns that the changes add: the largest `Doubt` of each kind."""
     of_change = max((doubt.of_change for doubt in doubts), default=0)
     of_rest = max((doubt.of_rest for doubt in doubts), default=0)
     return of_change * abs(before - usual) + of_rest * usual
 
 
 def _lacks_waits(step: UnprofiledStep) -> bool:
-    """Return whether the recorded steps are much shorter than those without the profiler."""
+    """Return whether steps without the profiler are much longer than recorded steps."""
     return step.unprofiled_ns is not None and step.unprofiled_ns > _LONGER * step.recorded_ns
 
 
 def _left(before: Ints, after: Ints) -> float:
     """Return the share of the waits for a loader that remains after the changes."""
-    return float(
-        after.clip(min=0).sum()
-        / max(
-            before.clip(min=0).sum(),
-            1,
-        )
-    )
+    return float(after.clip(min=0).sum() / max(before.clip(min=0).sum(), 1))
 
 
 def _made(changes: Sequence[Change], weights: Ints) -> Ints:
-    """Return the weights after all changes."""
+    """Return the weights after all changes, made one after another."""
     for change in changes:
         weights = change(weights)
     return weights
@@ -386,10 +383,10 @@ def _changes_device(replay: Replay, before: Ints, after: Ints) -> bool:
 
 
 def _device_ns(replay: Replay, weights: Ints, scale: float, before: float) -> float:
-    """Return the time of a step's device work with these weights, at most the step `before`.
+    """Return the time in ns of a step's device work with these weights, at most `before`.
 
-    Recorded steps may be longer than the one `before` the change because the host was slower. Then
-    `scale` is less than 1, but the device's work is as long as recorded.
+    `before` is the step's time before the changes. Recorded steps may be longer because the host
+    was slower. Then `scale` is less than 1, but the device's work takes its recorded time.
     """
     return min(
         device_step_ns(replay, weights) * max(scale, 1),
@@ -402,7 +399,7 @@ def scale_and_costs(
 ) -> tuple[float, Costs]:
     """Return a factor from replayed to real time, and the profiler's costs to subtract.
 
-    If the step without the profiler was measured, the costs are fitted to it.
+    If steps without the profiler were measured, the costs are fitted to the measured time.
     """
     if step is None or step.evidence == "unknown" or step.unprofiled_ns is None:
         return 1.0, NO_COSTS
@@ -429,7 +426,10 @@ def fitted_costs(replay: Replay, usual: Costs, wanted_ns: float) -> Costs:
 
 
 def _bound(subject: Subject, weights: Ints) -> tuple[str, str | None]:
-    """Return what the changed step waits for most, and the op or kernel with most of that time."""
+    """Return the cause of most of the step's time, and the op or kernel with most of that time.
+
+    Only the critical path counts. The op or kernel is None if none is known.
+    """
     path = steady_path(subject.replay, weights)
     sums: dict[str, int] = {}
     things: dict[tuple[str, str], int] = {}
@@ -465,9 +465,9 @@ def savings(
     groups: Sequence[Flags],
     share: float,
 ) -> list[tuple[int, int]]:
-    """Return, for each group of edges, its time in a step, and the gain from shortening it.
+    """Return, for each group of edges, its time per step and the step time saved, in ns.
 
-    `share` is the part of the group's time that is removed.
+    The saving is computed with `share` of the group's time removed.
     """
     scale, costs = scale_and_costs(trace, replay, step)
     weights = weights_without(replay, costs)
@@ -482,10 +482,5 @@ def savings(
         )
         total = weights[chosen].clip(min=0).sum() / n_steps
         gained = before - steady_step_ns(replay, less)
-        results.append(
-            (
-                round(total * scale),
-                round(max(gained, 0) * scale),
-            )
-        )
+        results.append((round(total * scale), round(max(gained, 0) * scale)))
     return results

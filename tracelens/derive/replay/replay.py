@@ -1,6 +1,6 @@
-"""Build the graph of a rank's steps, and replay it as recorded or changed.
+"""Build the graph of a rank's steps, and replay the steps as recorded or changed.
 
-The graph is passed twice in a row, so that the second pass times steps in a steady state.
+Two copies of the graph run in a row, so that the second copy gives the steps' steady-state time.
 """
 
 from __future__ import annotations
@@ -36,17 +36,18 @@ from tracelens.derive.replay.waits import HostWait, find_waits
 from tracelens.trace import Trace
 
 _WORKERS = "MultiProcessing|poll|acquire"
-"""Pattern of call paths on which a data loader waits for its workers, which are other processes."""
+"""Pattern of call paths in which a data loader waits for its worker processes."""
 
 
 class Replay(Struct, frozen=True, dict=True):
-    """An excerpt's graph: the edges in `table`, and the moments of marks and of work.
+    """Holds the graph of an excerpt: its edges in `table`, and the numbers of its moments.
 
-    `work_steps` is the position in the excerpt of the step that launched each piece of work, -1 for
-    a launch before the excerpt. `call_ops` is the row of the op around each call. `chain_ends` has
-    the first and the last moment of each chain of threads. `origin` is the moment at which the
-    excerpt begins. `worker_waits` are begins and ends of waits for a loader's workers, in the whole
-    trace, and `waited` is the part of them in each edge.
+    `origin` is the moment at which the excerpt begins. `marks` are the moments at which steps
+    begin, and the last one's end. `begins` and `work_ends` are the moments at which device work
+    begins and ends. `work_steps` has the index of the step that launched each work, -1 for a launch
+    before the excerpt. `call_ops` has the row of the op around each API call. `chain_ends` has the
+    first and the last moment of each chain of threads. `worker_waits` has the begins and ends of
+    all waits for a loader's workers in the trace. `waited` is the time of such waits in each edge.
     """
 
     excerpt: Excerpt
@@ -66,27 +67,28 @@ class Replay(Struct, frozen=True, dict=True):
 
     @cached_property
     def twice(self) -> Twice:
-        """The graph repeated, built once for all changes."""
+        """Two copies of the graph in a row, built once for all changes."""
         return Twice.of(self)
 
 
 class Twice(Struct, frozen=True):
-    """An excerpt's graph repeated: the second copy begins where the host ended the first.
+    """Holds two copies of an excerpt's graph: the second begins where the host ends the first.
 
     Queues stay as the first copy left them. Work from before the excerpt runs only once. `origins`
-    are the edges of the excerpt that each edge repeats; -1 for the joints between the two copies.
+    has the excerpt's edge that each edge repeats, -1 for a joint between the two copies. `joint_ns`
+    has the times of the joints, 0 for other edges.
     """
 
     offsets: Ints
     sources: Ints
     origins: Ints
     is_free: Flags
-    """Flags of edges that take no time in the second copy: see `_is_free`."""
+    """True for edges that take no time in the second copy: see `_is_free`."""
     joint_ns: Ints
 
     @classmethod
     def of(cls, replay: Replay) -> Twice:
-        """Repeat the replay's excerpt."""
+        """Build two copies of the replay's graph."""
         table = replay.table
         n_moments = table.graph.n_moments
         from_first, to_second, joint_ns = zip(*_joints(replay), strict=True)
@@ -113,23 +115,16 @@ class Twice(Struct, frozen=True):
         )
 
     def graph(self, weights: Ints) -> MomentGraph:
-        """Return the graph of both copies; `weights` has a weight for each edge of the excerpt."""
-        both = np.where(
-            self.is_free,
-            0,
-            np.append(weights, 0)[self.origins],
-        )
-        return MomentGraph(
-            self.offsets,
-            self.sources,
-            (both + self.joint_ns).astype(np.int64),
-        )
+        """Return the graph of the two copies; `weights` has a weight for each edge of one copy."""
+        both = np.where(self.is_free, 0, np.append(weights, 0)[self.origins])
+        return MomentGraph(self.offsets, self.sources, (both + self.joint_ns).astype(np.int64))
 
 
 def replays(trace: Trace) -> dict[int, Replay]:
-    """Replay each rank's steps around its median one.
+    """Return the replay of each rank's steps around its median step, by rank.
 
-    A rank is left out if its host was not recorded, or has too many threads: see `host_chains`.
+    A rank is left out if its host was not recorded, or if too many of its threads work side by
+    side: see `host_chains`.
     """
     return trace.derived(_all_ranks)
 
@@ -140,13 +135,13 @@ def _all_ranks(trace: Trace) -> dict[int, Replay]:
 
 
 def replay_of(trace: Trace, rank: int) -> Replay | None:
-    """Replay the rank's steps around the median one; None for a rank that `replays` leaves out."""
+    """Return the replay of one rank; None for a rank that `replays` leaves out."""
     excerpt = read_excerpt(trace, rank)
     return None if excerpt is None else build(excerpt)
 
 
 def build(excerpt: Excerpt) -> Replay | None:
-    """Return the graph of an excerpt; None if `host_chains` finds no chain."""
+    """Return the replay of an excerpt; None if `host_chains` finds no chain."""
     edges = Edges()
     chains = host_chains(excerpt)
     if not chains:
@@ -219,7 +214,7 @@ def build(excerpt: Excerpt) -> Replay | None:
 
 
 def _worker_waits(excerpt: Excerpt) -> tuple[Ints, Ints]:
-    """Return begins and ends of the waits for a loader's workers."""
+    """Return begins and ends of the waits for a loader's workers, in ns since the excerpt began."""
     is_wait = (pl.col("cause") == "input") & pl.col("what").cast(pl.String).str.contains(_WORKERS)
     waits = excerpt.activities.filter(is_wait)
     begins = waits["start_ns"].to_numpy() - excerpt.origin_ns
@@ -227,14 +222,10 @@ def _worker_waits(excerpt: Excerpt) -> tuple[Ints, Ints]:
 
 
 def _waited_ns(table: EdgeTable, begins: Ints, ends: Ints) -> Ints:
-    """Return how long the host waited for workers in each edge."""
+    """Return the time in each edge that the host waited for workers."""
     from_ns, to_ns = table.recorded[table.graph.sources], table.recorded[table.targets]
     inside = covered_ns(to_ns, begins, ends) - covered_ns(from_ns, begins, ends)
-    return np.where(
-        np.isin(table.kinds, (OP, PYTHON)),
-        inside,
-        0,
-    )
+    return np.where(np.isin(table.kinds, (OP, PYTHON)), inside, 0)
 
 
 def _moments_of_calls(
@@ -242,10 +233,10 @@ def _moments_of_calls(
     chains: Sequence[Chain],
     firsts: Sequence[int],
 ) -> tuple[Ints, Ints, Ints]:
-    """Return the moments at which each call begins and ends, and the op around it.
+    """Return each API call's begin and end moment, and the row of the op around the call.
 
-    They are -1 for a call that is in no chain; NONE stands for no op. `firsts` are the chains'
-    first moments.
+    Moments are -1 for a call that is in no chain. The row is NONE outside ops. `firsts` has the
+    first moment of each chain.
     """
     begins = np.full(excerpt.calls.height, -1, np.int64)
     ends = np.full(excerpt.calls.height, -1, np.int64)
@@ -253,8 +244,8 @@ def _moments_of_calls(
     for chain, first in zip(chains, firsts, strict=True):
         begins[chain.call_rows] = first + chain.call_begins
         ends[chain.call_rows] = first + chain.call_ends
-        has_piece = chain.call_begins < len(chain.ops)
-        ops[chain.call_rows[has_piece]] = chain.ops[chain.call_begins[has_piece]]
+        has_interval = chain.call_begins < len(chain.ops)
+        ops[chain.call_rows[has_interval]] = chain.ops[chain.call_begins[has_interval]]
     return begins, ends, ops
 
 
@@ -266,10 +257,11 @@ def _add_host_edges(  # noqa: PLR0913, PLR0917 - of three tables each
     waits: list[HostWait],
     marks: Ints,
 ) -> None:
-    """Add the edges along a chain; the last piece of a waiting call takes only the call's own time.
+    """Add the edges along a chain, one per interval between moments.
 
-    A chain that works beside the main one follows the steps' marks, because a data loader's queue
-    ties it to them.
+    If a call waits for the device, its last edge takes only the time without the wait. A chain
+    other than the main one also follows the steps' marks, because a data loader's queue ties the
+    two together.
     """
     if not len(chain.times):
         return
@@ -322,10 +314,11 @@ def _add_host_edges(  # noqa: PLR0913, PLR0917 - of three tables each
 
 
 def _is_free(replay: Replay) -> Flags:
-    """Flag edges that take no time in the second copy: those of work without a call.
+    """Flag the edges that take no time in the second copy.
 
-    Edges from the excerpt's beginning to other work take none either. They stand for earlier work,
-    which is done by then.
+    These are the edges to device work without a call, which was launched before the excerpt. The
+    edges from the excerpt's begin to other work are flagged, too, because they represent earlier
+    work, which is done by then.
     """
     table = replay.table
     without_call = np.flatnonzero(replay.work.calls < 0)
@@ -338,9 +331,9 @@ def _is_free(replay: Replay) -> Flags:
 
 
 def _joints(replay: Replay) -> list[tuple[int, int, int]]:
-    """List the edges from the first copy to the second: source, target and time.
+    """List the edges from the first copy to the second: source, target and time in ns.
 
-    The host, each other chain and each queue continue where they ended.
+    With them, the main chain, each other chain and each queue continue where they ended.
     """
     n_moments = replay.table.graph.n_moments
     work = replay.work
@@ -362,7 +355,10 @@ def _joints(replay: Replay) -> list[tuple[int, int, int]]:
 
 
 def step_ends(replay: Replay, times: Ints) -> Ints:
-    """Return when each step ends: the host began the next one, and the device finished the step."""
+    """Return the end of each step in ns.
+
+    A step ends when the host has begun the next step and the device has finished the step's work.
+    """
     ends = times[replay.marks[1:]].copy()
     is_own = (replay.work_steps >= 0) & (replay.work_steps < len(ends))
     np.maximum.at(
@@ -374,7 +370,10 @@ def step_ends(replay: Replay, times: Ints) -> Ints:
 
 
 def last_moment(replay: Replay, times: Ints, step: int) -> int:
-    """Return the moment that ends a step: the next mark, or the end of work launched until then."""
+    """Return the number of the moment that ends a step.
+
+    It is the next mark, or the end of the last work launched until the mark.
+    """
     end = int(step_ends(replay, times)[step])
     if int(times[replay.marks[step + 1]]) == end:
         return int(replay.marks[step + 1])
@@ -384,9 +383,9 @@ def last_moment(replay: Replay, times: Ints, step: int) -> int:
 
 
 def step_durations(replay: Replay, times: Ints) -> Ints:
-    """Return the time of each step from the end of the step before.
+    """Return each step's time in ns from the previous step's end.
 
-    The first counts from its recorded start.
+    The first step's time counts from its recorded start.
     """
     ends = step_ends(replay, times)
     first = int(replay.excerpt.steps["start"][0])
@@ -402,10 +401,10 @@ def replay_error_frac(replay: Replay) -> float:
 
 
 def steady_step_ns(replay: Replay, weights: Ints | None = None) -> float:
-    """Return the mean time of a step in the steady state.
+    """Return the mean time in ns of a step in the steady state.
 
-    In this state, each step begins with the queues that the step before left. `weights` are in
-    place of the recorded ones.
+    In the steady state, each step begins with the queues that the previous step left. `weights`
+    replace the recorded weights of the edges.
     """
     graph = replay.twice.graph(replay.table.graph.weights if weights is None else weights)
     times, _ = earliest_times(graph)
@@ -416,11 +415,11 @@ def steady_step_ns(replay: Replay, weights: Ints | None = None) -> float:
 
 
 def keep_workers_pace(replay: Replay, weights: Ints, slower: float = 1) -> Ints:
-    """Extend the waits for workers by the time that the host saves, to at most twice their time.
+    """Return the weights with longer waits for workers, because a faster host waits longer.
 
-    Workers that are waited for decide how long a step takes: a faster host only waits longer. But a
-    host that hardly waited would soon be the slower one. `slower` is the factor by which the
-    workers themselves are slower than when they were recorded.
+    The waits grow by the time per step that the host saves, to at most twice their length. Beyond
+    that, the host rather than the workers would limit the step. `slower` is the factor by which the
+    workers are slower than in the recording.
     """
     saved_ns = slower * steady_step_ns(replay) - steady_step_ns(replay, weights)
     waited_in_step = replay.waited.sum() / (len(replay.marks) - 1)
@@ -429,19 +428,16 @@ def keep_workers_pace(replay: Replay, weights: Ints, slower: float = 1) -> Ints:
 
 
 def device_step_ns(replay: Replay, weights: Ints) -> float:
-    """Return the time that the device needs for a step, if the host takes no time."""
-    is_host = np.isin(
-        replay.table.kinds,
-        (OP, PYTHON, CALL, LAUNCH, QUEUE),
-    )
-    return steady_step_ns(
-        replay,
-        np.where(is_host, np.minimum(weights, 0), weights),
-    )
+    """Return the time in ns that the device needs for a step, if the host takes no time."""
+    is_host = np.isin(replay.table.kinds, (OP, PYTHON, CALL, LAUNCH, QUEUE))
+    return steady_step_ns(replay, np.where(is_host, np.minimum(weights, 0), weights))
 
 
 def steady_path(replay: Replay, weights: Ints) -> list[tuple[int, int]]:
-    """Return the edges of the excerpt that decide its time in the steady state, with their ns."""
+    """Return the critical path in the steady state: pairs of an excerpt's edge and its time in ns.
+
+    The path goes from the excerpt's end back to its begin.
+    """
     graph = replay.twice.graph(weights)
     origins = replay.twice.origins
     times, deciding = earliest_times(graph)

@@ -1,4 +1,4 @@
-"""Hold a rank's replay with the labels of its edges, to which changes apply."""
+"""Define the subject of a change: a rank's replay with the labels of its edges."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ NEVER = -(10**15)
 
 
 class Subject(Struct, dict=True):
-    """A rank's replay with the labels of its edges; changes are made to it.
+    """Holds a rank's replay, on which the effect of changes is computed.
 
-    `other` is the replay of a second trace, of the program with another batch size.
+    `other` is the replay of a second trace: the same program with another batch size.
     """
 
     trace: Trace
@@ -30,25 +30,19 @@ class Subject(Struct, dict=True):
 
     @cached_property
     def labels(self) -> Labels:
-        """The labels of each edge."""
-        return labels_of(
-            self.replay,
-            np.arange(len(self.replay.table.kinds)),
-        )
+        """The labels of all edges."""
+        return labels_of(self.replay, np.arange(len(self.replay.table.kinds)))
 
     def in_layer(self, layer: str) -> Flags:
-        """Flag edges that belong to a module or to one inside it."""
+        """Flag the edges that belong to a module or to its submodules."""
         return np.array(
             [path is not None and f"{path}.".startswith(f"{layer}.") for path in self.labels.layers]
         )
 
     @property
     def is_host(self) -> Flags:
-        """Flags of edges that are the host's own time."""
-        return np.isin(
-            self.replay.table.kinds,
-            (OP, PYTHON, CALL),
-        )
+        """True for edges in which the host works: ops, Python and API calls."""
+        return np.isin(self.replay.table.kinds, (OP, PYTHON, CALL))
 
     def of_cause(self, cause: str) -> Flags:
         """Flag the host's edges that have this cause."""
@@ -60,7 +54,10 @@ Change = Callable[[Ints], Ints]
 
 
 class Spread(Struct, frozen=True):
-    """One change in three strengths: the usual one, and those with the least and most step time."""
+    """Holds a change in three strengths: the usual one, and the limits of its effect.
+
+    A step is shortest with `least`, and longest with `most`.
+    """
 
     usual: Change
     least: Change
@@ -68,6 +65,6 @@ class Spread(Struct, frozen=True):
 
 
 def require(chosen: Flags, why: str) -> None:
-    """Raise UsageError if no edge is chosen."""
+    """Raise UsageError with the text `why` if no edge is chosen."""
     if not chosen.any():
         raise UsageError(why)

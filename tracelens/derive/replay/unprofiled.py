@@ -1,4 +1,4 @@
-"""Estimate the time of a step without the profiler: measured by the capture, or replayed."""
+"""Estimate the time of a step without the profiler, from the capture's timing or by a replay."""
 
 from __future__ import annotations
 
@@ -52,13 +52,13 @@ LARGEST_ERROR = 0.1
 """A replay is not used to predict if it misses the recorded step by more than this share."""
 
 _COLD_NS = 5_000_000
-"""After the pause in which a recording begins, caches and clocks are cold for about this long."""
+"""Caches and clocks are cold for about this long after the pause in which a recording begins."""
 _LEAST_STEPS = 3
-"""Of at least this many steps the shortest one shows a step with warm caches."""
+"""With at least this many steps, the shortest one has warm caches."""
 _STUDENT = (6.31, 2.92, 2.35, 2.13, 2.02, 1.94, 1.89, 1.86, 1.83, 1.81, 1.8, 1.78, 1.77, 1.76, 1.75)
 """Student's t by degrees of freedom from 1: nine in ten values lie within ±t.
 
-The last value is used for all further degrees, whose t is a little smaller.
+The last value is used for all higher degrees, whose t is a little smaller.
 """
 _LEAST_LEFT = 0.05
 """At least this share of each interval of host time is the program's own."""
@@ -70,44 +70,45 @@ It is fitted on one program of samples/whatif, gpt_decode, and judged on two oth
 """
 _SLOWER_HOST = 1.1
 _LONG_PAUSE_NS = 1_000_000
-"""In longer pauses between API calls the host sleeps, reads or computes.
+"""In longer pauses between API calls, the host sleeps, reads or computes.
 
-Launches tell nothing of the speed of that.
+The time of launches does not show the host's speed in such work.
 """
 _COPY_VARIES = 3
 """Times of copies from and to pageable memory vary this many times as much as other host work.
 
-Recorded copies took up to 1.5 times as long as those of the same program without a profiler, 1.2
-times in the median of six programs of samples/whatif that copy in each step.
+In six programs of samples/whatif that copy in each step, recorded copies took 1.2 times as long as
+without a profiler in the median, and 1.5 times at most.
 """
 RUN_SHARE, HOST_SHARE, ADDED_SHARE = 0.02, 0.5, 0.2
 """Shares that make up the expected error of a step without the profiler.
 
-They are shares of the step itself, of the time that a slower host would add to it, and of the time
-subtracted for the profiler. They are chosen by hand; STEP_WIDTH, in units of their sum, is not.
+They are shares of the step itself, of the time that a slower host would add to the step, and of the
+time subtracted for the profiler. They are chosen by hand.
 """
 STEP_WIDTH, CHANGE_WIDTH = 2.4, 2.2
-"""The half-width of a range as a multiple of the expected error.
+"""Half-widths of the ranges of a step and of a change, as multiples of the expected error.
 
-Such ranges held nine in ten true times of samples/whatif and of its changes, and of samples/blind.
+Such ranges contained nine in ten true times in samples/whatif and samples/blind.
 """
 NSYS_STEP_WIDTH = 3.1
 """Half-width of a range of a step under nsys, as a multiple of the expected error.
 
-Such ranges held the true time of nine in ten of the captures on which costs were fitted.
+Such ranges contained the true time in nine of ten captures on which the costs were fitted.
 """
 
 
 class UnprofiledStep(Struct, frozen=True):
-    """A rank's step as recorded and without the profiler, with a range; None if unknown.
+    """Holds a rank's step time as recorded and without the profiler, with a range.
 
-    As recorded it is the median step, or the mean one if steps are of several kinds. `evidence` is
-    the source of the times: measured (the capture timed steps without the profiler), calibrated
-    (costs measured on the machine), table (costs measured elsewhere), unknown. `sampling_ns` is the
-    part of the range, to either side, that comes from the waits for a loader: as many steps with
-    other batches would have another mean. `slowness` is the time of recorded launches over that of
-    usual hosts, 1 if it was not needed. If the host was slow, the range also contains the step on a
-    host that is always slow. `warm_ns` is the recorded time of a step with warm caches.
+    Times without the profiler are None if they are unknown. `recorded_ns` is the median step, or
+    the mean step if there are several kinds of steps. `evidence` is the source of the times:
+    measured (the capture timed steps without the profiler), calibrated (costs measured on the
+    machine), table (costs measured elsewhere), unknown. `sampling_ns` is the error to either side
+    that comes from waits for a loader, because other batches would have another mean wait.
+    `slowness` is the recorded launches' time divided by the time on usual hosts, 1 if it was not
+    needed. If the host was slow, the range also contains the step on a host that is always slow.
+    `warm_ns` is the recorded time of a step with warm caches.
     """
 
     rank: int
@@ -123,14 +124,14 @@ class UnprofiledStep(Struct, frozen=True):
 
     @property
     def was_slow(self) -> bool:
-        """True if launches took longer, while the host recorded, than on the slowest usual host."""
+        """True if launches took longer during the recording than on the slowest usual host."""
         return self.slowness > SLOWEST_HOST
 
 
 def unprofiled_steps(trace: Trace) -> dict[int, UnprofiledStep]:
-    """Return, by rank, the step without the profiler.
+    """Return the step without the profiler by rank.
 
-    A rank must have marked steps and a recorded host.
+    Ranks without marked steps or without a recorded host are left out.
     """
     return trace.derived(_of_all)
 
@@ -146,10 +147,10 @@ def _of_all(trace: Trace) -> dict[int, UnprofiledStep]:
 
 
 def _usual_ns(replay: Replay, lengths: Sequence[int]) -> int:
-    """Return the median of steps that are alike, the mean of steps of several kinds.
+    """Return the median step time in ns; if there are several kinds of steps, return the mean.
 
-    Steps are alike if the long ones are long because the host was slow: their launches took longer
-    in the same way.
+    Long steps are no kind of their own if their launches also took longer, because then the host
+    was slow.
     """
     if not are_of_several_kinds(lengths):
         return round(median(lengths))
@@ -203,9 +204,9 @@ def _of_rank(trace: Trace, replay: Replay, steps: pl.DataFrame) -> UnprofiledSte
 
 
 def _warm_ns(steps: pl.DataFrame, recorded_ns: int) -> int:
-    """Return the recorded time of a step with warm caches; `steps` are in order.
+    """Return the recorded time in ns of a step with warm caches; `steps` are sorted by start.
 
-    It is the shortest step if all of them began within `_COLD_NS`, else the recorded step.
+    It is the shortest step if all steps began within `_COLD_NS`, else `recorded_ns`.
     """
     starts, lengths = steps["start_ns"], steps["duration_ns"]
     is_cold = len(lengths) >= _LEAST_STEPS and starts[-1] - starts[0] < _COLD_NS
@@ -213,11 +214,11 @@ def _warm_ns(steps: pl.DataFrame, recorded_ns: int) -> int:
 
 
 def _sampling_ns(replay: Replay, steps: pl.DataFrame) -> tuple[float, float]:
-    """Return the mean wait for a loader's workers in a step, and the error of this mean.
+    """Return the mean wait for a loader's workers per step, and the error of this mean, in ns.
 
-    The error is half of the interval that holds the mean in nine of ten cases, by Student's t. It
-    is at most one wait in all steps, because workers take turns: the recorded window holds at most
-    one long wait too many or too few.
+    The error is the half-width of the 90 % confidence interval of the mean, by Student's t. Workers
+    take turns, so the recorded steps contain at most one long wait too many or too few. The error
+    is therefore at most the longest wait divided by the number of steps.
     """
     starts = steps["start_ns"].sort().to_numpy() - replay.excerpt.origin_ns
     begins, ends = replay.worker_waits
@@ -240,9 +241,10 @@ def _sampling_ns(replay: Replay, steps: pl.DataFrame) -> tuple[float, float]:
 
 
 def bounds_of_range(rank: RankTime, step: UnprofiledStep) -> tuple[str, str] | None:
-    """Return a rank's bounds at the low and the high end of its step without the profiler.
+    """Return what limits a rank's step at the low and at the high end of the step's range.
 
-    Return None if both are equal, or if the step is measured or not known.
+    Return None if the two limits are equal, or if the step without the profiler is measured or
+    unknown.
     """
     if step.evidence in {"measured", "unknown"} or step.low_ns is None or step.high_ns is None:
         return None
@@ -252,14 +254,15 @@ def bounds_of_range(rank: RankTime, step: UnprofiledStep) -> tuple[str, str] | N
 
 
 def measured_range(trace: Trace, rank: int) -> tuple[int, int, int] | None:
-    """Return the step that a live capture measured without the profiler, with its range.
+    """Return the time, low and high end in ns of the step that a live capture timed unprofiled.
 
-    The range holds the shortest and the longest measured step. To both sides it reaches at least as
-    far as two processes of one program usually differ. Return None if no step was measured.
+    Return None if no step was timed without the profiler. The range contains the shortest and the
+    longest timed step. To each side, it is at least as wide as the usual difference between two
+    processes of a program.
 
-    A measured step may be longer than the recorded one if its batches come from a loader's workers:
-    it is a mean over whole turns of the workers, while the few recorded steps contain more or fewer
-    of their waits by chance.
+    A timed step may be longer than the recorded step if batches come from a loader's workers. The
+    timed step is a mean over whole turns of the workers. The few recorded steps contain more or
+    fewer waits by chance.
     """
     step_ns = trace.manifest.unprofiled_step_ns(rank)
     for source in trace.manifest.sources:
@@ -280,38 +283,35 @@ def measured_range(trace: Trace, rank: int) -> tuple[int, int, int] | None:
 
 
 def _waits_for_workers(trace: Trace, rank: int) -> bool:
-    """Return whether recorded steps of the rank wait for a loader's workers; one is enough."""
+    """Return whether any recorded step of the rank waits for a loader's workers."""
     replay = replays(trace).get(rank)
     return replay is not None and len(replay.worker_waits[0]) > 0
 
 
 def has_known_costs(trace: Trace, rank: int) -> bool:
-    """Return whether torch.profiler or nsys recorded the rank.
-
-    The costs of other profilers were not measured.
-    """
+    """Return whether the costs of the rank's profiler are known: of torch.profiler and nsys."""
     return is_of(trace, rank, "torch") or is_of(trace, rank, "nsys")
 
 
 def weights_without(replay: Replay, costs: Costs, host_factor: float = 1) -> Ints:
     """Return the weights without the profiler's time on the host and in graphs' kernels.
 
-    A part of each interval always remains. The host's time is multiplied by the factor, for a
-    faster or a slower host. On a host whose speed is known only from the trace, waits for a
-    loader's workers keep the step at the workers' pace, who are as slow as a slower host.
+    A part of each edge always remains. The host's time is multiplied by the factor, for a faster or
+    a slower host. If the costs come from the table, waits for a loader's workers grow by the time
+    that the host saves, because the workers' pace stays.
     """
     table = replay.table
     recorded = table.graph.weights
     of_pieces = costs.usual_factor
     is_launch = table.kinds == LAUNCH
     waited = replay.waited
-    own = recorded - waited
+    unwaited = recorded - waited
     least = np.where(
         is_launch,
-        np.minimum(own, LEAST_LATENCY_NS),
-        _LEAST_LEFT * own,
+        np.minimum(unwaited, LEAST_LATENCY_NS),
+        _LEAST_LEFT * unwaited,
     )
-    bare = np.maximum(own - _profiler_ns(replay, costs), least)
+    bare = np.maximum(unwaited - _profiler_ns(replay, costs), least)
     quicker = np.where(_is_far_from_launches(replay), bare, bare * of_pieces)
     on_host = waited + np.where(is_launch, bare, quicker * host_factor).astype(np.int64)
     on_device = recorded
@@ -342,9 +342,9 @@ def weights_without(replay: Replay, costs: Costs, host_factor: float = 1) -> Int
 
 
 def _is_far_from_launches(replay: Replay) -> Flags:
-    """Flag the host's own time in which it makes no API call for longer than `_LONG_PAUSE_NS`.
+    """Flag host edges in a pause without API calls that is longer than `_LONG_PAUSE_NS`.
 
-    Waits for a loader's workers do not count.
+    Waits for a loader's workers do not count as a part of the pause.
     """
     table = replay.table
     calls = replay.excerpt.calls.sort("start")
@@ -363,7 +363,7 @@ def _is_far_from_launches(replay: Replay) -> Flags:
 
 
 def _profiler_ns(replay: Replay, costs: Costs) -> Floats:
-    """Return how much longer the profiler makes each edge of the host, at these costs."""
+    """Return the time in ns that the profiler adds to each edge of the host, at these costs."""
     table = replay.table
     ops_ns = table.n_ops * costs.op_ns
     python_ns = table.n_python * costs.python_ns
@@ -377,7 +377,7 @@ def _profiler_ns(replay: Replay, costs: Costs) -> Floats:
 
 
 def _added_by_calls(replay: Replay, costs: CostsBeside) -> Floats:
-    """Return what API calls add to each edge: to the call, its launch, and the host beside it."""
+    """Return the cost in ns of API calls to each edge: calls, launches, and host work beside."""
     table = replay.table
     inside, beside = costs.of_calls(replay.excerpt.calls["kind"])
     is_call = table.kinds == CALL
@@ -399,8 +399,8 @@ def _added_by_calls(replay: Replay, costs: CostsBeside) -> Floats:
 def weights_of_scenarios(replay: Replay, costs: Costs) -> tuple[Ints, Ints, Ints, Ints]:
     """Return the weights of four scenarios: usual host, slower host, as recorded, and fast host.
 
-    All but the recorded ones are without the profiler. The fast host is as fast as the one on which
-    the costs were measured, because the recorded host may have been slow only while it recorded.
+    All but the recorded weights are without the profiler. The recorded host may have been slow only
+    during the recording, so the fast host is as fast as the host on which costs were measured.
     """
     return (
         weights_without(replay, costs),
@@ -411,7 +411,7 @@ def weights_of_scenarios(replay: Replay, costs: Costs) -> tuple[Ints, Ints, Ints
 
 
 def uncertainty_ns(usual_ns: float, slower_ns: float, recorded_ns: float) -> float:
-    """Return the expected error of a step, from its time in the three scenarios."""
+    """Return the expected error in ns of a step, from its time in the first three scenarios."""
     return (
         RUN_SHARE * usual_ns
         + HOST_SHARE * abs(slower_ns - usual_ns)

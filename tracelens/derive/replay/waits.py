@@ -11,24 +11,24 @@ from tracelens.derive.replay.excerpt import Excerpt
 from tracelens.derive.replay.moment_graph import COPY, Ints
 
 _USUAL_CALL_NS = 4_000
-"""Time of a call that does not have to wait, if the excerpt has none."""
+"""Time of a call that does not wait, assumed if the excerpt has none of the function."""
 _USUAL_RETURN_NS = 8_000
 _IMPLICIT = (
     r"^(cuda|cu|hip)(Mem)?(Free|FreeHost|HostFree|HostUnregister|HostAlloc|HostRegister)(_v\d)?$"
 )
-"""API calls that allocate, free or register memory, which wait if the device has work."""
+"""Pattern of API calls that allocate, free or register memory; they wait for a busy device."""
 _LONG_LAUNCH_NS = 50_000
 _FULL_QUEUE = 128
-"""A launch waits for room in the queue if it is long and this much work is pending."""
+"""A long launch waits for room in the queue if at least this many kernels are pending."""
 _NEAR_NS = 50_000
 """A call that ends this shortly after device work may have waited for it."""
 
 
 class HostWait(Struct, frozen=True):
-    """A call's wait for device work; call and work are row numbers.
+    """Holds an API call's wait for device work; `call` and `work` are row numbers.
 
-    `own_ns` is the call's own time, `return_ns` the time from the end of the work to the end of the
-    call.
+    `own_ns` is the call's time without the wait, -1 if unknown. `return_ns` is the time from the
+    work's end to the call's end.
     """
 
     call: int
@@ -52,7 +52,7 @@ def find_waits(excerpt: Excerpt, work: Work) -> list[HostWait]:
 
 
 def _synchronizations(excerpt: Excerpt, work: Work, starts: Ints, ends: Ints) -> list[HostWait]:
-    """Return waits for a device, stream or event, and releases of memory that waited."""
+    """Return waits for a device, stream or event, and waits in memory calls of _IMPLICIT."""
     calls = excerpt.calls
     is_implicit = calls["api"].str.contains(_IMPLICIT).to_numpy()
     names = calls["api"].to_list()
@@ -95,10 +95,7 @@ def _synchronizations(excerpt: Excerpt, work: Work, starts: Ints, ends: Ints) ->
 
 
 def _blocking_copies(excerpt: Excerpt, work: Work, ends: Ints) -> list[HostWait]:
-    """Find copies that the host waits for and that outlast their device work.
-
-    They copy from or to pageable memory, or are not asynchronous.
-    """
+    """Return the waits in copies that are synchronous, or from or to pageable memory."""
     is_pageable = excerpt.work["is_pageable"].fill_null(value=False).to_numpy()
     waits_by_name = (excerpt.calls["waits"] & (excerpt.calls["kind"] == "memcpy")).to_numpy()
     waits = []
@@ -119,10 +116,7 @@ def _blocking_copies(excerpt: Excerpt, work: Work, ends: Ints) -> list[HostWait]
 
 
 def _full_queues(excerpt: Excerpt, work: Work, starts: Ints, ends: Ints) -> list[HostWait]:
-    """Return launches that took long while much work was pending.
-
-    A queue has room for about a thousand.
-    """
+    """Return the waits of long launches for room in the queue, which holds about 1,000 kernels."""
     is_launch = (excerpt.calls["kind"] == "kernel_launch").to_numpy()
     long = np.flatnonzero(is_launch & (ends - starts > _LONG_LAUNCH_NS))
     waits = []
@@ -153,11 +147,11 @@ def _with_usual_times(
     starts: Ints,
     ends: Ints,
 ) -> list[HostWait]:
-    """Replace times that cannot be read from a call by usual times.
+    """Replace times that a call does not show by usual times.
 
-    If a call waited, its own time is unknown (-1). It gets the usual time of the calls of the same
-    function that did not wait. If a call did not wait, the time to return from a wait is not known.
-    It is limited to the usual time to return of the calls that waited.
+    A call that waited does not show its own time (-1). It gets the usual time of calls of the same
+    function that did not wait. A call that did not wait does not show the time to return from a
+    wait. That time is at most the usual one of calls that waited.
     """
     names = excerpt.calls["api"].to_list()
     waiting = {wait.call for wait in waits if wait.own_ns < 0}
@@ -168,17 +162,19 @@ def _with_usual_times(
     usual = {name: int(np.median(durations)) for name, durations in by_name.items()}
     returns = [wait.return_ns for wait in waits if wait.own_ns < 0]
     usual_return = int(np.median(returns)) if returns else _USUAL_RETURN_NS
-    settled = []
+    complete = []
     for wait in waits:
         took = int(ends[wait.call] - starts[wait.call])
         if wait.own_ns >= 0:
             return_ns = min(wait.return_ns, usual_return)
-            settled.append(HostWait(wait.call, wait.work, wait.own_ns, return_ns, wait.is_inferred))
+            complete.append(
+                HostWait(wait.call, wait.work, wait.own_ns, return_ns, wait.is_inferred)
+            )
             continue
         usual_ns = min(
             took,
             usual.get(names[wait.call], _USUAL_CALL_NS),
             _USUAL_CALL_NS * 4,
         )
-        settled.append(HostWait(wait.call, wait.work, usual_ns, wait.return_ns, wait.is_inferred))
-    return settled
+        complete.append(HostWait(wait.call, wait.work, usual_ns, wait.return_ns, wait.is_inferred))
+    return complete

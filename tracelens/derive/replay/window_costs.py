@@ -15,7 +15,7 @@ from tracelens.trace import Trace
 
 
 def keep_window_costs(trace: Trace) -> None:
-    """Store in each source's settings the profiler's costs that its two windows show.
+    """Store the profiler's costs that a source's two windows show in the source's settings.
 
     Sources without two windows stay as they are.
     """
@@ -32,9 +32,9 @@ def costs_of_windows(trace: Trace, rank: int, settings: Mapping[str, Any]) -> di
     """Return costs by kind of profile, from the steps of the light and the deep window.
 
     The light window's steps are longer than steps without the profiler by the costs of ops and API
-    calls. The deep window's steps are longer still, by the costs of Python calls; without stacks,
-    by further costs of ops. The result is empty if steps without the profiler were not timed, or no
-    costs explain the times.
+    calls. The deep window's steps are longer than the light window's by the costs of Python calls.
+    Without stacks, they are longer by further costs of ops. The result is empty if steps without
+    the profiler were not timed, or no costs explain the times.
     """
     step = unprofiled_steps(trace).get(rank)
     replay = replays(trace).get(rank)
