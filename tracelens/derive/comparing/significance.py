@@ -14,7 +14,7 @@ LEVEL = 0.05
 MIN_SAMPLES = 3
 """With fewer values than this, the spread is unknown, and a row is not judged.
 
-With at least this many runs on each side, the values are the runs' medians over their steps.
+With at least this many runs of base, the values are the runs' medians over their steps.
 """
 MAX_SAMPLES = 30
 """A row is judged by at most this many values.

@@ -74,7 +74,7 @@ def roofline_model(op: str) -> Callable[[Model], Model]:
 
 
 def is_modelled(name: pl.Expr) -> pl.Expr:
-    """Return whether the work of calls of an op can be computed, by the op's name."""
+    """Return whether the work of an op's calls may be known, by the op's name."""
     listed_names = frozenset((*MODELLED, *signatures(), *_REGISTERED))
     is_torch = name.str.starts_with("aten::")
     is_other = ~is_torch & name.str.contains(_NAMED) & ~name.str.contains(_GETTER, literal=True)

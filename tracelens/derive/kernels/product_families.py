@@ -179,8 +179,8 @@ def _attention_in_any_layout(bound: Bound) -> int:
 
     Queries, keys and values are (batch, length, heads, width), (length, batch, heads, width), or
     (tokens, heads, width). In each layout, the size of cu_seqlens shows the batch. Requests of
-    equal length take the least FLOPs. A causal mask would halve the pairs if there are as many
-    queries as keys.
+    equal length take the least FLOPs. If there are as many queries as keys, a causal mask is
+    assumed, which halves the pairs.
     """
     queries, keys, values = (bound.nth(n).shape for n in range(3))
     ends = bound.all("e")[0].shape
@@ -281,7 +281,7 @@ def _queries_read(bound: Bound) -> int:
 
 
 def _chosen_experts(bound: Bound) -> int:
-    """Return the FLOPs of experts, for the number of experts per token in an argument."""
+    """Return the FLOPs of experts, whose number per token is an argument."""
     tokens = bound.nth(0).shape
     first, second = (tensor.shape for tensor in bound.all("t")[-2:])
     n_weights = (_each(first) + _each(second)) * _packed(tokens, first)
