@@ -1,6 +1,6 @@
-"""Files for other programs' viewers.
+"""Write files for other programs' viewers.
 
-An export is its module here, its test, and one line below.
+Each export has a module in this folder, a test, and one line below.
 """
 # ruff: noqa: F401 - importing registers
 

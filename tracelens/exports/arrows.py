@@ -1,4 +1,4 @@
-"""Draw a timeline's arrows: from calls to what they launched, from forward to backward ops."""
+"""Number a timeline's arrows, from API calls to launched work and from forward to backward ops."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from tracelens.exports.export import Selection
 from tracelens.schemas import DEVICE_WORK
 
 _OF_OPS = 1 << 31
-"""The first number of arrows between ops; the numbers of launches' arrows begin at 0."""
+"""The first number of arrows between ops. Numbers of arrows from API calls begin at 0."""
 
 
 class Arrows(Struct):
-    """The numbers of a rank's arrows.
+    """Numbers the arrows of a rank, which Perfetto calls flows.
 
-    An arrow leads from an API call to a piece of work that it launched. `calls` has the API call of
-    each piece of work, sorted; the arrow's number is its row in `calls`. `n_drawn` has, in the row
-    of a call's first arrow, how many of the call's arrows have been drawn to their head. `pairs`
-    has the arrows from forward to backward ops, one row per end: span_id, first_flow, n_flows, and
-    ends_flow, which is True at the arrow's head.
+    - `calls`: the id of the launching API call of each kernel, copy and fill, sorted. The row's
+      number is the number of the arrow from the call to the work.
+    - `n_drawn`: the number of a call's arrows that have been drawn, in the row of its first arrow.
+    - `pairs`: one row per end of an arrow from a forward to a backward op: span_id, first_flow,
+      n_flows, and ends_flow, which is True for the backward op.
     """
 
     calls: pl.Series
@@ -29,7 +29,7 @@ class Arrows(Struct):
 
     @classmethod
     def of(cls, selection: Selection, rank: int) -> Arrows:
-        """Number the arrows between the chosen rows of a rank."""
+        """Return the arrows between the selected rows of a rank."""
         pairs = _pairs(selection, rank)
         work = [selection.rows(table, rank, "api_call_id") for table in DEVICE_WORK]
         calls = pl.concat(work)["api_call_id"]
@@ -38,7 +38,7 @@ class Arrows(Struct):
         return cls(launching_calls, none_drawn, pairs)
 
     def of_calls(self, calls: pl.DataFrame) -> pl.DataFrame:
-        """Add first_flow and n_flows to calls: one arrow for each launched kernel, copy or fill."""
+        """Return calls with first_flow, and with n_flows, the number of pieces of launched work."""
         ids = calls["api_call_id"]
         first = self._first_of(ids)
         after_last = self.calls.search_sorted(ids, side="right")
@@ -49,7 +49,7 @@ class Arrows(Struct):
         )
 
     def of_work(self, work: pl.DataFrame) -> pl.DataFrame:
-        """Add first_flow and n_flows to device work: the next arrow from the launching call."""
+        """Return device work with first_flow, the next arrow of the launching call, and n_flows."""
         call = work["api_call_id"]
         calls = call.drop_nulls().value_counts()
         first = self._first_of(calls["api_call_id"])
@@ -77,7 +77,7 @@ class Arrows(Struct):
         return rows.cast(pl.Int64)
 
     def of_spans(self, spans: pl.DataFrame) -> pl.DataFrame:
-        """Add first_flow and n_flows to ops that have an arrow to or from another op."""
+        """Return spans with first_flow, n_flows and ends_flow; only ops of `pairs` have arrows."""
         if self.pairs.is_empty():
             return spans
         return spans.join(
@@ -89,7 +89,7 @@ class Arrows(Struct):
 
 
 def _pairs(selection: Selection, rank: int) -> pl.DataFrame:
-    """Return one row per end of an arrow between ops; only an op's first arrow counts."""
+    """Return `pairs`, with at most one arrow per op."""
     columns = ("span_id", *NODE, "thread_id", "start_ns")
     has_number = pl.col("sequence_number").is_not_null()
     numbered = selection.rows("spans", rank, *columns, where=has_number)

@@ -1,4 +1,4 @@
-"""Compute counters that no profiler recorded: work in queues, bandwidth of copies."""
+"""Compute counters from events: queue lengths of streams, and bandwidth of copies."""
 
 from collections.abc import Iterator
 
@@ -9,14 +9,14 @@ from tracelens.schemas import DEVICE_WORK
 
 _STREAM = ("device_id", "stream_id")
 _Series = tuple[tuple[object, str], pl.DataFrame]
-"""A device and a counter's name, and its values: time_ns, value."""
+"""A device and a counter's name, and the counter's values: time_ns, value."""
 
 
 def queue_lengths(selection: Selection, rank: int) -> Iterator[_Series]:
-    """Yield, for each stream, how much work was launched and has not begun, window by window.
+    """Yield the queue length of each stream, for one window of time after another.
 
-    The number grows when a call begins, and falls when its kernel, copy or fill begins, as in
-    Holistic Trace Analysis. Work without a recorded call is left out.
+    The queue length grows when a launch call begins, and falls when its kernel, copy or fill
+    begins, as in Holistic Trace Analysis. Work without a recorded call is left out.
     """
     columns = (*_STREAM, "api_call_id")
     work = pl.concat([selection.rows(table, rank, *columns) for table in DEVICE_WORK])
@@ -46,10 +46,10 @@ def _changes(
     window: pl.Expr,
     launched: pl.DataFrame,
 ) -> list[tuple[tuple[object, ...], pl.DataFrame]]:
-    """Return each stream's device and number, with the changes of its queue in a window.
+    """Return the changes of each stream's queue length in a window, by device and stream.
 
-    A change has time_ns, and 1 for a launch or -1 for the begin of work. `launched` has the device,
-    stream and call of all work whose call was recorded, sorted by call.
+    A change has time_ns and 1 for a launch, or -1 for work that begins. `launched` has device,
+    stream and call of all work with a recorded call, sorted by call.
     """
     launches = _launches(selection, rank, window, launched)
     begins = _begins(selection, rank, window, launched)
@@ -74,7 +74,7 @@ def _launches(
     window: pl.Expr,
     launched: pl.DataFrame,
 ) -> pl.DataFrame:
-    """Return the calls of a window with the device and stream of the work that they launched."""
+    """Return the launch calls in a window, with device and stream of the launched work."""
     calls = selection.rows("api_calls", rank, "api_call_id", "start_ns", where=window)
     ids = calls["api_call_id"]
     lowest = pl.lit(ids.min(), pl.Int64)
@@ -90,7 +90,7 @@ def _begins(
     window: pl.Expr,
     launched: pl.DataFrame,
 ) -> pl.DataFrame:
-    """Return the work that begins in a window, if its launch was recorded."""
+    """Return the work that begins in a window and whose launch call was recorded."""
     columns = (*_STREAM, "api_call_id", "start_ns")
     tables = [selection.rows(table, rank, *columns, where=window) for table in DEVICE_WORK]
     work = pl.concat(tables)
@@ -99,14 +99,14 @@ def _begins(
 
 
 def _is_among(known: pl.Series, ids: pl.Series) -> pl.Series:
-    """Return whether each id is among the known ones, which are sorted; False for None."""
+    """Return for each id whether the sorted series `known` contains it; False for None."""
     n_below = known.search_sorted(ids, side="left")
     n_up_to = known.search_sorted(ids, side="right")
     return n_below < n_up_to
 
 
 def bandwidths(selection: Selection, rank: int) -> Iterator[_Series]:
-    """Yield, for each direction, the bytes per nanosecond that running copies move."""
+    """Yield the bandwidth of the running copies in bytes per nanosecond, by copy direction."""
     columns = ("device_id", "direction", "start_ns", "duration_ns", "size_bytes")
     duration_ns = pl.col("duration_ns")
     size_bytes = pl.col("size_bytes")
@@ -130,7 +130,7 @@ def bandwidths(selection: Selection, rank: int) -> Iterator[_Series]:
 
 
 def _running_sum(changes: pl.DataFrame) -> pl.DataFrame:
-    """Return the sum of all changes so far at each moment: time_ns, value."""
+    """Return the cumulative sum of the changes, one row per time: time_ns, value."""
     change = pl.col("change")
     by_moment = changes.group_by("time_ns")
     change_at_moment = by_moment.agg(change.sum())

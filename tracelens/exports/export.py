@@ -1,4 +1,4 @@
-"""Declare an export, and select the part of a trace that is exported."""
+"""Declare an export, and select the ranks and steps of a trace to export."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from tracelens.errors import UsageError
 from tracelens.trace import Trace
 
 ROWS_AT_ONCE = 1 << 18
-"""Number of rows of a table in memory at a time, while rows are written as they are read."""
+"""Number of a table's rows that are read and written at a time."""
 _LARGE = ("spans", "api_calls", "kernels")
 
 
 class Selection(Struct, frozen=True, dict=True):
-    """The ranks and steps of a trace that are exported.
+    """Selects the ranks and steps of a trace to export.
 
-    If `steps` is None, all time is exported, including time outside of steps.
+    If `steps` is None, all time is exported, also time outside of steps.
     """
 
     trace: Trace
@@ -38,7 +38,7 @@ class Selection(Struct, frozen=True, dict=True):
         ranks: Sequence[int] = (),
         steps: Sequence[int] = (),
     ) -> Selection:
-        """Return the selection of the given ranks and steps, by default of all.
+        """Return the selection of these ranks and steps, by default of all ranks and steps.
 
         Raises UsageError for ranks or steps that the trace does not have.
         """
@@ -59,7 +59,7 @@ class Selection(Struct, frozen=True, dict=True):
 
     @cached_property
     def windows(self) -> pl.DataFrame:
-        """The start and end of each chosen step: rank, start_ns, end_ns, by start."""
+        """One row per selected step, in order of start: rank, start_ns, end_ns."""
         end_ns = pl.col("start_ns") + pl.col("duration_ns")
         end = end_ns.alias("end_ns")
         is_chosen = pl.col("step").is_in(self.steps or [])
@@ -68,11 +68,11 @@ class Selection(Struct, frozen=True, dict=True):
 
     @cached_property
     def layers(self) -> pl.DataFrame:
-        """The layer of each kernel of the trace: rank, kernel_id, layer."""
+        """One row per kernel of the trace: rank, kernel_id, layer."""
         return kernel_layers(self.trace.uncached()).cast({"layer": pl.Categorical})
 
     def layers_of(self, rank: int, kernels: pl.Series) -> pl.DataFrame:
-        """Return the layer of some of a rank's kernels, by their ids: kernel_id, layer."""
+        """Return one row per given kernel id of a rank: kernel_id, layer."""
         is_of_rank = pl.col("rank") == rank
         low = pl.lit(kernels.min(), pl.Int64)
         high = pl.lit(kernels.max(), pl.Int64)
@@ -81,10 +81,10 @@ class Selection(Struct, frozen=True, dict=True):
 
     @cached_property
     def idle(self) -> pl.DataFrame:
-        """Idle time of devices, and of processes without a device.
+        """One row per idle interval of a device, or of a process without a device.
 
-        Columns are rank, device_id, start_ns, end_ns, cause and what; sorted by rank, device and
-        start.
+        Columns are rank, device_id, start_ns, end_ns, cause and what. Rows are sorted by rank,
+        device and start.
         """
         return list_idle(self.trace.uncached())
 
@@ -95,9 +95,9 @@ class Selection(Struct, frozen=True, dict=True):
         *columns: str,
         where: pl.Expr | None = None,
     ) -> pl.DataFrame:
-        """Return columns of a rank's chosen rows of a table with steps; strings are Categorical.
+        """Return columns of a rank's rows in the selected steps, strings as Categorical.
 
-        `where` is a further condition on the rows.
+        The table must have a column of steps. `where` is a further condition on the rows.
         """
         if self.steps is not None:
             is_chosen = pl.col("step").is_in(self.steps)
@@ -110,10 +110,10 @@ class Selection(Struct, frozen=True, dict=True):
         *tables: str,
         where: pl.Expr | None = None,
     ) -> Iterator[pl.Expr]:
-        """Yield conditions on start_ns that cut a rank's time into windows, in order.
+        """Yield conditions on start_ns for consecutive windows of a rank's time.
 
-        In each window, the largest of the tables has about ROWS_AT_ONCE rows that meet `where`. By
-        default, the tables are spans, API calls and kernels.
+        Windows limit memory: the largest of the tables has about ROWS_AT_ONCE rows per window that
+        meet `where`. By default, the tables are spans, API calls and kernels.
         """
         sizes = {}
         for name in tables or _LARGE:
@@ -133,7 +133,7 @@ class Selection(Struct, frozen=True, dict=True):
         table: str,
         where: pl.Expr | None,
     ) -> list[int]:
-        """Return the moments between windows of a table's rows, in order."""
+        """Return the times between consecutive windows of a table's rows, in nanoseconds."""
         trace = self.trace.uncached()
         starts = trace.select(table, "start_ns", rank=rank, where=where)["start_ns"]
         by_time = starts if starts.is_sorted() else starts.sort()
@@ -146,9 +146,9 @@ class Selection(Struct, frozen=True, dict=True):
         rank: int,
         at: str = "start_ns",
     ) -> pl.DataFrame:
-        """Return the rank's rows whose moment `at` lies in a chosen step.
+        """Return a rank's rows whose time in column `at` lies in a selected step.
 
-        Use it for frames without a column of steps.
+        It is for frames without a column of steps.
         """
         of_rank = frame.filter(pl.col("rank") == rank)
         if self.steps is None:
@@ -163,10 +163,10 @@ class Selection(Struct, frozen=True, dict=True):
 
 
 class Export(Struct, frozen=True):
-    """A format of another program.
+    """A file format of another program.
 
-    `name` is the word after `--to`, `ending` that of its files. `write` reads the selection piece
-    by piece into a binary stream, and returns a text on what was written. It raises TracelensError.
+    `name` is the word after `--to`. `ending` is the ending of its files. `write` writes a selection
+    into a binary stream, and returns a text on the numbers of written items.
     """
 
     name: str

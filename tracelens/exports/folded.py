@@ -1,7 +1,7 @@
 """Write time by call stack in Brendan Gregg's folded format.
 
-flamegraph.pl, inferno and speedscope read it. It has one line per stack: the frames from the
-outermost on, with semicolons between them, then a space and the time.
+flamegraph.pl, inferno and speedscope read this format. It has one line per stack with the frames,
+outermost first and joined by semicolons, then a space and the time.
 """
 
 from collections.abc import Callable
@@ -18,11 +18,11 @@ _VIEWERS = "flamegraph.pl, inferno or https://www.speedscope.app"
 
 
 def write(selection: Selection, stream: BinaryIO) -> str:
-    """Write the kernels' time by stack, rank by rank; return a text with the number of stacks.
+    """Write kernel time by stack, rank by rank; return a text with the number of stacks.
 
-    Weights sum to the kernels' total time. Without kernels, the host's own time is written; for a
-    debugger's log, how often each stack occurred. A semicolon in a name becomes a colon. Raises
-    MissingTableError without kernels, spans and stacks.
+    Without kernels, self time of the host is written instead. For a debugger's log, the number of
+    occurrences of each stack is written. A semicolon in a name becomes a colon. Raises
+    MissingTableError for a trace without kernels, spans and stacks.
     """
     trace = selection.trace
     if trace.has("kernels"):
@@ -35,9 +35,9 @@ def write(selection: Selection, stream: BinaryIO) -> str:
 
 
 def write_host(selection: Selection, stream: BinaryIO) -> str:
-    """Write the self time of each thread's spans and API calls, by stack; return how many stacks.
+    """Write the self time of each thread by stack; return a text with the number of stacks.
 
-    Raises MissingTableError if there are none.
+    Self time is that of spans and API calls. Raises MissingTableError if there are none.
     """
     if not selection.trace.has("api_calls"):
         selection.trace.require("export --to folded_host", "spans")
@@ -50,7 +50,10 @@ def _write(
     stacks_of: Callable[[Selection, int], Stacks],
     of_what: str = "",
 ) -> str:
-    """Write the stacks; return how many, with the time `of_what` or the number of stops."""
+    """Write the stacks of `stacks_of`; return a text with the numbers of stacks and total time.
+
+    `of_what` describes the time in this text. Stacks of a debugger have stops instead of time.
+    """
     n_stacks = 0
     total = 0
     for rank in selection.ranks:
@@ -74,7 +77,7 @@ def _write(
 
 
 def _summed(rows: pl.DataFrame) -> pl.DataFrame:
-    """Sum the time by stack, in order of first rows: place, path, name and duration_ns."""
+    """Return the total time by stack, in order of first rows: place, path, name, duration_ns."""
     by_stack = rows.group_by("place", "path", "name", maintain_order=True)
     return by_stack.agg(pl.col("duration_ns").sum())
 

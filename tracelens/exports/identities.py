@@ -1,32 +1,34 @@
-"""Number processes and threads for a viewer that knows them only by number."""
+"""Give processes and threads distinct numbers, by which a viewer identifies them."""
 
 from msgspec import Struct, field
 
 _FIRST_MADE_UP = 1 << 23
 _LAST = (1 << 31) - 1
-"""The range of invented process numbers.
+"""The last process number that may be invented.
 
 Linux numbers processes below 2^22. Perfetto holds 31 bits, and reserves 0 for the idle process.
 """
 
 
 class Identities(Struct):
-    """The numbers given so far.
+    """Holds the numbers of processes and threads so far.
 
-    A recorded number is kept if it is free and the viewer can hold it; otherwise a new one is
-    invented. A recorded number may be taken already, because processes on two machines can have the
-    same.
+    A recorded number is kept if it is still free and the viewer can hold it. Otherwise a new number
+    is invented. A recorded number may be used already by a process on another machine.
     """
 
     given: dict[tuple[int, ...], int] = field(default_factory=dict)
     taken: set[tuple[int, int]] = field(default_factory=set)
 
     def process(self, rank: int, process: int) -> int:
-        """Return a process's number, which no other rank's process has."""
+        """Return the number of a rank's process, which no other process has."""
         return self._number((rank, process), 0, process)
 
     def thread(self, rank: int, thread: tuple[int, int]) -> int:
-        """Return the number of a thread, given by process and thread id; no other thread has it."""
+        """Return the number of a thread, which no other thread has.
+
+        `thread` consists of process and thread id.
+        """
         process, number = thread
         process_number = self.process(rank, process)
         return self._number((rank, process, number), process_number, number)

@@ -1,4 +1,4 @@
-"""Lay slices of a track in lanes: slices that overlap without nesting get separate lanes."""
+"""Distribute slices of a track over lanes, so that slices of a lane do not overlap."""
 
 from collections.abc import Iterator
 
@@ -9,16 +9,15 @@ from tracelens.errors import SourceError
 
 _MOST_LANES = 1000
 _Events = tuple[int, pl.Series, pl.Series]
-"""A lane, its events (row where a slice begins, ~row where it ends), and their times."""
+"""A lane, its events, and their times. An event is `row` if a slice begins, `~row` if it ends."""
 
 
 class Lanes(Struct):
-    """The slices of a track that are still open, lane by lane, as (end, row).
+    """Holds the open slices of each lane of a track, as (end, row).
 
     A slice goes to the first lane in which it overlaps no other slice. With `is_nested`, it may
-    also lie wholly within the open slices of a lane. In the order of a lane's events, slices open
-    and close like brackets, even those without a duration. Rows are counted from the first slice
-    added.
+    also lie completely within the open slices of a lane. The events of a lane open and close slices
+    like brackets, even slices without a duration. Rows are counted from the first added slice.
     """
 
     is_nested: bool
@@ -26,7 +25,7 @@ class Lanes(Struct):
     n_rows: int = 0
 
     def add(self, starts: pl.Series, ends: pl.Series) -> Iterator[_Events]:
-        """Yield the events of more slices, which are sorted by start, the longest first."""
+        """Add slices, sorted by start and longest first; yield the events that are now known."""
         first = self.n_rows
         self.n_rows += len(starts)
         numbers = range(first, self.n_rows)
@@ -68,7 +67,7 @@ class Lanes(Struct):
         lane: int,
         rows: list[tuple[int, int, int]],
     ) -> tuple[list[int], list[int], list[tuple[int, int, int]]]:
-        """Return the events and times of a lane, and the slices that do not fit into it."""
+        """Add slices to a lane; return its events, their times, and the slices that do not fit."""
         open_now = self.opened[lane]
         events = []
         times = []

@@ -30,12 +30,12 @@ _EVENT_NAMES, _CATEGORIES, _ARGUMENT_NAMES, _TEXTS = 2, 1, 3, 29
 _FLOW_BEGINS, _FLOW_ENDS = b"\xf9\x02", b"\x81\x03"
 """Tags of a TrackEvent's flow_ids and terminating_flow_ids."""
 _VALUE = b"\xe1\x02"
-"""Tag of a TrackEvent's double_counter_value."""
+"""Tag of a TrackEvent's field double_counter_value."""
 _FLOWS_OF_A_RANK = 1 << 32
 _END_OF_SLICE = b"\x48\x02"
 _COUNTER = b"\x48\x04"
 _OF_EACH = ("step", "correlation")
-"""Arguments whose values differ from slice to slice."""
+"""Arguments whose values usually differ between slices."""
 _NOT_SHARED = {"start_ns", "end_ns", "first_flow", "n_flows", "ends_flow", *_OF_EACH}
 _INTEGER_VALUE = b"\x20"
 _DOUBLE_VALUE = b"\x29"
@@ -47,8 +47,8 @@ _SHAPES = {word: tuple(f"{word}_{axis}" for axis in "xyz") for word in ("grid", 
 class PacketWriter(Struct):
     """Writes packets into a stream.
 
-    The writer keeps the interned texts, the tracks, the open slices, and the counts of what it
-    wrote.
+    The writer keeps the interned texts, the tracks, the open slices, and the numbers of written
+    slices, flows and counter values.
     """
 
     stream: BinaryIO
@@ -65,7 +65,7 @@ class PacketWriter(Struct):
     first_ns: int | None = None
 
     def packet(self, *fields: bytes) -> None:
-        """Write a packet of these fields."""
+        """Write a packet with these encoded fields."""
         has_state = bool(self.words or self.tracks)
         flags = _NEEDS_STATE if has_state else _STATE_CLEARED
         sequence = wire.integer(10, _SEQUENCE)
@@ -74,7 +74,10 @@ class PacketWriter(Struct):
         self.stream.write(wire.text(1, packet))
 
     def word(self, kind: int, text: str) -> int:
-        """Return the number of a text; a new text is written first."""
+        """Return the interning id of a text; a new text is written first.
+
+        `kind` is the field of InternedData.
+        """
         key = (kind, text)
         if key not in self.words:
             number = len(self.words) + 1
@@ -85,7 +88,10 @@ class PacketWriter(Struct):
         return self.words[key]
 
     def rank(self, rank: int, processes: Sequence[int]) -> None:
-        """Describe a rank's processes; its devices, steps and counters belong to the first one."""
+        """Write descriptions of a rank's processes.
+
+        The rank's devices, steps and counters belong to the first process.
+        """
         self.processes = {}
         for process in processes:
             root = f"rank {rank}"
@@ -105,8 +111,8 @@ class PacketWriter(Struct):
     ) -> int:
         """Return the number of a track.
 
-        A new track is described first, and so are the tracks around it. `about` gives the kind of
-        track.
+        The descriptions of a new track and its parent tracks are written first. `about` has the
+        encoded field for the kind of track.
         """
         if path not in self.tracks:
             parent = self.track(path[:-1]) if len(path) > 1 else None
@@ -162,7 +168,7 @@ class PacketWriter(Struct):
         return self.track((*path, beside)) if lane else number
 
     def event(self, kind: int, row: Mapping[str, Any]) -> bytes:
-        """Return an event's own bytes: its kind, name, category, and other columns as arguments."""
+        """Return an encoded TrackEvent: kind, name, category, and other columns as arguments."""
         fields = [wire.integer(9, kind)]
         name_number = self.word(_EVENT_NAMES, str(row["name"]))
         fields.append(wire.integer(10, name_number))
@@ -178,7 +184,7 @@ class PacketWriter(Struct):
         return b"".join(fields)
 
     def _argument_value(self, value: object) -> bytes:
-        """Return the field of a DebugAnnotation that holds the value; texts are interned."""
+        """Return the encoded value of a DebugAnnotation; texts are interned."""
         if isinstance(value, int):
             return wire.integer(4, value)
         if isinstance(value, float):
@@ -187,7 +193,7 @@ class PacketWriter(Struct):
         return wire.integer(17, text_number)
 
     def slices(self, rank: int, track: Track) -> None:
-        """Write some more slices of a track, lane by lane, in order of begins and ends."""
+        """Write further slices of a track, lane by lane, in order of time."""
         frame = track.slices
         is_host = track.thread is not None
         self._seen(frame["start_ns"])
@@ -204,7 +210,7 @@ class PacketWriter(Struct):
                 self._write(number, begins, rows - first, rows >= 0, moments)
 
     def close_slices(self) -> None:
-        """Write the ends of all slices that are open."""
+        """Write the ends of all open slices."""
         no_head = wire.texts([b""])
         for (rank, _), (track, lanes) in self.open_tracks.items():
             for lane, events, times in lanes.close():
@@ -221,9 +227,9 @@ class PacketWriter(Struct):
         is_begin: pl.Series,
         times: pl.Series,
     ) -> None:
-        """Write events of a lane.
+        """Write the begins and ends of a lane's slices.
 
-        `begins` has the bytes of each beginning slice up to its track.
+        `begins` has the encoded bytes of each beginning slice that precede the track's number.
         """
         first_begin = rows.zip_with(is_begin, rows * 0)
         heads = begins.take(first_begin.to_arrow())
@@ -237,7 +243,10 @@ class PacketWriter(Struct):
         self.n_slices += int(is_begin.sum())
 
     def _heads(self, frame: pl.DataFrame) -> list[pa.Array]:
-        """Return the bytes of slices up to their flows: shared bytes, then each one's arguments."""
+        """Return the encoded bytes of slices that precede their flows.
+
+        Bytes that equal slices share come first, then each slice's own arguments.
+        """
         arguments = [name for name in _OF_EACH if name in frame.columns and frame[name].count()]
         pieces = [self._shared_heads(frame, arguments)]
         no_argument = wire.constant(b"")
@@ -252,10 +261,10 @@ class PacketWriter(Struct):
         return pieces
 
     def _shared_heads(self, frame: pl.DataFrame, arguments: Sequence[str]) -> pa.Array:
-        """Return the bytes of slices before their own arguments; equal ones are encoded once.
+        """Return the shared bytes of slices, which precede their own arguments.
 
-        A packet begins with its length, so slices are equal only if they have the same flows and
-        arguments.
+        Equal slices are encoded once. A packet begins with its length, so equal slices also have
+        the same number of flows and the same kinds of arguments.
         """
         shared = [name for name in frame.columns if name not in _NOT_SHARED]
         no_flows = pl.lit(None).alias("n_flows")
@@ -276,7 +285,7 @@ class PacketWriter(Struct):
         shared: Sequence[str],
         arguments: Sequence[str],
     ) -> bytes:
-        """Return the bytes of one slice before its own arguments, with the packet's length."""
+        """Return the shared bytes of one slice, with the packet's length."""
         present = [name for name in arguments if row[f"has {name}"]]
         n_argument_bytes = sum(map(self._argument_bytes, present))
         n_flow_bytes = wire.FLOW_BYTES * (row["n_flows"] or 0)
@@ -288,7 +297,7 @@ class PacketWriter(Struct):
         return wire.packet_head(event, n_more_bytes)
 
     def _argument_bytes(self, name: str) -> int:
-        """Return the length of an integer argument with its value."""
+        """Return the number of bytes of an integer argument with its value."""
         return len(self._argument(name)) + wire.WIDE_BYTES
 
     def _argument(self, name: str) -> bytes:
@@ -309,7 +318,7 @@ class PacketWriter(Struct):
         *,
         is_host: bool,
     ) -> list[pa.Array]:
-        """Return each row's flow ids as bytes; none if no row has any."""
+        """Return the encoded flow ids of each row; empty if no row has a flow."""
         if "n_flows" not in frame.columns:
             return []
         counts = frame["n_flows"].fill_null(0)
@@ -336,7 +345,7 @@ class PacketWriter(Struct):
         unit: str,
         values: pl.DataFrame,
     ) -> None:
-        """Write a counter's values (time_ns, value)."""
+        """Write a counter's track and values (time_ns, value)."""
         if values.is_empty():
             return
         about = wire.text(8, wire.text(6, unit))
@@ -360,7 +369,7 @@ class PacketWriter(Struct):
         name: str,
         about: dict[str, Any],
     ) -> None:
-        """Write a moment without duration, at the earliest time written so far."""
+        """Write an event without duration, at the earliest time written so far."""
         number = self.track((f"rank {rank}", *path))
         event = self.event(_INSTANT, {"name": name} | about)
         head = wire.packet_head(event, wire.TRACK_BYTES)
@@ -372,9 +381,9 @@ class PacketWriter(Struct):
         self.stream.write(wire.memory(packets))
 
     def _seen(self, times: pl.Series) -> None:
-        """Keep the earliest time.
+        """Remember the earliest time; raise SourceError for a negative time.
 
-        Raises SourceError for a time before the clock began, which Perfetto cannot hold.
+        Perfetto cannot hold negative times.
         """
         earliest = times.min()
         assert isinstance(earliest, int)
@@ -396,7 +405,7 @@ def _parts(events: pl.Series, times: pl.Series) -> Iterator[tuple[pl.Series, pl.
 
 
 def _arguments(row: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
-    """Yield the known arguments of a slice; the three sizes of a grid or block are one argument."""
+    """Yield a slice's arguments that are not None; a grid's or block's sizes are one argument."""
     no_arguments = {"name", "category"}
     no_arguments.update(*_SHAPES.values())
     for name, value in row.items():

@@ -1,6 +1,6 @@
 """Write a trace for ui.perfetto.dev: protobuf packets of tracks, slices, flows and counters.
 
-Perfetto silently drops a slice that overlaps another one of its track without lying in it. Such
+Perfetto silently drops a slice that overlaps another slice of its track without nesting. Such
 slices get tracks of their own here. Format: perfetto.dev/docs/reference/synthetic-track-event.
 """
 
@@ -21,7 +21,7 @@ _MEMORY = {"allocated_bytes": "allocated", "reserved_bytes": "reserved"}
 
 
 class _Counter(NamedTuple):
-    """A counter track: its device (None for the host), name, unit, and values by time_ns."""
+    """A counter with its device, None for the host, and its values: time_ns, value."""
 
     device: object
     name: str
@@ -30,7 +30,7 @@ class _Counter(NamedTuple):
 
 
 def write(selection: Selection, stream: BinaryIO) -> str:
-    """Write the selection; return how many slices, flows and counter values it has.
+    """Write the selection; return a text with the numbers of slices, flows and counter values.
 
     Raises SourceError if there is nothing to draw.
     """
@@ -75,7 +75,7 @@ def _processes(selection: Selection, rank: int) -> list[int]:
 
 
 def _counters(selection: Selection, rank: int) -> Iterator[_Counter]:
-    """Yield the allocator's state, queues, copies and sampled counters of a rank."""
+    """Yield a rank's counters: allocated memory, queue lengths, bandwidths, sampled counters."""
     yield from _memory(selection, rank)
     for (device, name), values in queue_lengths(selection, rank):
         yield _Counter(device, name, "launched", values)
@@ -85,7 +85,7 @@ def _counters(selection: Selection, rank: int) -> Iterator[_Counter]:
 
 
 def _memory(selection: Selection, rank: int) -> Iterator[_Counter]:
-    """Yield the bytes that each device's allocator has given out and reserved."""
+    """Yield the bytes that each device's allocator has allocated and reserved."""
     allocations = selection.trace.frame("allocations")
     changes = selection.in_time(allocations, rank, "time_ns")
     by_device = changes.partition_by("device_id", as_dict=True)
@@ -116,7 +116,7 @@ def _place(device: object) -> str:
 
 
 def _losses(writer: PacketWriter, selection: Selection, rank: int) -> None:
-    """Write losses and damage found in collecting, as events at the beginning of the trace."""
+    """Write the losses and errors of collecting as events at the beginning of the trace."""
     is_of_rank = pl.col("rank") == rank
     is_loss = pl.col("severity").is_in(["loss", "error"])
     lost = selection.trace.frame("diagnostics").filter(is_of_rank & is_loss)

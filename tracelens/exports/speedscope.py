@@ -1,4 +1,4 @@
-"""Write kernels and host time by call stack, and threads, for https://www.speedscope.app."""
+"""Write time by call stack, and the threads' timelines, for https://www.speedscope.app."""
 
 import json
 from collections.abc import Iterator
@@ -24,10 +24,10 @@ _EVENTS_AT_ONCE = 1 << 16
 
 
 def write(selection: Selection, stream: BinaryIO) -> str:
-    """Write profiles of each rank's kernels, host self time and stops, and of each thread.
+    """Write each rank's profiles; return a text with the number of profiles.
 
-    Kernels are in order of time. Return a text with the number of profiles. Raises
-    MissingTableError without kernels, spans and stacks.
+    There are profiles of kernels in order of time, of host self time, of a debugger's stops, and of
+    each thread. Raises MissingTableError for a trace without kernels, spans and stacks.
     """
     trace = selection.trace
     if not trace.has("spans") and not trace.has("frames"):
@@ -48,10 +48,9 @@ def write(selection: Selection, stream: BinaryIO) -> str:
 
 
 def _profiles(selection: Selection, rank: int, frames: dict[str, int]) -> Iterator[Iterator[str]]:
-    """Yield the rank's profiles, each in pieces of text.
+    """Yield the rank's profiles, each as an iterator over parts of its JSON text.
 
-    They are of its kernels, of the host's self time and of stops, if there are any, and of its
-    threads, lane by lane.
+    Sampled profiles of kernels, host self time and stops come first, then each thread's lanes.
     """
     for what, unit, stacks_of in _STACKS:
         stacks = stacks_of(selection, rank)
@@ -68,7 +67,7 @@ def _profiles(selection: Selection, rank: int, frames: dict[str, int]) -> Iterat
 
 
 def _samples(stacks: Stacks, head: str, frames: dict[str, int]) -> Iterator[str]:
-    """Yield a sampled profile: one sample per row, whose weight is the row's time."""
+    """Yield the text of a sampled profile, with one sample per row and the row's time as weight."""
     yield head + ',"samples":['
     yield from _separated(_sample_texts(stacks, frames))
     yield '],"weights":['
@@ -79,7 +78,7 @@ def _samples(stacks: Stacks, head: str, frames: dict[str, int]) -> Iterator[str]
 
 
 def _sample_texts(stacks: Stacks, frames: dict[str, int]) -> Iterator[str]:
-    """Yield the samples of each part of the rows; a sample lists the frames of a stack."""
+    """Yield the texts of samples; a sample lists the numbers of a stack's frames."""
     known: dict[tuple[str | None, int], str] = {}
     stack = ("place", "path", "name")
     for part in stacks.parts():
@@ -110,7 +109,7 @@ def _around_text(
     path: int,
     frames: dict[str, int],
 ) -> str:
-    """Return the numbers of the frames of a place and a path, each with a comma behind it."""
+    """Return the numbers of the frames of a place and a path, each followed by a comma."""
     names = stacks.frames(path)
     if place is not None:
         names.insert(0, place)
@@ -124,13 +123,13 @@ def _number(name: str, frames: dict[str, int]) -> int:
 
 
 def _comma_joined(rows: pl.DataFrame, text: pl.Expr) -> str:
-    """Return the text of each row, with commas between."""
+    """Return the texts of all rows, joined by commas."""
     joined = rows.select(text.str.join(","))
     return str(joined.item())
 
 
 def _separated(parts: Iterator[str]) -> Iterator[str]:
-    """Yield the parts that are not empty, with commas between."""
+    """Yield the parts that are not empty, separated by commas."""
     between = ""
     for part in parts:
         if part:
@@ -139,9 +138,10 @@ def _separated(parts: Iterator[str]) -> Iterator[str]:
 
 
 def _lanes(thread: Thread, rank: int, frames: dict[str, int]) -> Iterator[Iterator[str]]:
-    """Yield an evented profile of each of a thread's lanes.
+    """Yield an evented profile of each lane of a thread.
 
-    Most threads have one lane. Events of further lanes stay in memory while the first is written.
+    Most threads have one lane. Events of further lanes stay in memory until the first lane is
+    written.
     """
     name = f"rank {rank}: process {thread.process} thread {thread.number}"
     length_ns = thread.end_ns - thread.start_ns
@@ -163,9 +163,10 @@ def _lanes(thread: Thread, rank: int, frames: dict[str, int]) -> Iterator[Iterat
 
 
 def _events(thread: Thread, frames: dict[str, int]) -> Iterator[tuple[int, pl.DataFrame]]:
-    """Yield lanes and some of their events, in order: begins, frame and at.
+    """Yield a lane's number with further events of the lane: begins, frame, at.
 
-    `at` counts from the thread's first start, because numbers in JavaScript hold only 53 bits.
+    `at` is the time in nanoseconds since the thread's first start, because JavaScript's numbers
+    hold only 53 bits.
     """
     lanes = Lanes(is_nested=True)
     row_schema = {"row": pl.Int64, "frame": pl.Int64}
@@ -213,7 +214,10 @@ def _with_frames(
     at: pl.Series,
     known: pl.DataFrame,
 ) -> pl.DataFrame:
-    """Return events (row where it begins, ~row where it ends) with the frames of their rows."""
+    """Return events as rows: begins, frame, at.
+
+    An event is `row` if a slice begins, `~row` if it ends.
+    """
     begins = events >= 0
     ended_row = -1 - events
     rows = events.zip_with(begins, ended_row)
@@ -227,7 +231,7 @@ def _with_frames(
 
 
 def _evented(head: str, parts: Iterator[pl.DataFrame]) -> Iterator[str]:
-    """Yield an evented profile."""
+    """Yield the text of an evented profile."""
     opening = pl.lit("O")
     closing = pl.lit("C")
     # Not pl.format: Polars 1.38 keeps both of two braces.

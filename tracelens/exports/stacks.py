@@ -1,7 +1,7 @@
 """Build call stacks of kernels, of the host's self time, and of a debugger's stops.
 
-Frames are listed outermost first. A kernel's stack is the spans around the call that launched it,
-and the kernel.
+Frames are listed outermost first. A kernel's stack has the spans around its launch call and then
+the kernel.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -17,16 +17,16 @@ from tracelens.exports.export import Selection
 
 PRE_WINDOW = "(launched before the trace began)"
 UNLINKED = "(its call is unknown)"
-"""Names of the frame around kernels without a recorded call."""
+"""Name of the frame around kernels without a recorded launch call."""
 
 
 class Stacks(Struct, frozen=True):
     """Rows of time with their stacks, for one rank.
 
-    Each call of `parts` reads the rows, some at a time, by start: start_ns, duration_ns, the
-    innermost name, `path` of the frames around it, and `place`, which keeps stacks of different
-    places apart. A path is an index into `names`, which has its last name, and into `parents`,
-    which has the path without that name, or -1.
+    `parts` reads the rows in order of start, some rows at a time: start_ns, duration_ns, `name` of
+    the innermost frame, `path` of the frames around it, and `place`, such as the thread. Stacks of
+    different places are never merged. A path is an index into `names`, the last name of each path,
+    and into `parents`, each path without its last name, -1 for an outermost frame.
     """
 
     parts: Callable[[], Iterator[pl.DataFrame]]
@@ -43,9 +43,9 @@ class Stacks(Struct, frozen=True):
 
 
 def kernel_stacks(selection: Selection, rank: int) -> Stacks:
-    """Return the stacks of a rank's kernels.
+    """Return the stacks of a rank's kernels, with printable names.
 
-    Names are printable. Spans with the same name and parent are one frame.
+    Spans with the same name and parent share a frame.
     """
     path, parents, names = _paths(selection, rank)
     for word in (PRE_WINDOW, UNLINKED):
@@ -128,10 +128,10 @@ def host_stacks(selection: Selection, rank: int) -> Stacks:
 
 
 def _calls_with_own_time(selection: Selection, rank: int) -> Iterator[pl.DataFrame]:
-    """Yield a rank's API calls by start, some at a time, with own_ns as in `with_own_time`.
+    """Yield a rank's API calls in order of start, in parts, with own_ns as in `with_own_time`.
 
-    Before the next calls, each thread's call that returns last so far is repeated, because it may
-    cover some of their time.
+    To compute own_ns, a part is preceded by each thread's call with the latest end so far, because
+    the part's calls may lie in that call.
     """
     end = pl.col("start_ns") + pl.col("duration_ns")
     trace = selection.trace.uncached()
@@ -148,7 +148,7 @@ def _calls_with_own_time(selection: Selection, rank: int) -> Iterator[pl.DataFra
 
 
 def _added(sums: pl.Series, calls: pl.DataFrame) -> pl.Series:
-    """Return the sums by span, plus the own time of calls, each of which lies in a span."""
+    """Return the sums by span, increased by the own time of the calls in each span."""
     own_ns = pl.col("own_ns").sum()
     by_span = calls.group_by("span_id").agg(own_ns)
     span = by_span["span_id"]
@@ -157,7 +157,7 @@ def _added(sums: pl.Series, calls: pl.DataFrame) -> pl.Series:
 
 
 def _by_stack(rows: pl.DataFrame, steps: Sequence[int] | None) -> pl.DataFrame:
-    """Sum the self time of rows in the steps: thread_id, name, path, start_ns and duration_ns."""
+    """Return the self time by stack in the steps: thread_id, name, path, start_ns, duration_ns."""
     has_own_time = pl.col("own_ns") > 0
     chosen = rows.lazy().filter(has_own_time)
     if steps is not None:
@@ -169,7 +169,7 @@ def _by_stack(rows: pl.DataFrame, steps: Sequence[int] | None) -> pl.DataFrame:
 
 
 def _summed(rows: pl.LazyFrame, time: str) -> pl.DataFrame:
-    """Sum the column `time` by stack, in order of first rows; start_ns is the earliest start."""
+    """Return the sum of column `time` by stack, in order of first rows, with the first start_ns."""
     by_stack = rows.group_by(_STACK, maintain_order=True)
     earliest = pl.col("start_ns").min()
     total = pl.col(time).sum()
@@ -209,7 +209,7 @@ def _of_frame(
     parents: list[int],
     names: list[str],
 ) -> Stacks:
-    """Return stacks whose rows are few enough to stay in memory."""
+    """Return stacks whose rows are all in memory."""
 
     def parts() -> Iterator[pl.DataFrame]:
         yield rows
@@ -218,7 +218,7 @@ def _of_frame(
 
 
 def _gathered(path: pl.Series, span: pl.Series) -> pl.Series:
-    """Return the path of each span's row; None if it is not known."""
+    """Return the path of each span by its row number, None without a span."""
     is_unknown = (span < 0) | (span >= len(path))
     known_span = span.set(is_unknown, None)
     if path.is_empty():

@@ -1,4 +1,4 @@
-"""Read what each host thread did, some rows at a time: its spans and API calls, by start."""
+"""Read each host thread's spans and API calls in order of start, some rows at a time."""
 
 from collections.abc import Iterator
 
@@ -15,9 +15,9 @@ _NAMES = {"spans": "name", "api_calls": "api"}
 
 
 class Thread(Struct, frozen=True):
-    """A thread of a rank: when its first event begins and its last one ends, and its events.
+    """A thread of a rank, with the start of its first event and the end of its last event.
 
-    `parts` has its events by start and longest first: start_ns, end_ns and name.
+    `parts` yields its events in order of start, longest first: start_ns, end_ns, name.
     """
 
     process: int
@@ -28,7 +28,7 @@ class Thread(Struct, frozen=True):
 
 
 def threads_of(selection: Selection, rank: int) -> Iterator[Thread]:
-    """Yield the rank's threads that have events, by process and number.
+    """Yield the rank's threads that have events, in order of process and thread id.
 
     Threads with few events are read together.
     """
@@ -57,9 +57,9 @@ def _thread(
 
 
 def _extents(selection: Selection, rank: int) -> pl.DataFrame:
-    """Return one row per thread: process_id, thread_id, start_ns, end_ns, spans and api_calls.
+    """Return one row per thread: process_id, thread_id, start_ns, end_ns, spans, api_calls.
 
-    The last two are the numbers of rows in these tables.
+    `spans` and `api_calls` are the thread's numbers of rows in these tables.
     """
     no_rows = pl.lit(0, pl.UInt32)
     extents = []
@@ -85,7 +85,7 @@ def _extents(selection: Selection, rank: int) -> pl.DataFrame:
 
 
 def _groups(threads: pl.DataFrame) -> Iterator[pl.DataFrame]:
-    """Yield the threads in groups: of one, or of several with few events together."""
+    """Yield groups of threads, each with one thread or with several threads of few events."""
     n_events = threads.select(pl.sum_horizontal(*_NAMES)).to_series()
     first = 0
     total = 0
@@ -100,7 +100,7 @@ def _groups(threads: pl.DataFrame) -> Iterator[pl.DataFrame]:
 
 
 def _is_of(threads: pl.DataFrame) -> pl.Expr:
-    """Return the condition that a row is of one of the threads."""
+    """Return the condition that a row belongs to one of the threads."""
     is_of_each = []
     for process, number in threads.select(_THREAD).iter_rows():
         is_of_process = pl.col("process_id") == process
@@ -109,7 +109,7 @@ def _is_of(threads: pl.DataFrame) -> pl.Expr:
 
 
 def _parts(selection: Selection, rank: int, thread: pl.DataFrame) -> Iterator[pl.DataFrame]:
-    """Yield a thread's events, some at a time."""
+    """Yield a thread's events in parts."""
     n_spans, n_calls = thread.select(*_NAMES).row(0)
     larger = "spans" if n_spans >= n_calls else "api_calls"
     is_of_thread = _is_of(thread)
@@ -118,7 +118,7 @@ def _parts(selection: Selection, rank: int, thread: pl.DataFrame) -> Iterator[pl
 
 
 def _merged(selection: Selection, rank: int, where: pl.Expr) -> pl.DataFrame:
-    """Return spans and API calls: process_id, thread_id, start_ns, end_ns and name, by start."""
+    """Return spans and API calls by start: process_id, thread_id, start_ns, end_ns, name."""
     tables = []
     for table, name in _NAMES.items():
         events = selection.rows(table, rank, *_THREAD, *_TIMES, name, where=where)

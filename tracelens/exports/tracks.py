@@ -27,12 +27,12 @@ _SPAN = ("name", "kind", "module_path", "phase", "input_shapes", "input_dtypes")
 
 
 class Track(Struct, frozen=True):
-    """Some slices of one track, by start and longest first; more may follow.
+    """Some slices of one track, in order of start and longest first; more slices may follow.
 
-    Columns: start_ns, end_ns, category, name, and others with details. `path` names the track and
-    those around it, outermost first. `first_flow` and `n_flows` are the numbers of the arrows that
-    begin at a slice, or end there if `ends_flow`. Slices of a host `thread` (its process and
-    number) are nested.
+    `path` names the track and its parent tracks, outermost first. `thread` is the process and
+    number of a host thread, whose slices are nested. Columns are start_ns, end_ns, category, name,
+    and columns with details. `n_flows` arrows begin at a slice, or end there if `ends_flow`; their
+    numbers begin at `first_flow`.
     """
 
     path: tuple[str, ...]
@@ -43,8 +43,8 @@ class Track(Struct, frozen=True):
 def tracks_of(selection: Selection, rank: int) -> Iterator[Track]:
     """Yield a rank's tracks with their slices, some slices at a time.
 
-    First come steps, and each device's idle time and waits. Then come host threads and streams,
-    window by window, so that a track may come several times. Tracks without slices are left out.
+    Steps, idle time and waits come first. Host threads and streams follow, for one window of time
+    after another, so a track can occur several times. Tracks without slices are left out.
     """
     # Arrows are numbered first, because pairing ops takes most memory.
     arrows = Arrows.of(selection, rank)
@@ -80,7 +80,7 @@ def _wait_tracks(selection: Selection, rank: int) -> Iterator[Track]:
 
 
 def _idle_tracks(selection: Selection, rank: int) -> Iterator[Track]:
-    """Yield the idle time of each device, or of the process, in parts."""
+    """Yield the idle intervals of each device, or of the process, in parts."""
     length_ns = pl.col("end_ns") - pl.col("start_ns")
     for part in selection.idle.iter_slices(ROWS_AT_ONCE):
         idle = selection.in_time(part, rank).select(
@@ -102,7 +102,7 @@ def _host_tracks(
     window: pl.Expr,
     arrows: Arrows,
 ) -> Iterator[Track]:
-    """Yield a track for each thread with the rank's spans and API calls in a window."""
+    """Yield a track per thread with its spans and API calls in a window."""
     place = (*_THREAD, *_TIMES)
     spans = arrows.of_spans(selection.rows("spans", rank, "span_id", *place, *_SPAN, where=window))
     columns = ("api_call_id", *place, "api", "correlation_id")
@@ -144,7 +144,7 @@ def _track(
 
 
 def _by(frame: pl.DataFrame, *keys: str) -> list[tuple[tuple[object, ...], pl.DataFrame]]:
-    """Return the rows of each combination of keys, without the key columns."""
+    """Return each combination of key values with its rows, without the key columns."""
     parts = frame.partition_by(*keys, as_dict=True, include_key=False)
     in_order = sorted(parts, key=_none_first)
     return [(values, parts[values]) for values in in_order]

@@ -1,9 +1,9 @@
 """Encode protobuf: messages field by field, and packets of one shape by whole columns.
 
-A million slices take 0.3 s; as message objects they take 4.8 s. Bytes that slices share are encoded
-once. Only times, flow numbers, and values that differ from slice to slice are put in by columns.
-Lengths must not depend on these, so they are varints of a fixed width (padded, which protobuf's
-readers accept). Encoding: protobuf.dev/programming-guides/encoding.
+A million slices take 0.3 s, but 4.8 s as message objects. Bytes that slices share are encoded once.
+Times, flow numbers and other values that differ between slices are encoded by whole columns. The
+length of a packet must not depend on these values, so they are varints of a fixed width. Readers of
+protobuf accept such padded varints. Encoding: protobuf.dev/programming-guides/encoding.
 """
 
 from collections.abc import Sequence
@@ -16,9 +16,9 @@ TRACK_BYTES = 5
 MOMENT_BYTES = 10
 FLOW_BYTES = 10
 WIDE_BYTES = 9
-"""Sizes in bytes of a track's number, a timestamp, a flow's id, and a wide varint.
+"""Sizes in bytes of a track's number, a timestamp, a flow's id, and a result of `wide_varints`.
 
-The first three include their tags; `wide_varints` makes the last.
+The sizes of the first three include their tags.
 """
 _BYTES = pa.large_binary()
 _TIMESTAMP = b"\x40"
@@ -36,13 +36,13 @@ def varint(number: int, width: int = 0) -> bytes:
 
 
 def integer(field: int, value: int) -> bytes:
-    """Return a field with an integer."""
+    """Return an encoded field with an integer."""
     tag = varint(field << 3)
     return tag + varint(value % (1 << 64))
 
 
 def text(field: int, value: bytes | str) -> bytes:
-    """Return a field with text, bytes or a message."""
+    """Return an encoded field with text, bytes or an encoded message."""
     data = value.encode() if isinstance(value, str) else value
     tag = varint(field << 3 | 2)
     size = varint(len(data))
@@ -50,14 +50,14 @@ def text(field: int, value: bytes | str) -> bytes:
 
 
 def track(number: int) -> bytes:
-    """Return a TrackEvent's field track_uuid."""
+    """Return the encoded field track_uuid of a TrackEvent."""
     return b"\x58" + varint(number, TRACK_BYTES - 1)
 
 
 def packet_head(event: bytes, n_more: int) -> bytes:
-    """Return the first bytes of a packet, up to the given part of its event.
+    """Return the first bytes of a packet, up to `event`, the first bytes of its TrackEvent.
 
-    The event's remaining `n_more` bytes follow, and then the timestamp.
+    The caller appends the event's remaining `n_more` bytes and the timestamp.
     """
     event_size = varint(len(event) + n_more)
     head = b"\x50\x01\x68\x02\x5a" + event_size + event
@@ -66,22 +66,25 @@ def packet_head(event: bytes, n_more: int) -> bytes:
 
 
 def texts(values: Sequence[bytes]) -> pa.Array:
-    """Return byte strings as an array, from which the caller takes those of each row by index."""
+    """Return byte strings as an Arrow array."""
     return pa.array(values, _BYTES)
 
 
 def constant(value: bytes) -> pa.Scalar:
-    """Return a piece that is the same in all packets."""
+    """Return bytes that are equal in all packets, as an Arrow scalar."""
     return pa.scalar(value, _BYTES)
 
 
 def moments(times: pl.Series) -> list[pa.Array | pa.Scalar]:
-    """Return the encoded parts of a packet's timestamp: its tag, and a varint per row."""
+    """Return the encoded timestamps of packets, as a tag for all packets and varints per row."""
     return [constant(_TIMESTAMP), *wide_varints(times)]
 
 
 def wide_varints(values: pl.Series) -> list[pa.Array]:
-    """Return pieces for varints of nine bytes, which hold any int64 that is not negative."""
+    """Return the values as varints of nine bytes, which hold every non-negative int64.
+
+    The result has two arrays, whose bytes follow each other in a packet.
+    """
     bits = values.cast(pl.UInt64)
     low_56 = bits % (1 << 56)
     high_7 = bits // (1 << 56)
@@ -92,19 +95,19 @@ def wide_varints(values: pl.Series) -> list[pa.Array]:
 
 
 _CONTINUE_BITS = pl.Series([0x8080_8080_8080_8080], dtype=pl.UInt64)
-"""The bit in each of eight bytes that says that another byte follows."""
+"""The continuation bits of eight varint bytes."""
 _HALVINGS = (
     (28, 4),
     (14, 2),
     (7, 1),
 )
-"""Steps of spreading 56 bits over eight bytes: the width of a half, and the bits it is moved up."""
+"""Steps of `_spread`: the width of a half in bits, and the number of bits of its shift."""
 
 
 def _spread(bits: pl.Series) -> pl.Series:
-    """Spread the lowest 56 bits over eight bytes, seven bits in each.
+    """Return the lowest 56 bits of each value spread over eight bytes, with seven bits in each.
 
-    Each step moves the upper half of each part up.
+    Each step splits every group of bits into halves, and shifts the upper half.
     """
     for width, gap in _HALVINGS:
         ones = (1 << width) - 1
@@ -119,7 +122,7 @@ def _spread(bits: pl.Series) -> pl.Series:
 
 
 def eight_bytes(values: pl.Series) -> pa.Array:
-    """Return each value's eight bytes, as fixed64, sfixed64 and double are written."""
+    """Return the eight bytes of each value, as in protobuf's fixed64, sfixed64 and double."""
     array = values.rechunk().to_arrow()
     _, every_byte = array.buffers()
     first_byte = array.offset * 8
@@ -134,7 +137,7 @@ def eight_bytes(values: pl.Series) -> pa.Array:
 
 
 def joined(pieces: Sequence[pa.Array | pa.Scalar]) -> pa.Array:
-    """Return the pieces of each packet, joined in order."""
+    """Return the bytes of each packet, joined from its pieces in order."""
     return pc.binary_join_element_wise(*pieces, constant(b""))
 
 
@@ -144,7 +147,7 @@ def memory(packets: pa.Array) -> pa.Buffer:
 
 
 def cut(records: pa.Array, lengths: pl.Series) -> pa.Array:
-    """Return the records' bytes cut into pieces of these lengths."""
+    """Return the bytes of all records, cut into pieces of these lengths."""
     zero = pl.Series([0], dtype=pl.Int64)
     ends_of_pieces = lengths.cum_sum().cast(pl.Int64)
     edges = pl.concat([zero, ends_of_pieces])

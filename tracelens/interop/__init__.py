@@ -8,14 +8,15 @@ from tracelens.trace import Trace
 
 
 def hta(trace: Trace, *, include_last_profiler_step: bool = False) -> Any:
-    """Return HTA's TraceAnalysis of the trace, with one frame per rank.
+    """Return HTA's TraceAnalysis of the trace, whose methods work as if HTA had read the files.
 
-    Its methods work as if HTA had read files. As in HTA, the last of several steps is left out by
-    default. Starts and ends are rounded inward to microseconds, unless HTA's own option
-    (HTA_DISABLE_NS_ROUNDING) forbids it. Events are numbered in the order of the trace's tables.
-    The time of an annotation on the device is computed from the work launched in it. Arguments that
-    no analysis of HTA reads (shapes, message sizes) are left out, also from files that HTA writes.
-    Raises ToolError if HTA is not installed, MissingTableError for a trace without kernels.
+    - As in HTA, the last of several steps is left out by default.
+    - Starts and ends are rounded inward to microseconds, unless HTA_DISABLE_NS_ROUNDING is set.
+    - Events are numbered in the order of the trace's tables.
+    - The device time of an annotation is computed from the work launched in it.
+    - Arguments that no analysis of HTA reads (shapes, message sizes) are left out.
+
+    Raises ToolError if HTA is not installed, and MissingTableError for a trace without kernels.
     """
     try:
         import_module("hta.trace_analysis")

@@ -1,7 +1,4 @@
-"""Fill HTA's TraceAnalysis from our tables.
-
-Its frames have HTA's columns: names as numbers, the links between events, and iterations.
-"""
+"""Fill HTA's TraceAnalysis from a trace's tables, in frames with HTA's own columns."""
 
 from collections.abc import Mapping
 from importlib import import_module
@@ -47,7 +44,7 @@ _COLUMNS = {
     "msg_dtype": pl.lit(""),
     "group_size": pl.lit(0),
 }
-"""HTA's columns of an event with their defaults, besides its name, category and times."""
+"""HTA's further columns of an event, with their defaults."""
 _PROFILER = {
     "ph": "X",
     "cat": "Trace",
@@ -55,7 +52,7 @@ _PROFILER = {
     "pid": "Spans",
     "tid": "PyTorch Profiler",
 }
-"""The event that Kineto writes for the capture; HTA needs it to write a trace."""
+"""The event that Kineto writes for the whole capture, without which HTA cannot write a trace."""
 
 
 def analysis_of(trace: Trace, *, include_last_profiler_step: bool) -> Any:
@@ -92,10 +89,7 @@ def analysis_of(trace: Trace, *, include_last_profiler_step: bool) -> Any:
 
 
 def _trace_class(reader: Any) -> Any:
-    """Return HTA's Trace class for events from our tables.
-
-    A file that it writes has these events, not those of the source.
-    """
+    """Return a subclass of HTA's Trace that holds and writes events from a trace's tables."""
 
     class Handed(reader):  # type: ignore[misc]  # HTA has no types
         def __init__(self) -> None:
@@ -105,7 +99,7 @@ def _trace_class(reader: Any) -> Any:
             self.symbol_table = import_module("hta.common.trace_symbol_table").TraceSymbolTable()
 
         def parse_traces(self, *_: Any, **__: Any) -> None:
-            """Do nothing: HTA's TraceDiff also calls this for traces that are parsed already."""
+            """Do nothing, because HTA's TraceDiff calls this although the traces are parsed."""
 
         def get_raw_trace_for_one_rank(self, rank: int = 0) -> dict[str, Any]:
             """Return a rank's events as in a Chrome trace, each at the position of its index."""
@@ -146,10 +140,7 @@ def _trace_class(reader: Any) -> Any:
 
 
 def _events(trace: Trace, rank: int, counters: pl.DataFrame) -> pl.DataFrame:
-    """Return all events of a rank as HTA names them.
-
-    Columns are cat, name, start_ns, duration_ns and `_COLUMNS`.
-    """
+    """Return a rank's events in HTA's terms: cat, name, start_ns, duration_ns and `_COLUMNS`."""
     is_of_rank = pl.col("rank") == rank
     all_spans = trace.frame("spans")
     spans = next(
@@ -179,7 +170,7 @@ def _events(trace: Trace, rank: int, counters: pl.DataFrame) -> pl.DataFrame:
 
 
 def _device_work(work: Mapping[str, pl.DataFrame], collectives: pl.DataFrame) -> pl.DataFrame:
-    """Return the kernels, copies and fills of a rank, by start."""
+    """Return the kernels, copies and fills of a rank, in order of start."""
     groups = collectives.select(
         "kernel_id",
         "group_size",
@@ -283,7 +274,7 @@ def _waits(waits: pl.DataFrame) -> pl.DataFrame:
 
 
 def _profiler_ranges(counters: pl.DataFrame) -> pl.DataFrame:
-    """Return one row per kernel, with a column for each counter."""
+    """Return one row per profiled kernel, with one column per counter."""
     keys = ["time_ns", "duration_ns", "device_id", "kernel"]
     if not counters.height:
         return counters.select(keys)
@@ -301,11 +292,12 @@ _PLACED = ("span_id", "device_id", "stream_id", "start_ns", "duration_ns")
 
 
 def _annotations(spans: pl.DataFrame, work: pl.DataFrame) -> pl.DataFrame:
-    """Return annotations as Kineto has them on the device (gpu_user_annotation), one per stream.
+    """Return Kineto's annotations on the device, one per annotation and stream.
 
-    Each lasts from the first to the last work for which it was the innermost annotation. Kineto
-    makes it a nanosecond wider at both ends. Our own analyses do not need them, so no collector
-    keeps them.
+    Their category is gpu_user_annotation.
+    A device annotation lasts from the first to the last work launched directly in the annotation,
+    and is one nanosecond wider at both ends, as in Kineto. Collectors do not keep these events, so
+    they are computed here.
     """
     marks = (spans["category"] == "user_annotation").fill_null(value=False)
     names = spans.select("span_id", mark=nearest_row(spans["parent_id"], marks)).drop_nulls("mark")
@@ -327,9 +319,9 @@ def _annotations(spans: pl.DataFrame, work: pl.DataFrame) -> pl.DataFrame:
 
 
 def _timed(events: pl.DataFrame, base_ns: int) -> pl.DataFrame:
-    """Return events with ts and dur in microseconds, rounded as HTA rounds them.
+    """Return events with `ts` and `dur` in microseconds, rounded as in HTA.
 
-    They are the floats that parsing the digits of a file would give.
+    The values are the floats that HTA would parse from a file.
     """
     # Polars multiplies by 0.001 instead, which may not give the float nearest to the digits.
     ts, dur = (
@@ -351,9 +343,9 @@ def _timed(events: pl.DataFrame, base_ns: int) -> pl.DataFrame:
 
 
 def _frame(module: Any, symbols: Any, events: pl.DataFrame) -> Any:
-    """Return the events as HTA keeps them.
+    """Return the events as HTA's pandas frame.
 
-    Names are numbers; the linked event's index and the iteration are added.
+    Names are numbers. Columns with the linked event's index and the iteration are added.
     """
     known = symbols.get_sym_id_map()
     numbers = [
@@ -373,10 +365,10 @@ def _frame(module: Any, symbols: Any, events: pl.DataFrame) -> Any:
 
 
 def _iterations(frame: Any, symbols: list[str]) -> np.ndarray[Any, Any]:
-    """Return the step of each event as HTA finds it, -1 for none.
+    """Return the step of each event by HTA's rules, -1 without a step.
 
-    A host event belongs to a step by its time, a device event by its linked call. HTA's own
-    function compares every event with every step, in Python.
+    A host event belongs to the step in which it lies, a device event to the step of its launch.
+    This replaces HTA's function, which compares every event with every step in Python.
     """
     steps = {
         i: int(name[13:])

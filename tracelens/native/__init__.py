@@ -1,8 +1,8 @@
 """Run the hot loops in C.
 
-Each has a twin in Python that defines its result, and that is used if C was not compiled. The
-library is compiled while the package is installed, if there is a compiler. With
-TRACELENS_NATIVE=off, as in tests, the Python twins run instead.
+Each C function has a twin in Python that defines its result. The library is compiled while the
+package is installed, if there is a compiler. Without the library, or with TRACELENS_NATIVE=off, the
+Python twins run instead.
 """
 
 import os
@@ -20,8 +20,8 @@ __all__ = ["LIBRARY", "random_key"]
 
 
 def random_key() -> tuple[int, int]:
-    """Return a secret key for the library's hash tables.
+    """Return a random key for the library's hash tables.
 
-    Without the key, nobody can prepare a trace whose strings all fall into one slot of a table.
+    The key prevents hostile traces whose strings all have the same hash.
     """
     return secrets.randbits(63), secrets.randbits(63)

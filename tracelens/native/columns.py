@@ -16,7 +16,7 @@ _ARROW: dict[pl.DataType, pa.DataType] = {
 
 
 def memory(column: pl.Series, dtype: pl.DataType) -> pa.Buffer:
-    """Return the column's values as contiguous memory of this dtype. No value may be None."""
+    """Return the column's values as contiguous memory of this dtype; no value may be None."""
     of_dtype = column.cast(dtype)
     array = of_dtype.rechunk().to_arrow()
     assert not array.null_count
@@ -24,10 +24,7 @@ def memory(column: pl.Series, dtype: pl.DataType) -> pa.Buffer:
 
 
 def values(array: pa.Array) -> pa.Buffer:
-    """Return the memory of the values of an Arrow array of numbers, without a copy.
-
-    Where the array has None, the value is undefined.
-    """
+    """Return the memory of an Arrow array of numbers, without a copy; None has any value."""
     _, buffer = array.buffers()
     if buffer is None:
         return _NOTHING
@@ -38,7 +35,7 @@ def values(array: pa.Array) -> pa.Buffer:
 
 
 def series(data: Any, dtype: pl.DataType) -> pl.Series:
-    """Return a column over memory that holds its values one after another."""
+    """Return a column whose values are stored one after another in `data`."""
     kind = _ARROW[dtype]
     buffer = pa.py_buffer(data)
     n_bits = buffer.size * 8

@@ -1,1 +1,1 @@
-"""Draw and write reports: values and columns in words, charts, the HTML page, every format."""
+"""Write reports in every format, with values as people read them, charts and the HTML page."""

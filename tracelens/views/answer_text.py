@@ -1,6 +1,6 @@
-"""Write an answer as text: at most 25 lines of at most 80 columns, readable without colour.
+"""Write an answer as text of at most 25 lines and 80 columns, readable without colour.
 
-A narrower terminal gets shorter lines, and more of them.
+In a narrower terminal, lines are shorter and their number may be larger.
 """
 
 import io
@@ -21,17 +21,17 @@ from tracelens.views.values import ELLIPSIS, printable
 
 WIDTH, MOST_LINES = 80, 25
 _NARROWEST, _LEAST_OF_CHANGE = 32, 24
-"""Least widths: of a line, and of a change's text beside its time.
+"""Least width of a line, and of a change's text beside its time, in characters.
 
-If the text would be narrower, the time stands below it.
+If less width is left for the text, the time stands below the text.
 """
 _BAR = 56
 _MOST_OF = {"sentence": 2, "place": 2, "detail": 2, "change": 3, "fact": 2}
-"""Largest number of lines of each kind of text; longer text is cut after a word."""
+"""Largest number of lines by kind of text; longer text is cut after a word."""
 _BEFORE_UNIT = re.compile(r"(?<=[0-9]) (?=(?:ns|µs|ms|s|%)(?![a-z]))")
-"""A space between a number and its unit at which no line breaks."""
+"""Matches the space between a number and its unit, where a line must not break."""
 _GLYPHS = {WORK: "█▓▆▂", WAIT: "░▒▚▖", REST: "·"}
-"""Characters that draw a bar, by kind of part; each part of a kind takes the next one."""
+"""Characters of a bar by kind of part. The parts of a kind use its characters in turn."""
 
 
 def answer_text(
@@ -40,7 +40,7 @@ def answer_text(
     color: bool = False,
     width: int = WIDTH,
 ) -> str:
-    """Draw the answer; `color` is True for a terminal that shows colours, `width` is its width."""
+    """Return the answer as text, with colour codes if `color`, for a terminal of this width."""
     width = max(min(width, WIDTH), _NARROWEST)
     most = MOST_LINES * WIDTH // width
     lines = [*_lines(answer, width)]
@@ -95,27 +95,21 @@ def _wrapped(
     *,
     style: str = "",
 ) -> list[Text]:
-    """Wrap the text into as many lines as its kind may take; a longer text is cut."""
-    return [
-        Text(indent + line, style=style)
-        for line in _cut(
-            printable(text),
-            width - len(indent),
-            _most_of(kind, width),
-        )
-    ]
+    """Return the text wrapped into lines, and cut if it is too long for its kind."""
+    lines = _cut(printable(text), width - len(indent), _most_of(kind, width))
+    return [Text(indent + line, style=style) for line in lines]
 
 
 def _most_of(kind: str, width: int) -> int:
-    """Return the most lines that a kind of text may take, if lines have this width."""
+    """Return the largest number of lines of this width for a kind of text."""
     return ceil(_MOST_OF[kind] * WIDTH / width)
 
 
 def _cut(text: str, width: int, most: int) -> list[str]:
-    """Break the text into at most `most` lines of the width.
+    """Break the text into at most `most` lines of this width.
 
-    An ellipsis in the last line shows that words were left out. A word longer than a line loses its
-    middle.
+    If words are left out, the last line ends with an ellipsis. A word that is longer than a line
+    loses its middle.
     """
     text = " ".join(_fitted(word, width) for word in text.split())
     text = _BEFORE_UNIT.sub("\N{NO-BREAK SPACE}", text)
@@ -131,20 +125,14 @@ def _cut(text: str, width: int, most: int) -> list[str]:
 
 
 def _fitted(word: str, width: int) -> str:
-    """Leave out the middle of a word that is longer than a line, such as a file's name."""
+    """Return the word, without its middle if it is longer than a line, as a file's name may be."""
     half = (width - 1) // 2
     return word if cell_len(word) <= width else f"{word[:half]}{ELLIPSIS}{word[-half:]}"
 
 
 def _drawn_bars(bars: Sequence[Bar], columns: int) -> Iterator[Text]:
-    """Draw each bar with its label.
-
-    Below the last bar, the characters are explained.
-    """
-    margin = max(
-        4,
-        *(cell_len(bar.label) for bar in bars),
-    )
+    """Yield a line for each bar, and then lines that explain the bars' characters."""
+    margin = max(4, *(cell_len(bar.label) for bar in bars))
     looks = _looks(part for bar in bars for part in bar.parts)
     room = columns - margin - 6 - max(cell_len(bar.text) for bar in bars)
     full = min(_BAR, room)
@@ -166,7 +154,7 @@ def _drawn_bars(bars: Sequence[Bar], columns: int) -> Iterator[Text]:
 
 
 def _looks(parts: Iterable[Part]) -> dict[str, tuple[str, str]]:
-    """Return the character and the style for each label, the same in all bars."""
+    """Return the character and the style of each label, which all bars use."""
     looks: dict[str, tuple[str, str]] = {}
     used = dict.fromkeys(_GLYPHS, 0)
     for part in parts:
@@ -180,7 +168,7 @@ def _looks(parts: Iterable[Part]) -> dict[str, tuple[str, str]]:
 
 
 def _cells_of(parts: Sequence[Part], width: int) -> list[int]:
-    """Return how many characters of a bar each part takes: they sum to its width."""
+    """Return the number of characters of each part; the numbers sum to the bar's width."""
     whole = sum(part.share for part in parts) or 1
     ends = [0]
     reached = 0.0
@@ -197,9 +185,9 @@ def _legend(
     columns: int,
     label: str = "",
 ) -> Iterator[Text]:
-    """Explain the characters of the parts by labels and percents, as many per line as fit.
+    """Yield lines with the character, label and percentage of each part of a bar.
 
-    The first line begins with `label`.
+    The first line begins with the bar's `label`.
     """
     begin = f"  {label:<{margin}}   "
     line = Text(begin)
@@ -220,7 +208,7 @@ def _legend(
 
 
 def _drawn_changes(answer: Answer, columns: int) -> Iterator[Text]:
-    """Draw the changes, numbered, each with its step time or its share of the time."""
+    """Yield lines with the numbered changes, each with its step time or its share of the time."""
     if not answer.changes:
         yield from _wrapped(answer.no_change or "", "fact", columns, "  ")
         return
@@ -235,19 +223,11 @@ def _drawn_changes(answer: Answer, columns: int) -> Iterator[Text]:
         yield Text(f"  {answer.changes_head}", "bold")
     for number, (change, after) in enumerate(zip(answer.changes, afters, strict=True), 1):
         room = width - 3 if is_beside else columns - 5
-        first, *more = _cut(
-            printable(change.text),
-            room,
-            _most_of("change", columns),
-        )
+        first, *more = _cut(printable(change.text), room, _most_of("change", columns))
         beside = f"  {after:>{column}}" if is_beside else ""
         yield Text(f"  {number}  {set_cell_size(first, room)}{beside}")
         if change.place is not None:
-            more += _cut(
-                printable(change.place),
-                columns - 5,
-                _most_of("place", columns),
-            )
+            more += _cut(printable(change.place), columns - 5, _most_of("place", columns))
         if not is_beside:
             more += _cut(f"{head} {after}", columns - 5, _most_of("fact", columns))
         for line in more:

@@ -1,4 +1,4 @@
-"""Make views of the timeline and the icicle: bars, details on a click, and all steps."""
+"""Build the views of the timeline and the icicle, which page.js draws as bars."""
 
 from typing import Any
 
@@ -15,18 +15,18 @@ from tracelens.schemas.results.replay import STRETCH_WORDS, STRETCHES
 from tracelens.views.values import quantity
 
 MOST_COLUMNS = 500
-"""At most this many steps are in the overview; later ones are left out."""
+"""Largest number of steps in the overview; later steps are left out."""
 PATH_LANE = "critical path: what the step waited for"
 _HOST_KINDS = {"python": "python", "api_call": "api call"}
-"""Words for the host's kinds as in the lanes of threads below, which have one legend."""
+"""Words for two kinds of host activity, as in the legend that all threads share."""
 _INTERNAL = ("rank", "source", "event_id")
 _SHOWN = {name: dtype for name, dtype in (BARS | DETAILS).items() if name not in _INTERNAL}
 
 
 class Bars(Struct, frozen=True):
-    """Bars to draw, of the kind "timeline" or "icicle": one row of `frame` each.
+    """A picture of bars, with one bar per row of `frame`.
 
-    `length` is the duration of the whole in nanoseconds.
+    `kind` is "timeline" or "icicle". `length` is the duration of the whole picture in nanoseconds.
     """
 
     kind: str
@@ -36,10 +36,7 @@ class Bars(Struct, frozen=True):
 
 
 class View(Struct, frozen=True):
-    """One picture of a drawing, with the words by which the user chooses it.
-
-    page.js draws the picture from its data.
-    """
+    """One picture of a drawing; the user chooses it by the words `rank` and `step`."""
 
     rank: str
     step: str
@@ -47,7 +44,7 @@ class View(Struct, frozen=True):
 
 
 def icicle_view(rank: int, paths: pl.DataFrame) -> View:
-    """Draw the kernel time of a rank by path."""
+    """Return the icicle of a rank's kernel time by phase, layer, op and kernel."""
     total = int(paths["duration_ns"].sum())
     note = (
         f"Kernel time of rank {rank}, {quantity(total, 'ns')} in all: by phase, layer, op and"
@@ -57,25 +54,25 @@ def icicle_view(rank: int, paths: pl.DataFrame) -> View:
 
 
 def timeline_view(timeline: Timeline, path: pl.DataFrame) -> View:
-    """Draw the bars of a timeline, with the intervals of the critical `path`."""
+    """Return the view of a timeline, with the intervals of the critical `path` in a first lane."""
     length, note = timeline.drawn_step.duration_ns, timeline_note(timeline)
     bars = Bars("timeline", _shown_bars(timeline, path), length, note)
     return View(*_view_names(timeline), bars)
 
 
 def _shown_bars(timeline: Timeline, path: pl.DataFrame) -> pl.DataFrame:
-    """Return the bars of a timeline as the page has them, those of the critical `path` first."""
+    """Return the bars of a timeline for the page, with bars of the critical `path` first.
+
+    The critical path is left out if the timeline shows several ranks.
+    """
     bars = pl.concat([timeline.bars, timeline.calls]).drop(_INTERNAL)
     if len(timeline.ranks) == 1:
-        bars = pl.concat(
-            [_path_bars(path, timeline.drawn_step), bars],
-            how="diagonal",
-        )
+        bars = pl.concat([_path_bars(path, timeline.drawn_step), bars], how="diagonal")
     return _with_cause_words(bars.select(*_SHOWN))
 
 
 def _with_cause_words(bars: pl.DataFrame) -> pl.DataFrame:
-    """Name causes of idle time as the answer does: "stream wait" for dependency."""
+    """Replace causes of idle time by the words of the answer, such as "stream wait"."""
     is_idle = pl.col("kind").str.starts_with("idle: ")
     cause = pl.col("kind").str.strip_prefix("idle: ")
     word = cause.replace(PART_WORDS)
@@ -87,10 +84,12 @@ def _with_cause_words(bars: pl.DataFrame) -> pl.DataFrame:
 
 
 def _path_bars(path: pl.DataFrame, drawn_step: DrawnStep) -> pl.DataFrame:
-    """Return the critical path's intervals as bars of one lane; none if it is of another step."""
+    """Return the critical path's intervals in the drawn step, as bars of one lane.
+
+    The result is empty if the critical path is of another step.
+    """
     rows = path.filter(
-        pl.col("rank") == drawn_step.rank,
-        pl.col("step").eq_missing(drawn_step.step),
+        pl.col("rank") == drawn_step.rank, pl.col("step").eq_missing(drawn_step.step)
     )
     begin = pl.col("start_ns") - drawn_step.start_ns
     bars = rows.select(
@@ -114,7 +113,7 @@ def _path_bars(path: pl.DataFrame, drawn_step: DrawnStep) -> pl.DataFrame:
 
 
 def timeline_note(timeline: Timeline) -> str:
-    """Return a sentence on what is drawn, and what is merged or left out."""
+    """Return sentences on the drawn time and ranks, and on merged and left-out bars."""
     rank = timeline.drawn_step.rank
     bars = f"{timeline.bars.height:,} bars."
     if len(timeline.ranks) > 1:
@@ -144,7 +143,7 @@ def timeline_note(timeline: Timeline) -> str:
 
 
 def _drawn_time(timeline: Timeline) -> str:
-    """Return the words for the step that is drawn, or for the whole recording."""
+    """Return the words for the drawn step, or for the whole recording."""
     drawn_step = timeline.drawn_step
     if drawn_step.step is None:
         return "All that was recorded"
@@ -154,7 +153,7 @@ def _drawn_time(timeline: Timeline) -> str:
 
 
 def _view_names(timeline: Timeline) -> tuple[str, str]:
-    """Return the words by which a timeline is chosen: its rank and its step."""
+    """Return the words for a timeline's rank and step, by which the user chooses it."""
     drawn_step, ranks = timeline.drawn_step, timeline.ranks
     whose = f"ranks {', '.join(map(str, ranks))}" if len(ranks) > 1 else f"rank {drawn_step.rank}"
     if drawn_step.step is None:
@@ -168,7 +167,7 @@ def _view_names(timeline: Timeline) -> tuple[str, str]:
 
 
 def overviews(report: Report, model: TimeModel, drawn: list[Timeline]) -> dict[str, dict[str, Any]]:
-    """Return all steps of each rank with a view, by the words that choose the rank."""
+    """Return the overview of the steps of each drawn rank, by the words for the rank."""
     steps = model.program_steps.sort("start_ns")
     overviews_by_name = {}
     ranks = {_view_names(view)[0]: view.drawn_step.rank for view in drawn}
@@ -188,7 +187,11 @@ def _overview(
     working: dict[int, float],
     choices: dict[int | None, str],
 ) -> dict[str, Any]:
-    """Return number, duration and share of work of the first steps, and how each is chosen."""
+    """Return lists with the number, duration, share of device work and view of each step.
+
+    At most MOST_COLUMNS steps are listed. The view is the word by which the user chooses it, None
+    for a step without a view.
+    """
     head = steps.head(MOST_COLUMNS)
     return {
         "n_steps": steps.height,
@@ -200,17 +203,15 @@ def _overview(
 
 
 def _working(report: Report, rank: int) -> dict[int, float]:
-    """Return the share of each step in which the rank's devices work, if the report has it.
+    """Return the share of time in which a rank's devices work, by step.
 
-    A kernel that only waits for another rank does not work.
+    Collectives that wait for other ranks count as idle. The result is empty if the report lacks
+    time_breakdown.
     """
     frame = report.frames.get("time_breakdown")
     if frame is None or "idle_frac" not in frame.columns:
         return {}
-    rank_rows = frame.filter(
-        pl.col("rank") == rank,
-        pl.col("step").is_not_null(),
-    )
+    rank_rows = frame.filter(pl.col("rank") == rank, pl.col("step").is_not_null())
     waiting = pl.lit(0.0)
     if "collective_wait_ns" in frame.columns:
         waiting = (pl.col("collective_wait_ns") / pl.col("window_ns")).fill_null(0)

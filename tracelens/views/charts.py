@@ -1,4 +1,4 @@
-"""Draw the charts of a section, as Altair specifications."""
+"""Draw the charts of a section with Altair."""
 
 import math
 from collections.abc import Sequence
@@ -36,7 +36,7 @@ class Drawing(Struct, frozen=True):
 
 
 def draw(section: Section) -> list[Drawing]:
-    """Return the section's charts, without empty ones."""
+    """Return the section's charts that have data."""
     with debug_mode(
         arg=False
     ):  # leaves out checking each chart against Vega-Lite's schema, which takes half a second
@@ -55,7 +55,10 @@ def _drawn(asked: Chart, result: Table) -> Drawing | None:
 
 
 def _bars(asked: Bars, result: Table) -> Drawing | None:
-    """Draw one bar per row. A speedup's begins at 1 and goes left or right on a log axis."""
+    """Return a chart with one bar per row, None without values.
+
+    The bar of a speedup begins at 1 on a logarithmic axis.
+    """
     measure, color = asked.measure, asked.color
     is_ratio = measure.startswith("speedup")
     known = asked.frame.drop_nulls(measure)
@@ -90,7 +93,7 @@ def _bars(asked: Bars, result: Table) -> Drawing | None:
 
 
 def _split_bars(asked: SplitBars, result: Table) -> Drawing | None:
-    """Draw stacked or grouped bars, without parts that are zero everywhere."""
+    """Return a chart of stacked or grouped bars, without parts that are zero in all rows."""
     names, stacked = asked.names, asked.stacked
     parts = {
         column: word
@@ -142,7 +145,7 @@ def _split_bars(asked: SplitBars, result: Table) -> Drawing | None:
 
 
 def _points(asked: Points, result: Table) -> Drawing | None:
-    """Draw one point per row that has values on both axes, below the roofs."""
+    """Return a chart with the roofs, and one point per row with values on both axes."""
     x, y = asked.axes
     logarithmic = (x, y) if asked.roofs else (x,)
     is_drawn = pl.all_horizontal(pl.col(logarithmic) > 0)
@@ -207,7 +210,7 @@ def _roofs(
     rows: list[dict[str, Any]],
     scale: Scale,
 ) -> list[dict[str, Any]]:
-    """Return the corners of each roof's line, which rises up to its ridge and is level after it."""
+    """Return the corners of the line of each roof, which rises to its ridge and then is level."""
     xs = [row["x"] for row in rows if row["x"] is not None]
     drawn = {row[asked.color] for row in rows}
     corners = []
@@ -266,10 +269,10 @@ def _lines(asked: Lines, result: Table) -> Drawing | None:
 
 
 def _density(asked: Density, result: Table) -> Drawing | None:
-    """Draw a curve for each group of at least three different values.
+    """Return a chart with a density curve for each group of at least three different values.
 
-    The axis is logarithmic, with a line at 1. The density is of the logarithm, by Vega's Gaussian
-    kernel with the bandwidth of Scott's rule.
+    The axis is logarithmic, with a line at 1. Vega estimates the density of the logarithm with a
+    Gaussian kernel, whose bandwidth follows Scott's rule.
     """
     value = pl.col(asked.measure)
     is_positive = (value.is_finite() & (value > 0)).fill_null(False)
@@ -324,9 +327,9 @@ def _density(asked: Density, result: Table) -> Drawing | None:
 
 
 def labels(frame: pl.DataFrame, names: Sequence[str | pl.Expr]) -> list[str]:
-    """Return a short, distinct label per row.
+    """Return a short label per row, different for each row.
 
-    Two kernels that shorten to the same text still get two bars.
+    Kernels with the same shortened name would otherwise share a bar.
     """
     used: dict[str, int] = {}
     out = []
@@ -361,7 +364,7 @@ def _title(title: str, n_rows: int) -> str:
 
 
 def _axis(result: Table, frame: pl.DataFrame, measures: Sequence[str]) -> tuple[str, Scale]:
-    """Return the axis title of the measures, and their common scale."""
+    """Return the title of the axis for these measures, and their common scale."""
     column = columns_of(result, frame)[measures[0]]
     scale = scale_of(
         column,

@@ -1,4 +1,4 @@
-"""Choose the columns of a section to show, and their order."""
+"""Choose and order the columns of a section that are shown."""
 
 import polars as pl
 
@@ -22,7 +22,7 @@ PROSE = (
     "empty because",
     "answers",
 )
-"""Columns of sentences, which are wrapped. In other columns, long names lose their middle."""
+"""Columns of sentences, which are wrapped. Long texts of other columns lose their middle."""
 _PLACES = ("rank", "device_id")
 _IF_ANY = (
     *SHARES,
@@ -40,16 +40,13 @@ _IF_ANY = (
 
 
 def ordered(section: Section) -> list[str]:
-    """Return the section's informative columns, beginning with those that people need first."""
+    """Return the section's informative columns, with the `useful` columns first."""
     first = useful(section)
-    return [
-        *first,
-        *(name for name in _informative(section) if name not in first),
-    ]
+    return [*first, *(name for name in _informative(section) if name not in first)]
 
 
 def useful(section: Section) -> list[str]:
-    """Return the informative columns that the analysis lists in `shown`; all if it lists none."""
+    """Return the informative columns that the analysis lists in `shown`, by default all."""
     if section.is_query:
         return section.frame.columns
     available, shown = _informative(section), section.analysis.shown
@@ -57,10 +54,10 @@ def useful(section: Section) -> list[str]:
 
 
 def _informative(section: Section) -> list[str]:
-    """Return the columns that have more than one value, or whose single value tells something.
+    """Return the informative columns of a section, as `informative` does.
 
-    In a trace of several ranks, a section's only rank is kept: it is the answer, such as the rank
-    for which others wait.
+    If the analysis compares ranks, a single rank is kept, because it is the answer. An example is
+    the rank for which the other ranks wait.
     """
     frame = section.frame
     columns = informative(frame)
@@ -73,10 +70,10 @@ def _informative(section: Section) -> list[str]:
 
 
 def informative(frame: pl.DataFrame) -> list[str]:
-    """Return the columns worth showing.
+    """Return the columns that tell a reader something.
 
-    Columns without values, a single rank or device, and libraries or causes without time are left
-    out.
+    Left out are columns without values, a rank or device that is the same in all rows, and
+    libraries and causes without time.
     """
     if frame.is_empty():
         return frame.columns

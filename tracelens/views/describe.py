@@ -20,7 +20,7 @@ _COLUMNS = {
 
 
 def describe(table: Table) -> pl.DataFrame:
-    """Describe the table, one row per column: name, Polars type, unit, nullability and meaning."""
+    """Return one row per column of a table: name, Polars type, unit, nullability and meaning."""
     rows = [
         {
             "column": column.name,
@@ -41,7 +41,7 @@ def listing(
     name: str,
     meaning: str,
 ) -> pl.DataFrame:
-    """Make a frame with two columns, called `name` and `meaning`."""
+    """Return the entries as a DataFrame, with `name` and `meaning` as names of its two columns."""
     return pl.DataFrame(
         list(entries),
         schema={name: pl.String, meaning: pl.String},
@@ -50,7 +50,7 @@ def listing(
 
 
 def schema_document(name: str | None = None) -> dict[str, Any]:
-    """Describe the table or analysis of that name; without a name, list what there is."""
+    """Return the description of a table or analysis; without a name, list all of them."""
     if name is None:
         return {
             "rule": RULE,

@@ -1,4 +1,4 @@
-"""Choose what a report shows as text: for many ranks, only the job and its worst ranks."""
+"""Choose the sections and rows of a report in text; for many ranks, only the job's sections."""
 
 from msgspec.structs import replace
 
@@ -15,7 +15,7 @@ _MORE = "What else this trace answers, rank by rank"
 def digest(report: Report, rows: int | None) -> list[tuple[Section, int | None]]:
     """Return sections in reading order, each with the number of rows to show.
 
-    None means all rows; 0 is for a section whose notes say enough.
+    None means all rows. A section whose notes are sufficient has 0 rows.
     """
     sections = report.to_read()
     if not report.is_of_many:
@@ -31,7 +31,7 @@ def digest(report: Report, rows: int | None) -> list[tuple[Section, int | None]]
 
 
 def endings(report: Report) -> list[tuple[str, list[str]]]:
-    """Return headings with lines for the end: sections left out, and sections without rows."""
+    """Return the closing lines by heading, on sections that are left out or without an answer."""
     headed_lines = [(UNANSWERED, _in_one_line(report.unanswered()))]
     if report.is_of_many:
         left_out = [
@@ -48,7 +48,7 @@ def endings(report: Report) -> list[tuple[str, list[str]]]:
 
 
 def _in_one_line(reasons: list[str]) -> list[str]:
-    """Join several reasons into one line; a single reason stays as it is."""
+    """Return one line for several reasons; a single reason is unchanged."""
     if len(reasons) < 2:
         return reasons
     names = ", ".join(reason.partition(":")[0] for reason in reasons)
@@ -56,15 +56,15 @@ def _in_one_line(reasons: list[str]) -> list[str]:
 
 
 def title(report: Report) -> str:
-    """Return the report's title, with the verdict on a job of several ranks."""
+    """Return the report's title, with the verdict if the job has several ranks."""
     return report.title if report.headline is None else f"{report.title}: {report.headline}"
 
 
 def _shortened(section: Section, processes: list[int]) -> tuple[Section, int | None]:
-    """Shorten a section of many ranks: one sentence per verdict that ranks share, and few rows.
+    """Return a section of many ranks in short form, and the number of its rows to show.
 
-    The verdict's words are added only if nothing is known to limit the ranks, because evidence
-    names the limit otherwise.
+    The verdict becomes one sentence per group of ranks with the same verdict. The bound's words are
+    added only if the bound is unknown, because otherwise the evidence names the bound.
     """
     if section.analysis.name != "verdict":
         return section, _MOST_ROWS.get(section.analysis.name)

@@ -1,4 +1,4 @@
-"""Draw events for the page: a step's timeline, kernel time as an icicle, stacks by frame."""
+"""Draw events for the page: heat map, timeline, icicle of kernel time, and call stacks."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ from tracelens.views.palette import COLORS
 
 _MOST_STACKS = 8
 MOST_PATHS = 10_000
-"""This many paths have a row each; the others are merged, one row per phase and layer."""
+"""Number of paths with a row of their own. The rest are merged into one row per phase and layer."""
 PATHS = {
     "phase": pl.String,
     "layer": pl.String,
@@ -34,9 +34,9 @@ _SITE = ("rank", "site_id")
 
 
 class Drawing(Struct, frozen=True):
-    """A drawing: the name of its section, its title, its caption, and its views.
+    """A drawing of the page, which shows one of its views at a time.
 
-    One view is shown at a time.
+    `name` is the name of its section, and `notes` are its caption.
     """
 
     name: str
@@ -44,13 +44,13 @@ class Drawing(Struct, frozen=True):
     notes: list[str]
     views: list[View]
     overviews: dict[str, dict[str, Any]] = field(default_factory=dict)
-    """All steps of each rank, by the words that choose its views."""
+    """The overview of each rank's steps, by the words for the rank."""
 
 
 def draw_events(report: Report, model: TimeModel) -> list[Drawing]:
-    """Draw the heat map of several ranks, the timeline and the icicle, from the trace's model.
+    """Return the heat map of several ranks, the timeline and the icicle.
 
-    Nothing is drawn if sections were asked for.
+    The result is empty if the user named sections.
     """
     if report.is_asked:
         return []
@@ -82,9 +82,10 @@ def draw_events(report: Report, model: TimeModel) -> list[Drawing]:
 
 
 def ranks_alone(model: TimeModel, together: list[int]) -> list[int]:
-    """Return the ranks whose steps are drawn each by itself: all ranks if they are few.
+    """Return the ranks that have timelines of their own.
 
-    Of many ranks, return the first rank and those in `together`.
+    These are all ranks if they are few. Of many ranks, they are the first rank and the ranks in
+    `together`, which also share a timeline.
     """
     ranks = model.trace.manifest.ranks
     if len(ranks) <= MANY:
@@ -93,18 +94,18 @@ def ranks_alone(model: TimeModel, together: list[int]) -> list[int]:
 
 
 def first_rank(model: TimeModel) -> int:
-    """Return the first rank that marks steps, else the first of all."""
+    """Return the first rank that marks steps; if no rank does, return the first rank."""
     if model.steps.height:
         return int(model.steps["rank"].min())  # type: ignore[arg-type]  # a number
     return min(model.trace.manifest.ranks, default=0)
 
 
 def kernel_paths(trace: Trace, rank: int, most: int = MOST_PATHS) -> pl.DataFrame:
-    """Return time and number of kernels by phase, layer, op and kernel name, most time first.
+    """Return kernel time of a rank by phase, layer, op and kernel name, longest time first.
 
-    The op is the outermost one around the launch. Times sum to the rank's kernel total. A kernel
-    belongs to the layer that launched it, so compiled or replayed work counts where it was called.
-    The result is empty without kernels, or if no sites are recorded.
+    Columns are those of PATHS: `n` is the number of kernels. The op is the outermost op around the
+    launch. A kernel belongs to the layer that launched it, also if it is compiled or replayed.
+    Times sum to the rank's kernel time. The result is empty without kernels or launch sites.
     """
     kernels = trace.select(
         "kernels", *_SITE, "name", "primitive", "link", "is_communication", "duration_ns"
@@ -123,11 +124,7 @@ def kernel_paths(trace: Trace, rank: int, most: int = MOST_PATHS) -> pl.DataFram
     totals = [pl.col("n", "duration_ns").sum()]
     with_layers = name_layers(located, trace)
     named = with_layers.rename({"name": "kernel"}).group_by(key).agg(totals)
-    named = named.sort(
-        "duration_ns",
-        *key,
-        descending=[True] + [False] * len(key),
-    )
+    named = named.sort("duration_ns", *key, descending=[True] + [False] * len(key))
     small = named.slice(most).with_columns(
         op=pl.lit("(small)"),
         kernel=pl.lit("(small)"),
@@ -170,10 +167,10 @@ def _heat(heat: HeatMap) -> Drawing:
 
 
 def list_stacks(report: Report) -> list[dict[str, Any]]:
-    """List the call stacks that the page shows, one entry per symbol.
+    """Return the call stacks for the page, one entry per symbol, with `title` and `stacks`.
 
-    An entry has a title and its stacks. With a base, its stack is beside the trace's. If there are
-    too many symbols, a last entry without stacks counts the others.
+    If the report compares two traces, an entry has the stacks of both traces. If there are too many
+    symbols, a last entry without stacks counts the remaining symbols.
     """
     if report.is_asked or not report.trace.has("frames"):
         return []
@@ -201,10 +198,10 @@ def _beside(
     title: str,
     stacks: list[tuple[Trace, dict[str, Any]]],
 ) -> dict[str, Any]:
-    """Put stacks side by side, from the innermost frame.
+    """Return an entry with one or two stacks, whose frames are aligned by row, innermost first.
 
-    A frame is None if only the other stack has one there. `shared` frames have the same function in
-    both stacks and share a row.
+    A stack has None in a row where only the other stack has a frame. Frames with the same function
+    in both stacks share a row and are marked as `shared`.
     """
     both = [stack["frames"] for _, stack in stacks]
     rows = (

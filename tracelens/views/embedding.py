@@ -1,7 +1,7 @@
 """Embed tables and drawings in the page as compressed columns, within a budget.
 
-A script of the page inflates them (DecompressionStream). base64 has no character that could end its
-element.
+A script of the page inflates the columns (DecompressionStream). They are encoded as base64, which
+has no character that could end an HTML element.
 """
 
 import base64
@@ -22,18 +22,18 @@ from tracelens.views.palette import colors_of
 from tracelens.views.values import Shown, printable, shorten_apart, show
 
 BUDGET = 3_500_000
-"""At most this many characters of data are embedded; of larger tables, only the first rows."""
+"""Largest number of characters of embedded data. Of larger tables, only first rows are embedded."""
 _LEAST = 500_000
-"""Tables may have at least this many characters, however much the drawings take."""
+"""Number of characters that tables may have even if the drawings use up the budget."""
 MOST_ROWS = 100_000
-"""At most this many rows of one table are packed.
+"""Largest number of packed rows of one table.
 
-Packing all of 3 million kernel names took 4.5 GB, only to embed a hundredth of them.
+Packing 3 million kernel names would take 4.5 GB, and only a hundredth of them fit the budget.
 """
 LONGEST = 4_000
 """Largest number of characters of one text; a longer one loses its middle."""
 NAME_WIDTH = 60
-"""Width in characters to which a shown name is shortened."""
+"""Width in characters to which names are shortened."""
 
 _EXACT = 2**53
 _DIGITS = 7
@@ -42,16 +42,16 @@ _MOST_CHOICES = 40
 _SUMMED = re.compile(
     r"n_|library_|primitive_|share_frac$|(\w+_)?(total|self|estimate|low|high|only)_ns$"
 )
-"""Pattern of columns whose values add up over the layers of a tree."""
+"""Matches columns whose values add up over the layers of a tree."""
 
 
 def packed(data: Any) -> str:
-    """Pack the data as base64 of deflated JSON."""
+    """Return the data as deflated JSON in base64."""
     return base64.b64encode(zlib.compress(msgspec.json.encode(data), 6)).decode()
 
 
 def clip(text: str) -> str:
-    """Make the text printable, and cut its middle if it is too long for a page."""
+    """Return the text in printable form, without its middle if it is too long for a page."""
     half = LONGEST // 2
     if len(text) > LONGEST:
         text = f"{text[:half]} … {len(text) - 2 * half:,} characters … {text[-half:]}"
@@ -62,10 +62,11 @@ def embed(
     drawings: Iterable[Drawing],
     tables: Sequence[tuple[Section, Sequence[Shown]]],
 ) -> tuple[list[dict[str, Any]], dict[str, tuple[str, int]]]:
-    """Pack the drawings, and each section's columns, which are given with their heads.
+    """Pack drawings and tables within the budget.
 
-    Return the drawings for the template, and, by a section's name, the packed text with its number
-    of rows. Drawings are packed first, then as many rows as the budget allows.
+    `tables` are sections with the heads of their columns. Return the drawings for the template, and
+    the packed text and number of rows of each table by its section's name. Drawings are packed
+    whole. Tables get as many rows as the remaining budget allows.
     """
     packed_drawings = [_packed_drawing(drawing) for drawing in drawings]
     used = sum(len(view["data"]) for drawing in packed_drawings for view in drawing["views"])
@@ -76,10 +77,7 @@ def embed(
     for (section, heads), first_try in zip(tables, first_tries, strict=True):
         n_rows, part = min(section.frame.height, MOST_ROWS), first_try
         while len(part) > limit and n_rows > 1:
-            n_rows = max(
-                int(n_rows * min(0.95 * limit / len(part), 0.9)),
-                1,
-            )
+            n_rows = max(int(n_rows * min(0.95 * limit / len(part), 0.9)), 1)
             part = packed(_table_data(section, heads, n_rows))
         tables_by_name[section.analysis.name] = part, n_rows
     return packed_drawings, tables_by_name
@@ -104,7 +102,10 @@ def _packed_drawing(drawing: Drawing) -> dict[str, Any]:
 
 
 def _picture_data(picture: Bars | dict[str, Any]) -> dict[str, Any]:
-    """Return a picture's columns (texts as indices into words), a note, and the kinds' colours."""
+    """Return a picture's data for page.js: columns, a note, and colours by kind.
+
+    A column of texts has its distinct words, and an index into them per row.
+    """
     if not isinstance(picture, Bars):
         return picture
     columns: dict[str, Any] = {}
@@ -135,9 +136,9 @@ def _picture_data(picture: Bars | dict[str, Any]) -> dict[str, Any]:
 
 
 def _share(sizes: Sequence[int], budget: int) -> int:
-    """Return the most characters that one table may take, so that all fit the budget.
+    """Return the largest number of characters per table with which all tables fit the budget.
 
-    Tables below that stay whole.
+    Tables with fewer characters are not cut.
     """
     left, limit = budget, budget
     for rest, size in enumerate(sorted(sizes)):
@@ -149,25 +150,18 @@ def _share(sizes: Sequence[int], budget: int) -> int:
 
 
 def _table_data(section: Section, heads: Sequence[Shown], n_rows: int) -> dict[str, Any]:
-    """Return the first rows of a section's columns for tables.js.
+    """Return a section's first rows for tables.js.
 
-    A column that equals an earlier one has that one's index in place of its values. `first` are the
-    columns that people need, which are printed. `choices` are those by which rows are selected:
-    rank, step, and columns with few declared words. `tree` is the column of paths if the table
-    splits a whole by layer.
+    - `columns`: the columns. If a column equals an earlier column, its `values` is that column's
+      index.
+    - `first`: whether each column is shown at first and printed.
+    - `choices`: indices of the columns that select rows: rank, step, and enums with few words.
+    - `tree`: index of the column of layers if the table splits a total by layer, else None.
     """
     frame, result = section.frame, section.analysis.result
     part = frame.head(n_rows)
     written = section.words
-    columns = [
-        _column(
-            head,
-            part,
-            result,
-            written.get(head.name, {}),
-        )
-        for head in heads
-    ]
+    columns = [_column(head, part, result, written.get(head.name, {})) for head in heads]
     for at, column in enumerate(columns):
         before = [
             i
@@ -197,11 +191,11 @@ def _column(
     table: Table,
     written: Mapping[str, str],
 ) -> dict[str, Any]:
-    """Return a column: its head, how its numbers are written, and its values.
+    """Return a column's head, format and values for tables.js.
 
-    Repeated words are stored once, with each row's index into them. `written` has the words that
-    are shown for stored values. The stored values are embedded as well, because a copied table has
-    them.
+    Distinct texts are listed once, with an index per row. `written` has the words that replace
+    stored values on the page. The stored values are embedded, too, for a table that the user
+    copies.
     """
     name = head.name
     column = {
@@ -237,9 +231,10 @@ def _distinct_words(
     shown_of: Sequence[str],
     units: Sequence[str],
 ) -> tuple[list[str], list[int]]:
-    """Write each distinct value of a shown column as text; return the texts and each row's index.
+    """Return the distinct texts of a shown column, and each row's index into them.
 
-    `shown_of` are the columns that make up the shown one, `units` is the column with its units.
+    A shown column can combine several columns, which are listed in `shown_of`. `units` lists the
+    column with the units of its values, if there is one.
     """
     rows = frame.select(*shown_of, *units)
     numbers = dict[tuple[Any, ...], int]()
@@ -252,9 +247,9 @@ def _distinct_words(
 
 
 def _numbers(values: pl.Series) -> list[Any]:
-    """Return numbers in a form that JSON can hold.
+    """Return numbers for JSON: NaN is None, and infinities and inexact integers are text.
 
-    Infinities, and numbers that a script cannot hold exactly, become text.
+    JavaScript holds integers beyond 53 bits only inexactly.
     """
     if values.dtype.is_float():
         values = values.round_sig_figs(_DIGITS).fill_nan(None)

@@ -1,4 +1,4 @@
-"""Draw the page's first screen: the answer, a step as bars, and the facts on the recording."""
+"""Draw the page's first screen: the answer, a step as bars, and facts on the recording."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ LOOKS = {
     _AFTER: "work or waiting",
     _RANGE: "from the least to the most that it may take",
 }
-"""Words for the classes in style.css of the parts of lanes."""
+"""Labels of the parts of a step's bars, by their class in style.css."""
 _UNKNOWN_COST = (
     "not measured: only a live capture (tracelens collect torch -- COMMAND) times steps without the"
     " profiler"
@@ -29,9 +29,9 @@ _UNKNOWN_COST = (
 
 
 class BarPart(Struct, frozen=True):
-    """A part of a drawn bar: begin and width in percent of the longest bar.
+    """A part of a drawn bar, with begin and width in percent of the longest bar.
 
-    `look` is a colour, or one of LOOKS. Parts with a colour also have a label and their share.
+    `look` is a colour or a class of LOOKS. Only parts with a colour have a label and a share.
     """
 
     begin: float
@@ -42,7 +42,7 @@ class BarPart(Struct, frozen=True):
 
 
 class DrawnBar(Struct, frozen=True):
-    """A bar with its label, the text at its end, and its parts."""
+    """A bar, its parts, the label before the bar, and the text after the bar."""
 
     label: str
     text: str
@@ -52,7 +52,7 @@ class DrawnBar(Struct, frozen=True):
 class AnswerBlock(Struct, frozen=True):
     """The first block of the page.
 
-    Each of `changes` has three texts: the change, the step after it, and its place or None.
+    `changes` holds for each change its text, the step time after the change, and its place or None.
     """
 
     answer: Answer
@@ -61,7 +61,7 @@ class AnswerBlock(Struct, frozen=True):
 
 
 def answer_block(report: Report) -> AnswerBlock:
-    """Draw a report's answer."""
+    """Return a report's answer as the first block of the page."""
     answer = report.answer
     changes = tuple(
         (
@@ -101,11 +101,11 @@ def _drawn(bar: Bar) -> DrawnBar:
 
 
 def step_lanes(report: Report, answer: Answer, program_steps: pl.DataFrame) -> list[DrawnBar]:
-    """Draw a program's step as up to three bars; nothing if fewer than two bars are known.
+    """Return up to three bars of a step: as recorded, without the profiler, after a change.
 
-    The profiler slows only the host: without it, the device works as long as recorded.
-    `program_steps` are those of the time model; they tell whether the recorded step is the median
-    step or the mean one.
+    The result is empty if fewer than two of these times are known. The profiler slows only the
+    host, so the device's time of work is the same in the first two bars. `program_steps` of the
+    time model show whether the recorded step is the median or the mean.
     """
     row = _unprofiled(report)
     if row is None or len(answer.bars) != 1:
@@ -139,15 +139,15 @@ def _recorded_label(row: dict[str, int], program_steps: pl.DataFrame) -> str:
 
 
 def _unprofiled(report: Report) -> dict[str, int] | None:
-    """Return the first rank's row of unprofiled_step, if the report has it."""
+    """Return the row of unprofiled_step of the first rank with a step time.
+
+    Return None if the report has no such row, or if it compares two traces.
+    """
     if report.base is not None:
         return None
     frame = report.frames.get("unprofiled_step")
     rows = frame.sort("rank").iter_rows(named=True) if frame is not None else ()
-    return next(
-        (row for row in rows if row["recorded_ns"] > 0),
-        None,
-    )
+    return next((row for row in rows if row["recorded_ns"] > 0), None)
 
 
 def _lane(
@@ -156,9 +156,9 @@ def _lane(
     edges: Sequence[float | None],
     longest: float,
 ) -> DrawnBar:
-    """Draw one lane from three times: the end of its work, and its least and its longest duration.
+    """Return a bar from three times in nanoseconds, drawn to the scale of the `longest` time.
 
-    The end of its work is None if it is not known.
+    The times are the device's work, None if unknown, and the least and largest step time.
     """
     working, low, high = (
         None if edge is None else round(100 * edge / longest, 3) for edge in edges
@@ -168,22 +168,14 @@ def _lane(
     begin = working or 0.0
     parts = [
         BarPart(0, begin, _WORKS),
-        BarPart(
-            begin,
-            round(low - begin, 3),
-            _AFTER if working is None else _WAITS,
-        ),
+        BarPart(begin, round(low - begin, 3), _AFTER if working is None else _WAITS),
         BarPart(low, round(high - low, 3), _RANGE),
     ]
-    return DrawnBar(
-        label,
-        text,
-        tuple(part for part in parts if part.width > 0),
-    )
+    return DrawnBar(label, text, tuple(part for part in parts if part.width > 0))
 
 
 def card(model: TimeModel) -> list[tuple[str, str]]:
-    """List pairs of a word and its text; facts that the trace lacks are left out."""
+    """Return the facts on the recording, each as a word and its text, without unknown facts."""
     trace = model.trace
     sources = trace.manifest.sources
     versions = {
@@ -204,7 +196,7 @@ def card(model: TimeModel) -> list[tuple[str, str]]:
 
 
 def _devices(trace: Trace) -> str:
-    """Name the GPUs that ran kernels, for all ranks together."""
+    """Return the models of the GPUs that ran kernels, with their numbers over all ranks."""
     used = trace.select("kernels", "rank", "device_id").unique()
     names = trace.devices.join(used, on=["rank", "device_id"], how="semi").sort(
         "rank", "device_id"
@@ -214,29 +206,16 @@ def _devices(trace: Trace) -> str:
 
 
 def _steps(model: TimeModel) -> list[tuple[str, str]]:
-    """Say how many steps there are, how long they take, and what the profiler adds.
+    """Return facts on the steps: their number, their time, and the profiler's cost.
 
-    The length of a step's mark is given, too, if it is shorter than the step.
+    The length of a step's mark is added if it is shorter than the step.
     """
     trace = model.trace
     times = step_times(model)
     if times.is_empty():
-        return [
-            (
-                "steps",
-                "none marked" if trace.has("spans") or trace.has("kernels") else "",
-            )
-        ]
+        return [("steps", "none marked" if trace.has("spans") or trace.has("kernels") else "")]
     numbers = sorted({int(n) for n in times["n_steps"]})
-    steps = (
-        "steps",
-        " to ".join(
-            map(
-                str,
-                dict.fromkeys((numbers[0], numbers[-1])),
-            )
-        ),
-    )
+    steps = ("steps", " to ".join(map(str, dict.fromkeys((numbers[0], numbers[-1])))))
     middle, low, high = times.select(
         pl.col("median_ns").median(),
         pl.col("low_ns").min(),
@@ -266,7 +245,10 @@ def _steps(model: TimeModel) -> list[tuple[str, str]]:
 
 
 def _numbers(ranks: Sequence[int]) -> str:
-    """Give the number of ranks, and which they are; empty for one."""
+    """Return the number of ranks, with the first and last rank if none is missing between them.
+
+    The text is empty for a single rank.
+    """
     if len(ranks) < 2:
         return ""
     whole = [*ranks] == [*range(ranks[0], ranks[-1] + 1)]

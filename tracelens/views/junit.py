@@ -1,4 +1,4 @@
-"""Write gates as JUnit XML, which continuous integration shows as tests, and for GitHub."""
+"""Write gates as JUnit XML for continuous integration, and as annotations for GitHub."""
 
 from collections.abc import Sequence
 from xml.etree import ElementTree as ET
@@ -11,9 +11,9 @@ _SUITE = "tracelens gates"
 
 
 def to_junit(verdicts: Sequence[Verdict]) -> str:
-    """Write one test case per gate.
+    """Return JUnit XML with one test case per gate.
 
-    A failed gate is a failure; an unclear one is skipped, with the reason.
+    A failed gate is a failure. An unclear gate is a skipped test with the reason.
     """
     n_failed = sum(verdict.verdict == FAILED for verdict in verdicts)
     n_unclear = sum(verdict.verdict == UNCLEAR for verdict in verdicts)
@@ -38,7 +38,7 @@ def to_junit(verdicts: Sequence[Verdict]) -> str:
 
 
 def annotations(verdicts: Sequence[Verdict]) -> list[str]:
-    """Write a GitHub Actions workflow command for each gate that failed or is unclear.
+    """Return a GitHub Actions workflow command for each failed or unclear gate.
 
     See https://docs.github.com/en/actions/reference/workflow-commands-for-github-actions
     """
@@ -52,10 +52,10 @@ def annotations(verdicts: Sequence[Verdict]) -> list[str]:
 
 
 def _message(verdict: Verdict) -> str:
-    """Return the gate's value, and why it was judged so."""
+    """Return the gate's value, and the reason for its verdict."""
     return printable(f"{found_value(verdict)}; {verdict.reason}")
 
 
 def _escaped(text: str) -> str:
-    """Escape what would end a workflow command, or begin another one."""
+    """Escape characters that would end a workflow command or begin another command."""
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")

@@ -38,21 +38,21 @@ class ReportView:
     ) -> ReportView:
         """Return the report on a trace.
 
-        Raises UsageError for unknown sections, and comparisons without `against`.
+        Raises UsageError for unknown sections, and for comparing sections without `against`.
         """
         return cls(build_report(trace, against, sections))
 
     def __getitem__(self, name: str) -> pl.DataFrame:
-        """Return a section's rows. Raises UsageError if the report has no such section."""
+        """Return a section's rows; raise UsageError if the report has no such section."""
         frames = self.report.frames
         if name not in frames:
             raise UsageError(f"this report has no section {name}; {near(name, frames)}")
         return frames[name]
 
     def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
-        """Write the page, also to the path if one is given.
+        """Return the page as HTML, and write it to `path` if given.
 
-        Raises SourceError if it cannot be written.
+        Raises SourceError if the file cannot be written.
         """
         form = FORMATS["html"]
         page = str(form.write(self.report, Screen(rows=form.rows)))
@@ -65,10 +65,7 @@ class ReportView:
         return str(FORMATS["text"].write(self.report, Screen(rows=_ROWS)))
 
     def _repr_html_(self) -> str:
-        """Return the answer with its bars as HTML, with all sections folded below it.
-
-        Names are escaped.
-        """
+        """Return the answer with its bars as HTML, followed by all sections in folded form."""
         parts = [
             *(_section(section) for section in self.report.to_read()),
             *(f"<p>{_text(line)}</p>" for line in self.report.unanswered()),
@@ -78,7 +75,7 @@ class ReportView:
 
 
 def _answer(block: AnswerBlock) -> str:
-    """Draw the answer: its sentence and place, bars in colours with their legends, and changes."""
+    """Return the answer as HTML: sentence and place, coloured bars with legends, and changes."""
     answer = block.answer
     details = _paragraphs([answer.place, *answer.details, answer.unprofiled])
     rows = f"<pre>{_text(chr(10).join(answer.rows))}</pre>" if answer.rows else ""
@@ -100,7 +97,7 @@ def _paragraphs(lines: Iterable[str | None]) -> list[str]:
 
 
 def _changes(block: AnswerBlock) -> str:
-    """Draw the changes as a numbered list below its heading; nothing without changes."""
+    """Return the changes as a numbered HTML list with a heading, empty without changes."""
     if not block.changes:
         return ""
     changes = [
@@ -112,7 +109,7 @@ def _changes(block: AnswerBlock) -> str:
 
 
 def _bar(bar: DrawnBar) -> str:
-    """Draw one bar, with its label and the share of each part."""
+    """Return one bar as HTML, with its label and the share of each part."""
     rects = "".join(
         f'<rect x="{part.begin}" width="{part.width}" height="8" fill="{part.look}"/>'
         for part in bar.parts

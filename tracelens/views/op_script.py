@@ -91,9 +91,9 @@ print(f"{{op}} on {{DEVICE}}: {{sorted(times)[3] * 1e6:.1f}} us (best {{min(time
 
 
 def op_script(trace: Trace, op: str) -> str:
-    """Write the script for those of the op's inputs that took the most time.
+    """Return a script that runs the op with the recorded inputs that took the most time in all.
 
-    Raises UsageError for an op that was not recorded, MissingTableError if no shapes were.
+    Raises UsageError if the op was not recorded, and MissingTableError if shapes were not recorded.
     """
     spans = trace.select(
         "spans",
@@ -147,9 +147,9 @@ def op_script(trace: Trace, op: str) -> str:
 
 
 def _inputs(op: str, call: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return each input: shape, stride and dtype of a tensor, else its value.
+    """Return shape, stride and dtype of each tensor input, and the value of each other input.
 
-    Raises UsageError for lists of tensors, because torch does not record the size of each.
+    Raises UsageError for a list of tensors, because torch does not record the sizes of its tensors.
     """
     shapes, dtypes = json.loads(call["input_shapes"]), json.loads(call["input_dtypes"])
     strides = json.loads(call["input_strides"] or "[]") or [None] * len(shapes)
@@ -167,7 +167,7 @@ def _inputs(op: str, call: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _contiguous(shape: list[int]) -> list[int]:
-    """Return the strides of a tensor without gaps."""
+    """Return the strides of a contiguous tensor."""
     strides = [1]
     for n in reversed(shape[1:]):
         strides.insert(0, strides[0] * n)

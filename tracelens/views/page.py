@@ -1,7 +1,7 @@
 """Write a report as one HTML page that needs no network, no other file and no server.
 
-The page is page.html. jinja2 escapes all that it shows, after `clip`, because names are hostile.
-Tables are data that tables.js draws, see embedding.py.
+Its template is page.html. Names may be hostile, so jinja2 passes every value through `clip` and
+escapes it. Tables are embedded as data (see embedding.py), which tables.js draws.
 """
 
 import base64
@@ -48,18 +48,18 @@ _OPEN = (
     "top_ops",
 )
 _MOST_OPEN = 3
-"""Number of sections that stand open, the first of `_OPEN` that the report has.
+"""Number of sections that are open when the page is loaded.
 
-The others show a question and its finding, and are opened by a click.
+They are the first sections of `_OPEN` that the report has. A click opens any other section.
 """
 _BEFORE_UNIT = re.compile(r"(?<=\d) (?=(?:%|ns|µs|ms|s|min|h)(?!\w))")
 _SCRIPTS = ("page.js", "tables.js", "bars.js", "timeline.js", "icicle.js", "heat.js")
 
 
 def to_html(report: Report, rows: int | None = 12) -> str:
-    """Write the page: what was captured, the verdict, sections with charts and tables, and sources.
+    """Return the report as an HTML page.
 
-    Tables show `rows` rows at a time; None shows all.
+    Tables show `rows` rows at a time, all rows if None.
     """
     with ThreadPoolExecutor(1) as pool:  # the thread only waits for another process
         bundling = pool.submit(vega_script)
@@ -131,9 +131,10 @@ def to_html(report: Report, rows: int | None = 12) -> str:
 
 
 def _split(report: Report) -> tuple[list[Section], list[str], list[str]]:
-    """Return the sections to draw, the names of those that stand open, and lines on all others.
+    """Return the sections to draw, the names of open sections, and lines on the undrawn sections.
 
-    Those others have no answer or no rows. Sections that were asked for are always drawn, and open.
+    Sections without an answer or without rows are not drawn. Sections that the user named are
+    always drawn and open.
     """
     unanswered, sections = report.unanswered(), report.to_read()
     silent = [section for section in sections if section.absent is not None and not report.is_asked]
@@ -153,11 +154,12 @@ def _split(report: Report) -> tuple[list[Section], list[str], list[str]]:
 
 
 def _environment(names: Collection[str] = ()) -> Environment:
-    """Make the template environment: an unknown name is an error, values are cleaned and escaped.
+    """Return the template environment, in which unknown names are errors and values are escaped.
 
-    The filter `linked` splits a text where it names a section of the page, and adds that section's
-    name to the piece. The filter `unbroken` keeps a number and its unit on one line. The filter
-    `with_code` shows names in backticks as code.
+    - Filter `linked` splits a text at the names of the page's sections, and returns each part of
+      the text with the section to link to, if any.
+    - Filter `unbroken` keeps a number and its unit on one line.
+    - Filter `with_code` shows names in backticks as code.
     """
     environment = Environment(
         autoescape=True,
@@ -181,18 +183,18 @@ def _environment(names: Collection[str] = ()) -> Environment:
 
 
 def _unbroken(text: str) -> Markup:
-    """Escape a text, and keep each number and its unit on one line."""
+    """Return a text escaped, with each number and its unit on one line."""
     return Markup(_BEFORE_UNIT.sub("&nbsp;", escape(clip(text))))  # noqa: S704 - escaped
 
 
 def _with_code(text: str) -> Markup:
-    """Escape a text, and show what stands in backticks as code."""
+    """Return a text escaped, with names in backticks as code."""
     escaped = str(escape(clip(text)))
     return Markup(re.sub("`([^`]+)`", r"<code>\1</code>", escaped))  # noqa: S704 - escaped
 
 
 def colour_rules() -> str:
-    """Return the style rules with colours: fills, and edges of cards and frames."""
+    """Return CSS rules with the colours of fills, and of the edges of cards and frames."""
     colors = sorted({*PARTS.values(), *KIND_COLORS.values()})
     fills = [f".fill-{color[1:]} {{ fill: {color}; }}" for color in colors]
     roles = [
@@ -211,7 +213,7 @@ def _file(name: str) -> str:
 def _code(element: str, code: str) -> Markup:
     """Return the content of a style or script, unescaped.
 
-    Raises ValueError when it would end its own element.
+    Raises ValueError if the content would end its own element.
     """
     if f"</{element}" in code.lower() or "<!--" in code:
         raise ValueError(f"code for <{element}> contains its end tag or a comment opening")
@@ -230,9 +232,9 @@ def _parts(
     verdicts: Mapping[str, list[dict[str, Any]]],
     charts: Mapping[str, list[Drawing]],
 ) -> list[dict[str, Any]]:
-    """Prepare each section for the template: notes, cards of verdicts, charts, and its table.
+    """Return each section for the template, with notes, cards of verdicts, charts and its table.
 
-    A note that an earlier section has is left out. `tables` come from `embed`.
+    A note that an earlier section already has is left out. `tables` is the result of `embed`.
     """
     first = {note: one.analysis.name for one in reversed(sections) for note in one.notes}
     return [

@@ -1,7 +1,7 @@
 """Define the colours of charts, timeline, the answer's bars and the terminal.
 
-Work is drawn in cool colours, waiting in warm ones, and everything else in grey. Each colour has a
-contrast of at least 3 to white and to the dark page.
+Work has cool colours, waiting has warm colours, and everything else is grey. Each colour has a
+contrast ratio of at least 3 to the light and to the dark page.
 """
 
 from tracelens.answers.answer import REST, WAIT, WORK
@@ -20,7 +20,7 @@ WORKS = {
     "communication": _TEAL,
     "copy": _VIOLET,
 }
-"""Parts of a step that are work."""
+"""Colours of the parts of a step that are work."""
 WAITS = {
     "waiting": "#e8609c",
     "input": "#d9541e",
@@ -32,7 +32,7 @@ WAITS = {
     "dependency": "#a08d55",
     "unknown": PALE,
 }
-"""Parts of a step that are waiting, by cause; the unknown cause is grey."""
+"""Colours of the parts of a step that are waiting, by cause; the unknown cause is grey."""
 PARTS = WORKS | WAITS
 _HOST = {
     "op": "#7790c8",
@@ -44,7 +44,7 @@ _HOST = {
     "python": "#a087b8",
     "other": GREY,
 }
-"""Kinds of host activity: neither the device's work nor its waiting."""
+"""Colours of the kinds of host activity."""
 ROLES = {
     "library": _BLUE,
     "runtime": GREY,
@@ -59,16 +59,19 @@ ROLES = {
     "stdlib": "#9d755d",
     "user": _TEAL,
 }
-"""Roles of frames in lists of calls. These show no time, so all colours may be used."""
-KIND_COLORS = {WORK: _GREEN, WAIT: "#b27296", REST: GREY}
-"""Colours by kind of part: of bars without causes, and of labels that PART_COLORS lacks.
+"""Colours of the roles of frames in lists of calls.
 
-No cause has the colour of waiting as a whole.
+Lists of calls show no time, so cool and warm colours mean nothing there.
+"""
+KIND_COLORS = {WORK: _GREEN, WAIT: "#b27296", REST: GREY}
+"""Colours by kind of part, for bars without causes, and for labels that PART_COLORS lacks.
+
+No cause of waiting has the colour of the kind WAIT.
 """
 PART_COLORS = PARTS | {
     word: PARTS[part] for words in (PROCESS_WORDS, PART_WORDS) for part, word in words.items()
 }
-"""Colours of an answer's bars by label: a part of the time, or the words for it."""
+"""Colours of an answer's bars by label. A label is a part of the time, or the words for it."""
 _OF_PRIMITIVES = {
     "gemm": _BLUE,
     "conv": _NAVY,
@@ -89,7 +92,7 @@ _OF_PRIMITIVES = {
     "fused": "#5b7fe0",
     "unknown": PALE,
 }
-"""Colours of kernels by primitive; all are cool, as kernels are work."""
+"""Colours of kernels by primitive, all cool, because kernels are work."""
 COLORS: dict[str, str] = {
     **_HOST,
     **{word: COOL[at % len(COOL)] for at, word in enumerate(LIBRARIES)},
@@ -133,11 +136,11 @@ COLORS: dict[str, str] = {
 
 
 def colors_of(words: list[str]) -> dict[str, str]:
-    """Return a colour for each word; words without one get the colours of work in order."""
+    """Return a colour for each word; a word without a colour gets the next colour of COOL."""
     return {word: COLORS.get(word, COOL[number % len(COOL)]) for number, word in enumerate(words)}
 
 
 def role_colors(words: list[str]) -> dict[str, str]:
-    """Return the colour of each role of frames, or of the words for it, as in lists of calls."""
+    """Return the colour of each role of frames; `words` are roles or the words for them."""
     colors = ROLES | {ROLE_WORDS[role]: color for role, color in ROLES.items()}
     return {word: colors.get(word, PALE) for word in words}

@@ -1,7 +1,4 @@
-"""Summarise a comparison in a few lines of Markdown, as for a pull request.
-
-The lines are the answer, gates, differences between the runs, and judged rows.
-"""
+"""Summarise a comparison in a few lines of Markdown, for example for a pull request."""
 
 import textwrap
 from math import isinf
@@ -29,7 +26,7 @@ SUMMARISED = (
 
 
 def gate_lines(verdicts: list[Verdict]) -> list[str]:
-    """Write one line per gate: its verdict, its expression, and its value."""
+    """Return one line per gate with its verdict, expression and value."""
     return [
         f"{verdict.verdict}: {verdict.expr} ({found_value(verdict)}; {verdict.reason})"
         for verdict in verdicts
@@ -37,7 +34,7 @@ def gate_lines(verdicts: list[Verdict]) -> list[str]:
 
 
 def found_value(verdict: Verdict) -> str:
-    """Write the value with its interval: a share, or a quantity with its unit."""
+    """Return the value and interval of a gate, as a share or with the unit."""
     if verdict.value is None:
         return "no value"
     if isinf(verdict.value):  # the base is 0, so there is no share
@@ -58,7 +55,7 @@ def found_value(verdict: Verdict) -> str:
 
 
 def to_summary(report: Report) -> str:
-    """Write Markdown: the answer, the gates, how the runs differ, and the rows that differ."""
+    """Return Markdown with the answer, gates, differences between the runs, and judged rows."""
     answer = answer_text(report.answer).rstrip()
     # An indented block shows a name as it is, whatever it contains.
     parts = [f"# {escape(report.title)}", textwrap.indent(answer, "    ")]
@@ -87,7 +84,7 @@ def to_summary(report: Report) -> str:
 
 
 def _section(section: Section) -> str:
-    """Write a section's notes and its judged rows, in the section's order."""
+    """Return a section's notes and judged rows as Markdown."""
     parts = [f"## {escape(section.analysis.question)}", bullets(section.notes)]
     if "outcome" in section.frame:
         judged = section.frame.filter(pl.col("outcome").is_in(_JUDGED))

@@ -1,6 +1,6 @@
-"""Show values to people: labels, units and numbers.
+"""Write labels, units and numbers as people read them.
 
-Labels and shown units may change; the columns are the API.
+Labels and shown units may change between versions; only the names of columns are stable.
 """
 
 import math
@@ -44,10 +44,9 @@ SCALES: dict[str, tuple[tuple[float, float, str], ...]] = {
     "FLOP/s": ((0, 1e12, "TFLOP/s"),),
     "frac": ((0, 0.01, "%"),),
 }
-"""Scales of each stored unit.
+"""Scales by stored unit, each with a least value, a divisor and a symbol.
 
-A scale has the least value for which it is used (the column's largest value decides), a divisor and
-a symbol.
+A column gets the scale whose least value its largest value reaches.
 """
 
 _LABELS = {
@@ -72,38 +71,37 @@ _LABELS = {
 """Labels that differ from the column's name."""
 
 _IDS = ("rank", "step", "line")
-"""Columns of numbers that identify things: their numbers have no thousands separators.
+"""Columns of numbers without thousands separators, because the numbers identify things.
 
-The same holds for columns that end in _id.
+Columns that end in _id are written in the same way.
 """
 
 _SIDE = re.compile(r"\bother\b")
-"""The word for the second run in columns of comparisons: people read "new"."""
+"""Matches the word for the second run in columns of comparisons, which labels call "new"."""
 
 _OF_ONE_PART = ("idle_", "exposed_")
-"""Prefixes of columns with the time of one part of a step, which people know by other words."""
+"""Prefixes of columns with the time of one part of a step, whose labels use the part's words."""
 
 _SINCE_EPOCH_NS = 1e15
-"""A larger moment counts from the clock's origin, and is shown in whole nanoseconds."""
+"""A larger time counts from the clock's origin, and is shown in whole nanoseconds."""
 
 SHARES = ("library_", "primitive_")
-"""Prefixes of time columns, one column per library or per primitive."""
+"""Prefixes of the columns with the time of a library or a primitive."""
 _AXES = ("x", "y", "z")
 _SIDES_AND_ENDS = ("base", "other", "low", "high")
 
 
 class Scale(Struct, frozen=True):
-    """The divisor that turns a stored number into a shown one, and the symbol of the shown unit."""
+    """The divisor from stored to shown numbers, and the symbol of the shown unit."""
 
     divisor: float = 1.0
     symbol: str = ""
 
 
 class Shown(Struct, frozen=True):
-    """One column ready to be drawn: `label` and `symbol` of its head, `cells` of printable text.
+    """One column as text: `label` and `symbol` of its head, and one printable cell per row.
 
-    There is one cell per row. Numbers with `decimals` are divided by `divisor` and written with
-    that many decimals; everything else is shown as it is.
+    If `decimals` is set, numbers are divided by `divisor` and written with this number of decimals.
     """
 
     name: str
@@ -117,15 +115,15 @@ class Shown(Struct, frozen=True):
 
     @property
     def heading(self) -> str:
-        """Label and unit in one line."""
+        """The label and unit in one line."""
         return f"{self.label} ({self.symbol})" if self.symbol else self.label
 
 
 def shorten(text: str, width: int) -> str:
-    """Shorten the text to `width` characters by cutting its middle.
+    """Return the text cut to `width` characters by leaving out its middle.
 
-    A signature keeps most of its beginning, which distinguishes kernels; a path keeps more of its
-    end.
+    Of a signature, mostly the beginning is kept, because it distinguishes kernels. Of a path, more
+    of the end is kept.
     """
     text = text.removeprefix("void ")
     if len(text) <= width:
@@ -136,10 +134,10 @@ def shorten(text: str, width: int) -> str:
 
 
 def shorten_apart(texts: Iterable[str], width: int) -> dict[str, str]:
-    """Shorten each text that is longer than the width, so that different texts stay different.
+    """Return the shortened form of each text longer than `width`, different for different texts.
 
-    If two texts would become the same, the shortened text keeps, in its middle, the piece in which
-    it differs from its neighbours in the alphabet. Texts that are still the same get a number.
+    If two texts would become equal, the part in which they differ from their neighbours in the
+    alphabet is kept in the middle. Texts that are still equal get a number.
     """
     by_form: dict[str, list[str]] = {}
     for text in sorted({*texts}):
@@ -160,7 +158,7 @@ def shorten_apart(texts: Iterable[str], width: int) -> dict[str, str]:
 
 
 def unit_of(column: Column) -> str | None:
-    """Return the key of SCALES for the column's unit; None if values are shown unscaled."""
+    """Return the column's unit as a key of SCALES, None if values are shown without scaling."""
     if column.name.endswith("_frac"):
         return "frac"
     return column.unit if column.unit in SCALES else None
@@ -170,10 +168,11 @@ def label_of(
     column: Column,
     part_words: Mapping[str, str] = MappingProxyType({}),
 ) -> str:
-    """Return the column's name in words, without its unit: `n_calls` is "calls".
+    """Return the column's name in words, without its unit.
 
-    For example, `duration_total_ns` is "duration total". In comparisons, `other_ns` is "new". Time
-    of one part of a step has the part's words: with them, `idle_loading_ns` is "idle: module load".
+    For example, `n_calls` is "calls", `duration_total_ns` is "duration total", and `other_ns` of a
+    comparison is "new". `part_words` has the words for parts of a step, with which
+    `idle_loading_ns` is "idle: module load".
     """
     name = column.name
     if name in _LABELS:
@@ -194,7 +193,7 @@ def label_of(
 
 
 def scale_of(column: Column, largest: float | None) -> Scale:
-    """Return the scale on which the column's largest magnitude reads best."""
+    """Return the scale of a column by its largest magnitude."""
     unit = unit_of(column)
     if unit is None:
         return Scale()
@@ -203,7 +202,7 @@ def scale_of(column: Column, largest: float | None) -> Scale:
 
 
 def largest_of(values: pl.Series) -> float:
-    """Return the largest finite magnitude of the column; 0 if there is none."""
+    """Return the largest finite absolute value, 0 if there is none."""
     if not values.dtype.is_numeric():
         return 0.0
     finite = values.filter(values.is_finite()) if values.dtype.is_float() else values
@@ -217,7 +216,7 @@ def largest_of(values: pl.Series) -> float:
 
 
 def number(value: float | None, decimals: int = 3) -> str:
-    """Write a number with thousands separators; decimals only if it is a fraction."""
+    """Return a number with thousands separators, and with decimals if it is no integer."""
     if value is None or math.isnan(value):
         return NOTHING
     if isinstance(value, int) or math.isinf(value):
@@ -226,7 +225,7 @@ def number(value: float | None, decimals: int = 3) -> str:
 
 
 def quantity(value: float | None, unit: str | None) -> str:
-    """Write one value with its unit, for a sentence: `quantity(2500, "ns")` is "2.50 µs"."""
+    """Return a value with its unit for a sentence: `quantity(2500, "ns")` is "2.50 µs"."""
     if value is None or not math.isfinite(value):
         return NOTHING
     known = "frac" if unit == "1" else unit
@@ -244,10 +243,7 @@ def quantity(value: float | None, unit: str | None) -> str:
 
 
 def decimals_for(scale: Scale, largest: float) -> int:
-    """Return the number of decimals for a column, by its largest magnitude.
-
-    All rows have the same number, so that their decimal points align.
-    """
+    """Return the number of decimals for all rows of a column, by its largest magnitude."""
     if scale.symbol == "%":
         return 1
     if scale.symbol in {"ns", "B", "B/s"}:
@@ -258,9 +254,9 @@ def decimals_for(scale: Scale, largest: float) -> int:
 
 
 def columns_of(table: Table, frame: pl.DataFrame) -> dict[str, Column]:
-    """Return the frame's columns by name, as declared.
+    """Return the declarations of a frame's columns by name.
 
-    A column that is not declared is described only by its dtype.
+    For an undeclared column, the declaration has only its dtype.
     """
     declared = {column.name: column for column in table}
     return {
@@ -276,11 +272,11 @@ def show(
     rows: int | None = None,
     words: Mapping[str, Mapping[str, str]] = NO_WORDS,
 ) -> list[Shown]:
-    """Write the named columns of the first `rows` rows as printable text.
+    """Return the named columns of the first `rows` rows as printable text.
 
-    `grid_x`, `grid_y` and `grid_z` become one column (64x7x1), and a `value` beside a `unit`
-    becomes one quantity. `words` are those for stored values, by column; those of `part` are in
-    labels, too.
+    `grid_x`, `grid_y` and `grid_z` become one column (64x7x1). The columns `value` and `unit`
+    become one column. `words` has the words that replace stored values, by column. Its words for
+    `part` are also used in labels.
     """
     columns = columns_of(table, frame)
     head = frame if rows is None else frame.head(rows)
@@ -320,7 +316,7 @@ def show(
 
 
 def _in_words(cells: pl.Series, words: Mapping[str, str]) -> pl.Series:
-    """Replace stored values by the words for them."""
+    """Return the cells with words in place of stored values."""
     return cells.replace(words) if words and cells.dtype == pl.String else cells
 
 
@@ -341,7 +337,7 @@ def _folded(stem: str, column: Column, head: pl.DataFrame) -> Shown:
 
 
 def _largest_by_quantity(frame: pl.DataFrame, names: Sequence[str]) -> dict[str, float]:
-    """Return the largest magnitude of each quantity: its columns are shown in one unit."""
+    """Return the largest magnitude of each quantity, whose columns are shown in the same unit."""
     largest: dict[str, float] = {}
     for name in names:
         quantity_name = _quantity_of(name)
@@ -353,7 +349,7 @@ def _largest_by_quantity(frame: pl.DataFrame, names: Sequence[str]) -> dict[str,
 
 
 def _quantity_of(name: str) -> str:
-    """Return the column's name without the words that tell sides and ends of a range apart."""
+    """Return a column's name without words such as "base" and "high", which its quantity lacks."""
     return "_".join(word for word in name.split("_") if word not in _SIDES_AND_ENDS)
 
 
@@ -364,7 +360,7 @@ def _one(
     head: pl.Series,
     largest: float,
 ) -> Shown:
-    """Write a column; `largest` is the largest magnitude of the columns in its unit."""
+    """Return a column as text; `largest` is the largest magnitude of the column's quantity."""
     if not head.dtype.is_numeric() or column.name in _IDS or column.name.endswith("_id"):
         return Shown(
             column.name,

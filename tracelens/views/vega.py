@@ -19,8 +19,8 @@ _EMBED = "window.vegaEmbed = vegaEmbed;"
 def vega_script() -> str:
     """Return the JavaScript that draws the charts of a page.
 
-    Bundling it takes 1.7 s and gives the same result for each version of vl-convert-python. So it
-    is stored in the user's cache folder (XDG_CACHE_HOME, else ~/.cache).
+    Bundling takes 1.7 s, and the result depends only on the version of vl-convert-python. So the
+    script is stored in the user's cache folder (XDG_CACHE_HOME, else ~/.cache).
     """
     kept = _kept_script()
     script = None if kept is None else _read_own(kept)
@@ -38,7 +38,7 @@ def vega_script() -> str:
 
 
 def _kept_script() -> Path | None:
-    """Return the path for storing the script; None for a user without a home folder."""
+    """Return the path of the stored script, None for a user without a home folder."""
     try:
         caches = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     except RuntimeError:
@@ -47,10 +47,7 @@ def _kept_script() -> Path | None:
 
 
 def _read_own(kept: Path) -> str | None:
-    """Return the stored script.
-
-    Return None if there is none, or if another user could have written it.
-    """
+    """Return the stored script, None if it is absent or another user could have written it."""
     try:
         with kept.open(encoding="utf-8") as file:
             status = os.fstat(file.fileno())
@@ -63,9 +60,9 @@ def _read_own(kept: Path) -> str | None:
 
 
 def _bundle() -> str:
-    """Bundle the script, in another process if one can be started.
+    """Return the bundled script, made in another process if possible.
 
-    Bundling holds Python's lock, and this process builds the page meanwhile.
+    Bundling holds Python's global lock, which would stop the threads that build the page.
     """
     code = (
         "import sys, vl_convert;"

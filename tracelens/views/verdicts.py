@@ -1,4 +1,4 @@
-"""Make cards of verdicts; ranks with the same verdict share one."""
+"""Make cards of verdicts; ranks with the same verdict share a card."""
 
 from collections.abc import Collection
 from typing import Any
@@ -15,16 +15,17 @@ _SHOWN_BY = {
     "straggler": "waiting",
 }
 _OF_PROCESSES = {"compute": "top_ops", "copy": "top_ops"}
-"""Sections that show a bound for ranks without a device, if they differ from the usual ones."""
+"""Sections with details on a bound of ranks without a device, where the usual section differs."""
 _CAUSES = ("input", "allocation", "sync", "loading", "launch", "host")
 _MOST_CARDS = 16
 
 
 def list_cards(verdict: Section, processes: Collection[int] = ()) -> list[dict[str, Any]]:
-    """Make one card for each pair of parts and its evidence, with the ranks that share it.
+    """Return one card per distinct verdict, with the ranks that share it.
 
-    `words` gives the largest part of the time and the next one, with their shares. Rows of single
-    steps are left to the table. `processes` are the ranks that use no device.
+    A verdict consists of the two largest parts of the time and the evidence. `words` of a card has
+    these parts with their shares. Rows of single steps have no card. `processes` are the ranks that
+    use no device.
     """
     frame = verdict.frame
     if "step" in frame.columns and frame["step"].null_count():
@@ -59,10 +60,7 @@ def list_cards(verdict: Section, processes: Collection[int] = ()) -> list[dict[s
 
 
 def _words(row: dict[str, Any], *, is_process: bool) -> str:
-    """Write the two largest parts of a row with their shares.
-
-    A row of `job` has its bound's share in `value`.
-    """
+    """Return the two largest parts of a row's time with their shares, in words."""
     share = row.get(
         "bound_frac",
         row["value"] if row["unit"] == "1" else None,

@@ -1,6 +1,6 @@
 """The formats in which a report can be written.
 
-A format is its module here, its test, and one line below.
+Each format has a module in this folder, a test, and one line below.
 """
 # ruff: noqa: F401 - importing registers
 

@@ -10,15 +10,15 @@ from tracelens.views.formats.format import Format
 from tracelens.views.values import printable
 
 _FORMULA = r"^[=+\-@\t\r]"
-"""Beginnings of texts that a spreadsheet would run as a formula."""
+"""Matches the beginning of a text that a spreadsheet would run as a formula."""
 
 
 def to_csv(report: Report) -> str:
-    """Write the column names and every row of the only section.
+    """Return the report's only section as CSV, with column names and all rows.
 
-    None is empty, times are integers. Texts may be hostile: invisible characters are written as
-    escapes, and a quote precedes what a spreadsheet would take for a formula. JSON and Parquet keep
-    them as stored.
+    None is an empty cell, and times are integers. Texts may be hostile. So invisible characters are
+    escaped, and a quote precedes text that a spreadsheet would run as a formula. JSON and Parquet
+    keep texts as stored.
     """
     (section,) = report.sections
     cleaned = []

@@ -12,7 +12,7 @@ WIDTH = 140
 
 
 class Screen(Struct, frozen=True):
-    """The medium of a report: width in characters, rows per table (None: all), colours or not."""
+    """The medium of a report: its width in characters, and rows per table, None for all rows."""
 
     width: int = WIDTH
     rows: int | None = None
@@ -20,12 +20,13 @@ class Screen(Struct, frozen=True):
 
 
 class Format(Struct, frozen=True):
-    """A way to write a report, chosen by `--format` or by the ending of `--out`.
+    """A format of reports, chosen by `--format` or by the ending of `--out`.
 
-    `name` is the word after `--format`; `endings` are the endings of its files. `write` returns
-    text, or bytes if `is_text` is False, for a report that passes `check`. `rows` is the default
-    number of rows per table, None for all. `rows_of_all` is the default if the user names no
-    section, if it differs.
+    - `name`: the word after `--format`.
+    - `endings`: the endings of the format's files.
+    - `write`: returns text, or bytes if `is_text` is False, for a report that passes `check`.
+    - `rows`: the default number of rows per table, None for all rows.
+    - `rows_of_all`: another default for a report without named sections, None for the same default.
     """
 
     name: str
@@ -37,16 +38,16 @@ class Format(Struct, frozen=True):
     is_text: bool = True
 
     def default_rows(self, *, is_asked: bool) -> int | None:
-        """Return how many rows a table has by default in a report of named sections, or of all."""
+        """Return the default number of rows per table; `is_asked` if the user names sections."""
         return self.rows if is_asked else self.rows_of_all or self.rows
 
     def rows_in_words(self) -> str:
-        """Describe the default number of rows, for help."""
+        """Return the default number of rows in words, for the help text."""
         of_all = f" ({self.rows_of_all} where no section is named)" if self.rows_of_all else ""
         return f"{self.rows} in {self.name}{of_all}"
 
     def check(self, sections: Sequence[str], out: Path | None) -> None:
-        """Raise UsageError for sections that the format cannot hold, or bytes without a file."""
+        """Raise UsageError if the format cannot hold these sections or needs an output file."""
         if self.holds_one_table and len(sections) != 1:
             raise UsageError(
                 f"{self.name} holds one table: give exactly one --section (tracelens schema lists"

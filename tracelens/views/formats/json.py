@@ -1,4 +1,4 @@
-"""A report as JSON: `{"trace": …, "sections": {NAME: {"rows": […], "n_rows": 3, …}}}`."""
+"""Write a report as JSON: `{"trace": …, "sections": {NAME: {"rows": […], "n_rows": 3, …}}}`."""
 
 import json
 import math
@@ -11,25 +11,25 @@ from tracelens.views.columns import useful
 from tracelens.views.formats.format import Format
 
 _ANSWER = ("job", "verdict", "changes")
-"""Sections that answer a question in few rows, which programs read. They have all columns."""
+"""Sections with the answer in few rows, which are written with all columns."""
 
 _ROWS = 12
 
 
 def to_json(report: Report, rows: int | None = None) -> str:
-    """Write each section's first rows under the result's column names, as JSON.
+    """Return the report as JSON, with each section's rows under the names of their columns.
 
-    `rows` limits the rows of each section; a query has a LIMIT of its own, so all its rows are
-    written. "n_rows" says how many rows the section has.
+    `rows` limits the rows of each section; the rows of a query are not limited. "n_rows" is the
+    number of rows without the limit.
 
-    In a limited report of everything, sections have the columns that text has ("n_columns" says how
-    many there are), and fractions are rounded to four digits. Sections named by the user, and those
-    of `_ANSWER`, have all columns and digits. Those of `_ANSWER` also have at least as many rows as
-    a section named by the user.
+    If the user names no sections and sets a limit, sections have only the columns that text has,
+    and fractions are rounded to four digits. "n_columns" is then the number of all columns.
+    Sections of `_ANSWER` always have all columns and digits, and at least as many rows as a named
+    section.
 
-    Times are integer nanoseconds. NaN and infinity have no number in JSON and become its null
-    value. A section without an answer has no rows and says why under "missing". "base" is there if
-    two traces are compared, and "gate" with --fail-on.
+    Times are integer nanoseconds. NaN and infinity become JSON's null value. A section without an
+    answer has no rows, and the reason is under "missing". A comparison also has "base", and a
+    report with --fail-on has "gate".
     """
     document: dict[str, Any] = {"trace": _trace(report.trace)}
     if report.base is not None:
@@ -65,9 +65,9 @@ def section_document(
     rows: int | None,
     columns: Sequence[str] | None = None,
 ) -> dict[str, Any]:
-    """Return a section's first rows, how many it has, its notes, and why it has no answer.
+    """Return a section as a dict of `rows`, `n_rows`, `notes`, and `missing` without an answer.
 
-    With `columns`, rows have only these, and the document says how many columns the result has.
+    With `columns`, rows have only these columns, and `n_columns` is the number of all columns.
     """
     frame = section.frame if rows is None else section.frame.head(rows)
     written = {
@@ -97,7 +97,7 @@ def _rounded(section: dict[str, Any]) -> dict[str, Any]:
 
 
 def _finite(value: Any) -> Any:
-    """Replace every float for which JSON has no number by None, at any depth."""
+    """Return the value with None in place of NaN and infinity, at any depth."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, dict):

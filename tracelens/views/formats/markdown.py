@@ -12,10 +12,9 @@ _SPECIAL = re.compile(r"([\\`*_{}\[\]()#+!|~$])")
 
 
 def to_markdown(report: Report, rows: int | None = None) -> str:
-    """Write each section's heading, table and notes, the verdict first.
+    """Return the report as Markdown: each section's heading, table and notes, the verdict first.
 
-    All rows are written unless `rows` limits them. Sections without an answer are one line each at
-    the end.
+    `rows` limits the rows of each table. Each section without an answer has one line at the end.
     """
     parts = [
         f"# {escape(title(report))}",
@@ -39,14 +38,14 @@ def _section(section: Section, rows: int | None) -> str:
 
 
 def bullets(lines: list[str]) -> str:
-    """Write a list, one line per item."""
+    """Return a Markdown list with one item per line."""
     return "\n".join(f"- {escape(line)}" for line in lines)
 
 
 def table(section: Section, rows: int | None) -> str:
-    """Write the section's first rows with the columns that people need.
+    """Return a section's first rows as a Markdown table, all rows if `rows` is None.
 
-    With `rows` None, all rows are written.
+    Only the section's `useful` columns are included.
     """
     names, words = useful(section), section.words
     shown = show(section.analysis.result, section.frame, names, rows, words)
@@ -62,7 +61,7 @@ def table(section: Section, rows: int | None) -> str:
 
 
 def escape(text: str) -> str:
-    """Escape what Markdown, HTML in it, or a mention of a person would act on."""
+    """Return the text with the characters of Markdown, HTML and mentions escaped."""
     plain = (
         _SPECIAL.sub(r"\\\1", printable(text))
         .replace("&", "&amp;")

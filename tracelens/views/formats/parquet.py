@@ -7,7 +7,7 @@ from tracelens.views.formats.format import Format
 
 
 def to_parquet(report: Report) -> bytes:
-    """Write every row of the only section, with each column's meaning and unit in the metadata."""
+    """Return the only section as Parquet, with meanings and units of columns as metadata."""
     (section,) = report.sections
     stream = io.BytesIO()
     section.analysis.result.write(section.frame, stream)

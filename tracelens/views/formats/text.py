@@ -23,20 +23,20 @@ from tracelens.views.values import Shown, printable, shorten, show
 _NARROWEST, _NARROWEST_FIRST = 16, 36
 """Least widths of text columns, and of the first column, which names the row.
 
-Narrower columns are dropped.
+A column that would be narrower is left out.
 """
 _WIDEST = 72
 """Greatest width of a text column; a longer name loses its middle."""
 _MOST_HEADING_LINES = 4
-"""Most lines of a column's heading: its label, which breaks between words, and its unit."""
+"""Largest number of lines of a column's heading, which has a label and a unit."""
 _GAP = 2
-"""Number of characters that rich puts between columns: one of padding, one of the box."""
+"""Number of characters that rich puts between two columns."""
 
 
 def to_text(report: Report, screen: Screen) -> str:
-    """Write the whole report, the verdict first.
+    """Return the whole report as text, the verdict first.
 
-    Sections without an answer come last, one line each.
+    Each section without an answer has one line at the end.
     """
     parts: list[RenderableType] = [_head(report)]
     for section, rows in digest(report, screen.rows):
@@ -51,7 +51,7 @@ def to_text(report: Report, screen: Screen) -> str:
 
 
 def frame_to_text(frame: pl.DataFrame, screen: Screen) -> str:
-    """Write one frame as a table, for commands that show something other than a report."""
+    """Return a DataFrame as a table in text, for commands that show no report."""
     columns = show(
         Table("", "", ()),
         frame,
@@ -62,10 +62,7 @@ def frame_to_text(frame: pl.DataFrame, screen: Screen) -> str:
 
 
 def _render(what: RenderableType, screen: Screen) -> str:
-    """Return the text that rich draws, without trailing spaces.
-
-    Data is never parsed as rich's markup.
-    """
+    """Return the text that rich draws, without trailing spaces and without parsing markup."""
     stream = io.StringIO()
     Console(
         file=stream,
@@ -82,7 +79,10 @@ def _render(what: RenderableType, screen: Screen) -> str:
 
 
 def _draw_table(columns: Sequence[Shown], height: int, screen: Screen) -> RenderableType:
-    """Draw the first of `height` rows: the columns that fit, and a line on what is not shown."""
+    """Return a table of the columns that fit, and a line on the rows and columns left out.
+
+    `height` is the number of all rows.
+    """
     fitted, left_out = _fit(columns, screen.width)
     grid = Grid(
         box=box.SIMPLE_HEAD,
@@ -174,10 +174,10 @@ def _bullet(note: str) -> RenderableType:
 
 
 def _fit(columns: Sequence[Shown], width: int) -> tuple[list[tuple[Shown, int]], list[Shown]]:
-    """Return the columns that fit, with their widths, and those left out.
+    """Return the columns that fit, with their widths, and the columns that are left out.
 
-    The last columns are left out first, but the first number follows the first column in any case.
-    Columns of text share the remaining width.
+    The last columns are left out first. The first column and the first column of numbers are always
+    kept. Columns of text share the width that numbers leave.
     """
     wanted = [_wanted_width(column) for column in columns]
     least = _least_widths(
@@ -221,7 +221,7 @@ def _least_widths(
     wanted: Sequence[int],
     first: int,
 ) -> list[int]:
-    """Return how narrow each column may be: numbers are not cut, the first text only to `first`."""
+    """Return the least width of each column; numbers are not cut, and the first text to `first`."""
     is_first_text = True
     widths = []
     for column, width in zip(columns, wanted, strict=True):
