@@ -381,7 +381,7 @@ class PacketWriter(Struct):
         self.stream.write(wire.memory(packets))
 
     def _seen(self, times: pl.Series) -> None:
-        """Remember the earliest time; raise SourceError for a negative time.
+        """Note the earliest time; raise SourceError for a negative time.
 
         Perfetto cannot hold negative times.
         """
