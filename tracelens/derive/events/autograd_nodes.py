@@ -45,8 +45,8 @@ def makers_of_nodes(numbered: pl.DataFrame, about: str) -> pl.DataFrame:
     is_backward and the column `about`. The last forward op to start with the node's sequence number
     made it. The last backward op with that number ran it. Sequence numbers count per thread, and a
     backward op names its forward thread by a number of torch's own. That number is taken to mean
-    the thread whose forward ops match most of its sequence numbers. If two threads match equally
-    many, the node is ambiguous, and has a row for each.
+    the thread whose forward ops have most of the backward ops' sequence numbers. If two threads
+    have equally many, the node is ambiguous, and has a row for each thread.
     """
     is_backward = pl.col("is_backward")
     latest_ns = pl.col("start_ns").max()

@@ -114,7 +114,7 @@ def repeats(
     code: pl.Series,
     wanted: pl.Series,
 ) -> pl.Series:
-    """Return, for each row, whether it is wanted and an ancestor has the same code.
+    """Return, for each row, whether the row is wanted and an ancestor has the same code.
 
     `above` holds each row's parent, None at the top.
     """

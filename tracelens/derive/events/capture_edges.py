@@ -1,7 +1,7 @@
 """Find device work that runs across the begin or the end of a capture.
 
-At the begin, its launch came before the capture. At the end, its launch is recorded, but the work
-is not.
+At the begin, the work was launched before the capture. At the end, the launch is recorded, but the
+work is not.
 """
 
 from collections.abc import Iterable
@@ -226,7 +226,7 @@ class CaptureEdges(Struct):
         return running.filter(is_recorded)
 
     def _calls_among(self, ids: pl.Series) -> pl.DataFrame:
-        """Return the calls with these api_call_ids, which may include None."""
+        """Return the calls with these api_call_ids; a None among the ids is ignored."""
         known_ids = ids.drop_nulls().unique()
         is_among = pl.col("api_call_id").is_in(known_ids.implode())
         return self.calls.filter(is_among)

@@ -155,7 +155,7 @@ def _is_before(first_id: pl.Expr, first_ns: pl.Expr) -> pl.Expr:
 
 
 def _starter_of_each(calls: pl.DataFrame, key: list[str]) -> pl.DataFrame:
-    """Return one call per key: one that starts work if possible, and of these the outermost."""
+    """Return, for each key, the outermost call that starts work, else the outermost call."""
     ordered = calls.sort(
         *key,
         ~_STARTS_WORK,

@@ -1,6 +1,6 @@
 """Find the call sites of API calls.
 
-A site is the op, module and phase around a call, and the depth of its stack. Many calls share one.
+A site is the op, module and phase around a call, with the stack's depth. Many calls share a site.
 """
 
 import polars as pl
@@ -113,9 +113,9 @@ def depths(tree: pl.DataFrame, rows: pl.Series) -> pl.DataFrame:
 def accumulation_and_roots(tree: pl.DataFrame) -> tuple[pl.Series, pl.Series]:
     """Return whether each span lies in an AccumulateGrad node, and the paths of root modules.
 
-    A root is an outermost module that has layers. Usually the calls of its layers show that. The
+    A root is an outermost module that has layers. Usually the layers' calls are recorded. The
     layers of a compiled model are not called. Then a wrapper around the model, or a compiled graph
-    inside it, shows that it has layers.
+    inside the model, shows that the model has layers.
     """
     has_path = tree["module_path"].is_not_null()
     is_module = (tree["kind"] == "module") & has_path

@@ -118,7 +118,7 @@ def _number(form: str, name: str) -> pl.Expr:
 
 
 def _requests(name: str, is_of_kind: pl.Expr) -> pl.Expr:
-    """Return the number of requests in prefill or in decode: `name` is the number's name.
+    """Return the number of requests in prefill or in decode; `name` is n_prefills or n_decodes.
 
     A mark in brackets has only one number of requests, which counts if `is_of_kind` is true.
     """
@@ -208,8 +208,8 @@ def around_batches(marks: pl.DataFrame, spans: pl.DataFrame) -> pl.DataFrame:
 
     `marks` and `spans` have process_id, thread_id, name and start_ns. `marks` also have end_ns, and
     `spans` have duration_ns. In speculative decoding, the draft model's forward passes have marks
-    like the target model's. A batch keeps the name of the mark of the target model's forward pass.
-    For a prompt, that forward pass comes first.
+    like the target model's. The new mark gets the name of the target model's mark. For a prompt,
+    the target model runs first.
     """
     key = ["process_id", "thread_id"]
     begin, end = pl.col("start_ns").cast(pl.Int64), pl.col("batch_end")

@@ -15,7 +15,7 @@ Row = dict[str, Any]
 TOTAL = "(total)"
 _WORDS = ("eager", "compiled")
 _MOVES = ("layout", "memory")
-"""Primitives that only prepare other work, so that they count as a part of it.
+"""Primitives that only prepare other work, whose time counts for the prepared operation.
 
 For example, an eager convolution and its layout transform are one operation.
 """

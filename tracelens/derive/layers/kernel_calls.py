@@ -18,7 +18,7 @@ _CALLED_FOR_ALL = tuple(
     for kind in ("flash", "efficient")
     for way in ("forward", "backward")
 )
-"""Ops that scaled_dot_product_attention calls, but xFormers and torch's varlen_attn, too."""
+"""Ops that scaled_dot_product_attention, xFormers and torch's varlen_attn call."""
 
 
 def with_calls(
@@ -58,7 +58,7 @@ def _works_of_ops(
     kernels: pl.DataFrame,
     only: pl.Expr | None,
 ) -> pl.DataFrame:
-    """Return one row per op or backward node whose work is known, with that work."""
+    """Return one row per op or backward node whose work is known: rank, span_id and WORK."""
     is_op = pl.col("kind") == "op"
     has_rule = is_modelled(pl.col("name").cast(pl.String))
     has_shapes = pl.col("input_shapes").is_not_null()

@@ -44,7 +44,7 @@ def kernel_origins(trace: Trace, base: Trace | None = None) -> pl.DataFrame:
 
 
 def _with_servers(origins: pl.DataFrame, trace: Trace) -> pl.DataFrame:
-    """Return the origins with the kind of the server's step, where there is one, as phase."""
+    """Replace the phase by the phase of the server's step, if the kernel belongs to one."""
     key = ["rank", "step"]
     kind = pl.col("phase").cast(pl.Categorical)
     server_steps = steps_of(trace).select(*key, server=kind).drop_nulls("server")

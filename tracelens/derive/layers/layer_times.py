@@ -109,7 +109,7 @@ def region_cost(trace: Trace, configuration: str | None) -> float | None:
 def are_numbered(layers: pl.DataFrame) -> bool:
     """Return whether the layers' paths number modules by class, such as ResNet_0.Conv2d_3.
 
-    Paths in traces do. Other paths have the names of attributes.
+    Paths in traces have this form. Other paths consist of the names of attributes.
     """
     named = layers.drop_nulls("class_name")
     if named.is_empty():
@@ -180,7 +180,7 @@ def executions(trace: Trace, way: Way) -> pl.DataFrame:
 
 
 def _joined(base: pl.DataFrame, other: pl.DataFrame) -> pl.DataFrame:
-    """Join two runs' times by rank, layer and phase; `match` says which run has the row."""
+    """Join two runs' times by rank, layer and phase; `match` shows which run has the row."""
     sides = [
         frame.select(
             *_KEY,
@@ -235,9 +235,10 @@ def _of(measured: pl.DataFrame, way: Way) -> pl.DataFrame:
 
 
 def _measured_pairs(base: list[Way], other: list[Way]) -> list[tuple[Way, Way]]:
-    """Return one pair of ways per pair of configurations with compile modes, and per method.
+    """Return the best pair of ways for each pair of configurations and each method.
 
-    Ways without a profiler are preferred, then synchronised ways.
+    A configuration includes its compile mode. Ways without a profiler are preferred, then
+    synchronised ways.
     """
     eager = [way for way in base if way.configuration in EAGER] or base
     compiled = [way for way in other if way.configuration not in EAGER] or other

@@ -73,8 +73,8 @@ class Modelled(Struct, frozen=True):
     `calls` has one row per call: rank, device_id, step, op, shapes, dtypes, precision (None for a
     precision without a peak), flops, needed_flops, least_bytes, cache_bytes (a part of
     least_bytes), duration_ns and n_kernels. `assumed` has the assumptions about the call's work. If
-    it is UNKNOWN_CONTEXTS, most_flops and most_bytes bound the work from above, None if they
-    cannot. `rest` has one row per kernel outside of calls: rank, device_id, step, duration_ns and
+    it is UNKNOWN_CONTEXTS, most_flops and most_bytes bound the work from above, None without such a
+    bound. `rest` has one row per kernel outside of calls: rank, device_id, step, duration_ns and
     `why`, the reason. `kernels` has the kernel_id of each kernel in a call, with the columns CALL.
     """
 
@@ -107,7 +107,7 @@ def _modelled(
     base: Trace | None = None,
     only: pl.Expr | None = None,
 ) -> Modelled:
-    """Compute what `modelled` returns."""
+    """Compute the result of `modelled`."""
     trace.require("roofline", "kernels")
     recorded = trace.select("kernels", *_KERNEL, where=only)
     is_tf32, is_fp8 = matching(recorded["name"], _IS_TF32, _IS_FP8)
@@ -182,8 +182,8 @@ def _with_contexts(calls: pl.DataFrame, trace: Trace) -> pl.DataFrame:
     """Return the calls; attention over a cache gets the work that the step's mark shows.
 
     The mark of a server's step has the number of keys to which all queries together attend. Without
-    this number, the work is the least possible work, and `assumed` says so. Only such calls keep
-    most_flops and most_bytes.
+    this number, the least possible work is taken, and `assumed` is UNKNOWN_CONTEXTS. Only such
+    calls keep most_flops and most_bytes.
     """
     uncached = calls.with_columns(cache_bytes=pl.lit(0.0))
     is_cached = pl.col("pair_flops") > 0
@@ -323,7 +323,7 @@ def replayed_launches(
 ) -> Iterator[tuple[Trace, pl.DataFrame, pl.DataFrame]]:
     """Yield each trace that shows the ops of replayed kernels, with its launches and pairs.
 
-    The launches have base_rank, base_id and base_span, their span. The pairs have the columns
+    The launches have base_rank, base_id and base_span (a span_id). The pairs have the columns
     PAIRS: a replayed kernel of `trace`, and its launch.
     """
     for side in filter(None, (trace, base)):

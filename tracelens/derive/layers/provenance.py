@@ -61,10 +61,10 @@ def recorded_calls(
     spans: pl.DataFrame,
     provenance: pl.DataFrame,
 ) -> pl.DataFrame:
-    """Return the kernels that have a recorded call, with its graph_key and call_order.
+    """Return the kernels that have a recorded call, with the call's graph_key and call_order.
 
     `kernels` has the columns that `split_kernels` needs. If no kernel ran in a compiled graph, or
-    none was recorded, the frame is empty and has no columns.
+    no call was recorded, the frame is empty and has no columns.
     """
     if not provenance.height or not kernels.height:
         return pl.DataFrame()
@@ -121,7 +121,7 @@ def _in_graphs(launches: pl.Series, tree: pl.DataFrame) -> pl.DataFrame:
 
 
 def _aligned(calls: pl.DataFrame, provenance: pl.DataFrame) -> pl.DataFrame:
-    """Return the kernels that have a recorded call, with its call_order.
+    """Return the kernels that have a recorded call, with the call's call_order.
 
     Runs of a graph that launched the same kernels in the same order are aligned once.
     """

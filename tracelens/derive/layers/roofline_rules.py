@@ -26,7 +26,7 @@ _STREAM = (*DEVICE_KEY, "stream_id")
 def roofline_rules(program: JudgedProgram) -> Iterator[Rule]:
     """Yield advice on the precision of kernels, and on the bytes that they read and write.
 
-    There is none if the device computes for less than half of the time, because shorter kernels
+    Yield nothing if the device computes for less than half of the time, because shorter kernels
     would only leave the device idle longer.
     """
     if 2 * program.parts["compute"] < program.total_ns:
@@ -70,7 +70,7 @@ def roofline_rules(program: JudgedProgram) -> Iterator[Rule]:
 def _sample(program: JudgedProgram) -> pl.Expr | None:
     """Return a condition that selects each rank's step with the median kernel time.
 
-    If no step is marked, it selects all judged rows. Return None if there are too many of them.
+    If no step is marked, it selects all judged rows. Return None if there are too many rows.
     """
     recorded = program.trace.select("kernels", "rank", "step", "duration_ns")
     kernels = recorded.filter(program.is_judged)

@@ -110,7 +110,7 @@ def on_job_clock(
     clocks: pl.DataFrame,
     columns: Sequence[str] = ("start_ns", "end_ns"),
 ) -> pl.DataFrame:
-    """Convert columns of times from each rank's clock to the job's.
+    """Convert columns of times from each rank's clock to the job's clock.
 
     Times on an unknown clock stay as they are.
     """
@@ -158,8 +158,8 @@ def with_uncertainty(calls: pl.DataFrame, clocks: pl.DataFrame) -> pl.DataFrame:
 def doubt_of(calls: pl.DataFrame, awaited: Collection[int] | None = None) -> str | None:
     """Say why the clocks do not show which rank was waited for; None if they show it.
 
-    They show it if most waiting time is in waits that are longer than the clocks' uncertainty. With
-    `awaited`, only waits for these ranks count.
+    The rank is certain if most waiting time is in waits that are longer than the clocks'
+    uncertainty. With `awaited`, only waits for these ranks count.
     """
     wait_ns = pl.col("last_start_ns") - pl.col("start_ns")
     waits = calls.filter(wait_ns > 0)
@@ -179,7 +179,7 @@ def doubt_of(calls: pl.DataFrame, awaited: Collection[int] | None = None) -> str
 
 
 def _bounds(calls: pl.DataFrame) -> pl.DataFrame:
-    """Return the calls that bound clocks, because no rank can end one before all ranks begin.
+    """Return the calls that bound clocks: no rank can end such a call before all ranks begin it.
 
     A send and its receive bound clocks, too. A send's end and a receive's start are None, because
     they bound nothing.
@@ -318,9 +318,9 @@ def _moved_to_job_clock(
 
 
 def _lines(both: pl.DataFrame, origin_ns: int, until: float) -> dict[int, dict[str, float]]:
-    """Fit new clocks to the fitted ones; return columns of CLOCKS by clock number.
+    """Fit clocks by calls shared with clocks fitted earlier; return columns of CLOCKS by clock.
 
-    `both` has their common calls. A clock without lower or without upper bounds is left out.
+    `both` has the shared calls. A clock without lower or without upper bounds is left out.
     """
     bounds = _binned(_offset_bounds(both, origin_ns), until)
     facts_of_clocks = {}

@@ -1,4 +1,4 @@
-"""Group the collectives of ranks, number the calls of each group, and stop where ranks differ."""
+"""Group the ranks' collectives, number each group's calls, and find a group's first mismatch."""
 
 from collections.abc import Iterator
 

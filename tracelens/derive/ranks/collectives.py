@@ -155,8 +155,8 @@ def _without_contradictions(
 def _communication_kernels(trace: Trace) -> tuple[pl.DataFrame, list[str]]:
     """Return the communication kernels with their recorded collectives, and remarks.
 
-    The remarks count kernels without a recorded collective. Sends and receives without one are left
-    out.
+    The remarks count kernels without a recorded collective. Such kernels are left out if they send
+    and receive.
     """
     recorded = trace.collectives
     columns = (

@@ -1,4 +1,4 @@
-"""Find ranks whose traces were not given, and whether the given ones seem to wait for them."""
+"""Find ranks whose traces were not given, and whether the given ranks seem to wait for them."""
 
 from __future__ import annotations
 
@@ -62,8 +62,8 @@ def find_missing_straggler(trace: Trace) -> MissingStraggler | None:
     """Return the missing ranks for which others seem to wait; None without a sign of waiting.
 
     In a group with a missing rank, the least duration of a call includes waiting for that rank.
-    Complete groups' transfers of the same data show the usual time. Without such transfers, the
-    group's fastest transfers show it.
+    The usual time comes from complete groups' transfers of the same data, else from the group's
+    fastest transfers.
     """
     if not missing_ranks(trace):
         return None

@@ -11,7 +11,7 @@ from tracelens.derive.ranks.collectives import match_collectives
 from tracelens.trace import Trace
 
 _PAIR = r"(\d+)>(\d+)$"
-"""The end of a group_key of sends and receives: sender and receiver."""
+"""Pattern of the end of a group_key of sends and receives: sender and receiver."""
 
 
 class Pipeline(Struct, frozen=True):

@@ -44,8 +44,8 @@ def each_transfer(trace: Trace) -> pl.DataFrame:
 def group_transfers(trace: Trace, steps: frozenset[int] | None = None) -> pl.DataFrame:
     """Return one row per group, collective, element type and size, with times, rates and `slow`.
 
-    With `steps`, only calls in these steps count. The columns of COLLECTIVES_ACROSS but link_frac
-    are among the result's, with group_key and ranks (a list).
+    With `steps`, only calls in these steps count. Columns: group_key, ranks (a list), and all
+    columns of COLLECTIVES_ACROSS except link_frac.
     """
     calls = each_transfer(trace)
     if steps is not None:
@@ -134,8 +134,8 @@ def _mark_slow(groups: pl.DataFrame) -> pl.DataFrame:
 
     A group is slow if its transfers are slower than its peers'. The network is the cause if the
     group spans more hosts than its peers. It is also the cause if slow groups have neither a rank
-    nor a host in common. Otherwise a link is. A group of several hosts is also slow, by the
-    network, if its bus rate is far below the rate of groups within one host.
+    nor a host in common. Otherwise a link is the cause. A group of several hosts is also slow, with
+    the network as cause, if its bus rate is far below the rate of groups within one host.
     """
     is_slow = _is_slower_than_peers()
     n_hosts = pl.col("hosts").list.len()

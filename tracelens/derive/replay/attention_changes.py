@@ -37,8 +37,8 @@ class Attention(Struct, frozen=True):
 def sdpa(subject: Subject, _: str | None) -> Change:
     """Remove the kernels between the matrix products of attention, and the copies of their tensors.
 
-    A fused kernel computes the same products, and the scores stay on the chip. The host calls one
-    op.
+    A fused kernel computes the same products, and the scores stay on the chip. The host then calls
+    a single op.
     """
     replay = subject.replay
     table = subject.replay.table

@@ -43,7 +43,7 @@ _GRAPH_GAP_NS = 100
 The medians of three graphs recorded on an H200 are 64 to 96.
 """
 _LEAST_FACTOR = 0.001
-"""The least factor of a change. Smaller ones would make times too long for 64-bit integers."""
+"""The least factor of a change. Smaller factors could make times too long for 64-bit integers."""
 _SMALL_BYTES = 64
 """A copy of at most this many bytes reads back a number.
 

@@ -156,8 +156,8 @@ TORCH_COSTS = {
 """Costs of torch.profiler by the kinds of events recorded, used if nothing else is known.
 
 They are fitted by samples/whatif/fit.py on half of its programs (torch 2.11, the host of an H200).
-Of the costs of `plain` that fit about as well, these also suit samples/blind. The last number of
-`stacks` is chosen by hand, because the fit gives no upper bound for it.
+For `plain`, several costs fit about as well. The costs given here also suit samples/blind. The last
+number of `stacks` is chosen by hand, because the fit gives no upper bound for it.
 """
 NSYS_COSTS = CostsBeside(
     0,
@@ -170,8 +170,8 @@ NSYS_COSTS = CostsBeside(
 )
 """Costs of nsys with CUDA and NVTX, with the operating system's calls or without.
 
-Fitted by samples/nsys/costs/fit.py on half of the programs there, and judged on the other half:
-docs/accuracy.md.
+They are fitted by samples/nsys/costs/fit.py on half of its programs. docs/accuracy.md judges them
+on the other half.
 """
 _NSYS_LAUNCH_NS = 7_200
 """The median time of a recorded launch in the captures on which NSYS_COSTS were fitted."""
@@ -184,7 +184,7 @@ higher speed, the median of the recorded launches was 5.0 to 5.4 µs in nine pro
 _LAUNCH_NS = 4_700
 """The mean time of a recorded launch in the captures on which TORCH_COSTS were fitted."""
 _BARE_LAUNCH_NS = _LAUNCH_NS - TORCH_COSTS["plain"].call_ns
-"""The mean time of such a launch without the profiler."""
+"""The mean time of a launch without the profiler, on the host where TORCH_COSTS were fitted."""
 _LONG_LAUNCH_NS, _FEW_LAUNCHES = 50_000, 10
 """Longest launch that does not wait for room in a queue; fewest launches that show a speed."""
 _LEAST_SLOWNESS, _MOST_SLOWNESS = 0.25, 4.0
@@ -280,8 +280,8 @@ def slowness(replay: Replay) -> float:
 def nsys_costs(replay: Replay, costs: CostsBeside = NSYS_COSTS) -> CostsBeside:
     """Return the costs of nsys at the speed that the host had while it recorded.
 
-    nsys is slower here than where its costs were fitted by the same factor as the median launch,
-    because most of the cost of nsys lies outside of the recorded launch.
+    The median launch here, divided by the median launch where the costs were fitted, is the factor
+    of all costs. Most of the cost of nsys lies outside of the recorded launch.
     """
     took_ns = _launches_ns(replay)
     if len(took_ns) < _FEW_LAUNCHES:

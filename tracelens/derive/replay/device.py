@@ -37,7 +37,8 @@ The share is of the time from the excerpt's begin to the launch. If the excerpt 
 pause of the host, a slightly late start has another reason than earlier work.
 """
 _NEAR_NS = 5_000
-"""Work may have waited for other work that ended at most this long before it began."""
+"""Work may have waited for other work that ended at most this long before the waiting work began.
+"""
 WORK_KINDS = {"kernel": KERNEL, "copy": COPY, "fill": FILL, "collective": COLLECTIVE}
 
 
@@ -193,7 +194,7 @@ def add_device_edges(
 
 
 def _usual(latencies: Ints, gaps: Ints) -> Latency:
-    """Return the median launch latency and the median gap, without delayed ones, which are long."""
+    """Return the median launch latency and the median gap; long ones are left out as delayed."""
     short = latencies[(latencies >= 0) & (latencies < _LONG_LATENCY_NS)]
     close = gaps[(gaps >= 0) & (gaps < _NEAR_NS)]
     return Latency(

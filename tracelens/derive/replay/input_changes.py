@@ -91,8 +91,8 @@ def _warmed(weights: Ints, is_cold: Flags) -> Ints:
 def workers(subject: Subject, value: str | None) -> Spread:
     """Divide a loader's time among more workers, and hide it behind the rest of the step.
 
-    torch's ops may use all cores in the main process, but only one core in a worker. So one limit
-    of the range assumes that more workers do not make these ops faster.
+    torch's ops may use all cores in the main process, but only one core in a worker. So the upper
+    limit of the range assumes that workers do not make these ops faster.
     """
     numbers = re.fullmatch(r"(?:([0-9]{1,9}):)?([0-9]{1,9})", value or "")
     if not numbers or int(numbers[2]) < 1:

@@ -360,7 +360,7 @@ def _doubt_ns(doubts: Sequence[Doubt], before: float, usual: float) -> float:
 
 
 def _lacks_waits(step: UnprofiledStep) -> bool:
-    """Return whether steps without the profiler are much longer than recorded steps."""
+    """Return whether the recorded steps lack waits: steps without the profiler are much longer."""
     return step.unprofiled_ns is not None and step.unprofiled_ns > _LONGER * step.recorded_ns
 
 
