@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import polars as pl
 import pytest
 from msgspec.structs import replace
 
@@ -10,6 +11,7 @@ from tests.cases import WHOLE, make_trace
 from tests.test_cpu_work import FLOATS, LARGE
 from tracelens.answers import make_answer
 from tracelens.derive.ranks.collectives import match_collectives
+from tracelens.derive.ranks.host_collectives import communicating_spans
 from tracelens.errors import MissingTableError
 from tracelens.trace import Trace
 
@@ -155,6 +157,27 @@ def test_other_backends_and_more_ranks(name: str) -> None:
     waits = tl.analyses.waiting(traced(*spans)).sort("rank")
     assert waits["exposed_ns"].to_list() == [8 * MS, 5 * MS, 0]
     assert waits["awaited_rank"].to_list() == [2, 2, None]
+
+
+def test_small_ranks_are_read_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A backend's spans count for its rank only; a read for each rank took quadratic time."""
+    trace = traced(
+        span(0, 0, 1, "c10d::allreduce_"),
+        reducing(0, 1, 2),
+        span(1, 0, 1, "c10d::allreduce_"),
+        adding(2, 0, 1),
+    )
+    select, ranks_read = Trace.select, []
+
+    def counted(trace: Trace, *names: str, **more: Any) -> pl.DataFrame:
+        ranks_read.append(more.get("rank"))
+        return select(trace, *names, **more)
+
+    monkeypatch.setattr(Trace, "select", counted)
+    by_rank = communicating_spans(trace)
+    names = {rank: spans["name"].to_list() for rank, spans in by_rank.items()}
+    assert names == {0: ["gloo:all_reduce"], 1: ["c10d::allreduce_"]}
+    assert [ranks for ranks in ranks_read if ranks is not None] == [[0, 1, 2]] * 2
 
 
 def test_sends_and_receives_of_hosts_are_left_out_and_said() -> None:

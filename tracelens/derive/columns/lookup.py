@@ -1,6 +1,6 @@
-"""Look up rows by rank, id or time, and number groups."""
+"""Look up rows by rank, id or time, and number or gather groups."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import polars as pl
 
@@ -9,6 +9,8 @@ AT_ONCE = 1 << 17
 
 Comparing all at once would take longer, because allocating memory is slower than comparing.
 """
+_ROWS_AT_ONCE = 1 << 19
+"""Small ranks are read together up to this number of rows."""
 
 
 def by_value(frame: pl.DataFrame, column: str) -> Iterator[tuple[int, pl.DataFrame]]:
@@ -28,6 +30,23 @@ def by_value(frame: pl.DataFrame, column: str) -> Iterator[tuple[int, pl.DataFra
     for n, value in runs.iter_rows():
         yield int(value), frame.slice(first, n)
         first += n
+
+
+def small_ranks_together(heights: Mapping[int, int]) -> Iterator[list[int]]:
+    """Yield ranks in groups of at most _ROWS_AT_ONCE rows, or a single larger rank.
+
+    A query takes at least 0.1 ms, so reading a thousand small ranks one by one takes many times as
+    long.
+    """
+    group, n_rows = list[int](), 0
+    for rank, n in heights.items():
+        if group and n_rows + n > _ROWS_AT_ONCE:
+            yield group
+            group, n_rows = [], 0
+        group.append(rank)
+        n_rows += n
+    if group:
+        yield group
 
 
 def rows_of(

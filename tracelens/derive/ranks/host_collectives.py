@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import polars as pl
 
 from tracelens.derive.columns.intervals import union
+from tracelens.derive.columns.lookup import by_value, small_ranks_together
 from tracelens.derive.columns.per_unique import matching
 from tracelens.derive.processes.communication import COMMUNICATION, ON_HOST, SPAN_KINDS
 from tracelens.derive.processes.cpu_work import (
@@ -101,27 +104,34 @@ def _spans_by_rank(trace: Trace) -> dict[int, pl.DataFrame]:
     if not trace.has("spans"):
         return {}
     n_kernels = trace.heights("kernels") if trace.has("kernels") else {}
-    spans_by_rank = {}
-    for rank in trace.manifest.ranks:
-        if n_kernels.get(rank):
-            continue
-        spans = _communicating_spans_of(trace, rank)
-        if spans is not None:
-            spans_by_rank[rank] = spans
+    n_spans = trace.heights("spans")
+    without_kernels = [rank for rank in trace.manifest.ranks if not n_kernels.get(rank)]
+    heights = {rank: n_spans[rank] for rank in without_kernels if rank in n_spans}
+    reading = trace.uncached()
+    spans_by_rank = dict[int, pl.DataFrame]()
+    for ranks in small_ranks_together(heights):
+        spans_by_rank |= _communicating_spans_of(reading, ranks)
     return spans_by_rank
 
 
-def _communicating_spans_of(trace: Trace, rank: int) -> pl.DataFrame | None:
-    """Return a rank's spans of host backends, else of process groups; None without any."""
-    spans = trace.select("spans", "kind", "name", rank=rank)
+def _communicating_spans_of(trace: Trace, ranks: Collection[int]) -> dict[int, pl.DataFrame]:
+    """Return, by rank, the spans of host backends, or of process groups on a rank without those."""
+    spans = trace.select("spans", "rank", "kind", "name", rank=ranks)
     in_groups, on_host = matching(spans["name"], COMMUNICATION, ON_HOST)
     can_be = spans["kind"].is_in(SPAN_KINDS)
-    of_backend = on_host & can_be
-    chosen = of_backend if of_backend.any() else in_groups & can_be
+    flags = spans.select(
+        "rank",
+        of_backend=on_host & can_be,
+        of_group=in_groups & can_be,
+    )
+    has_backend = pl.col("of_backend").any().over("rank")
+    is_chosen = pl.when(has_backend).then("of_backend").otherwise("of_group")
+    chosen = flags.select(is_chosen).to_series()
     if not chosen.any():
-        return None
-    columns = ("name", "step", "process_id", "start_ns", "duration_ns", *SHAPES)
-    return trace.select("spans", *columns, rank=rank).filter(chosen)
+        return {}
+    columns = ("rank", "name", "step", "process_id", "start_ns", "duration_ns", *SHAPES)
+    communicating = trace.select("spans", *columns, rank=ranks).filter(chosen)
+    return {rank: rows.drop("rank") for rank, rows in by_value(communicating, "rank")}
 
 
 def _calls_of(rank: int, spans: pl.DataFrame) -> pl.DataFrame:

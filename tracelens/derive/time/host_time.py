@@ -1,12 +1,12 @@
 """Read each rank's host: activities of its threads, and time, thread and place of its API calls."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable
 
 import polars as pl
 from msgspec import Struct
 
 from tracelens.derive.columns.interval_lookup import during
-from tracelens.derive.columns.lookup import numbered, rows_of
+from tracelens.derive.columns.lookup import numbered, rows_of, small_ranks_together
 from tracelens.derive.columns.per_unique import distinct_rows, each_pair_once, matching
 from tracelens.derive.time.activity_places import PROFILER
 from tracelens.derive.time.call_path import UNINFORMATIVE
@@ -34,7 +34,6 @@ _CALLS = (
     "site_id",
     "api",
 )
-_ROWS_AT_ONCE = 1 << 19
 _REGION = ("region", pl.Categorical)
 _NO_REGION = rf"^## Call CompiledFxGraph|{UNINFORMATIVE}"
 """Pattern for annotations without meaning to users: marks of steps, hashes of compiled graphs."""
@@ -303,7 +302,7 @@ def _launch_places(trace: Trace) -> pl.DataFrame:
     # Columns of millions of spans are released group by group.
     reading = trace.uncached()
     parts = [pl.DataFrame(schema=PLACED)]
-    for ranks in _small_ranks_together(trace.heights("spans")):
+    for ranks in small_ranks_together(trace.heights("spans")):
         kinds = reading.select(
             "spans",
             "rank",
@@ -320,23 +319,6 @@ def _launch_places(trace: Trace) -> pl.DataFrame:
                 is_of_torch=is_of_torch,
             )
     return pl.concat(parts)
-
-
-def _small_ranks_together(heights: Mapping[int, int]) -> Iterator[list[int]]:
-    """Yield ranks in groups of at most _ROWS_AT_ONCE rows, or a single larger rank.
-
-    A query takes at least 0.1 ms, so reading a thousand small ranks one by one takes many times as
-    long.
-    """
-    group, n_rows = list[int](), 0
-    for rank, n in heights.items():
-        if group and n_rows + n > _ROWS_AT_ONCE:
-            yield group
-            group, n_rows = [], 0
-        group.append(rank)
-        n_rows += n
-    if group:
-        yield group
 
 
 def _regions(trace: Trace, rank: int) -> pl.DataFrame:
