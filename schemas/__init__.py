@@ -1,4 +1,4 @@
-"""Every table of a trace, and every analysis's result, declared column by column."""
+"""Declare every table of a trace and every analysis's result, column by column."""
 
 from tracelens.schemas import capture, device, host, layers, ranks, stacks
 from tracelens.storage.table import Table
@@ -47,13 +47,13 @@ EVENT_TABLES = (
     "steps",
     "activities",
 )
-"""Tables that come from only one profiler per rank.
+"""Tables whose rows come from one profiler per rank.
 
-Stacks, counters and diagnostics are combined from all sources.
+Rows of other tables, such as stacks and counters, are combined from all sources.
 """
 
 DEVICE_WORK = ("kernels", "memcpys", "memsets")
-"""Tables of work that a device did."""
+"""Tables of work on a device."""
 
 ROW_IDS = {
     "spans": "span_id",
@@ -65,12 +65,12 @@ ROW_IDS = {
     "sites": "site_id",
     "stacks": "stack_id",
 }
-"""Tables whose rows have an id, unique within the rank.
+"""The column with a row's id, by table. Ids are unique within a rank.
 
-Columns that point to a row are named after its id.
+A column of another table that points to a row has the same name.
 """
 
 SPAN_POINTERS = ("parent_id", "op_span_id", "node_span_id")
-"""Columns that point to a span but have names of their own."""
+"""Columns that point to a span, but are not named `span_id`."""
 
 __all__ = ["DEVICE_WORK", "EVENT_TABLES", "ROW_IDS", "SCHEMA_VERSION", "SPAN_POINTERS", "TABLES"]

@@ -1,4 +1,4 @@
-"""Tables of what a capture sampled besides events, and of what it lost."""
+"""Tables of sampled counters, and of events that a capture lost."""
 
 from tracelens.schemas.common import F64, I32, I64, RANK, STR
 from tracelens.storage.table import Column, Table

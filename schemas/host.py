@@ -1,4 +1,4 @@
-"""Tables of what ran on the host: spans, API calls, their sites, steps, and activities."""
+"""Tables of the host: spans, API calls, their call sites, steps, and activities."""
 
 import polars as pl
 

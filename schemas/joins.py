@@ -9,7 +9,7 @@ RULE = (
     " with rows of every other rank, and sums are too large without any warning."
 )
 _KEYS = ROW_IDS | {"devices": "device_id", "steps": "step"}
-"""The column that, together with the rank, identifies a row of a table."""
+"""The column that identifies a row of a table together with the rank, by table."""
 
 
 class Join(NamedTuple):
@@ -21,12 +21,12 @@ class Join(NamedTuple):
 
 
 def key_of(table: str) -> list[str]:
-    """Return the columns that identify a row of the table; the list is empty if none do."""
+    """Return the columns that identify a row of the table, empty if rows have no key."""
     return ["rank", _KEYS[table]] if table in _KEYS else []
 
 
 def joins_of(table: str) -> list[Join]:
-    """Return the joins from a table's rows to rows of others; each needs the rank as well."""
+    """Return the joins from a table to other tables; each also needs the rank."""
     tables = {key: name for name, key in _KEYS.items()}
     joins = []
     for name in TABLES[table].names:

@@ -1,4 +1,4 @@
-"""Tables of a model's layers: modules, generated kernels made from them, and measured times."""
+"""Tables of a model's layers: modules, the kernels generated from modules, and measured times."""
 
 import polars as pl
 
@@ -86,7 +86,7 @@ PROVENANCE = Table(
     ("graph_key", "call_order"),
 )
 INPUTS_OF_CALLS = ("input_shapes", "input_dtypes", "input_strides", "concrete_inputs")
-"""Columns of PROVENANCE with the inputs of a kernel call; spans have the same."""
+"""Columns of PROVENANCE with the inputs of a kernel call. The table of spans has the same."""
 GRAPH = Table(
     "graph",
     "An operator of a model's graph, or a tensor that the graph is given.",

@@ -1,7 +1,7 @@
-"""The columns that a collector gives to `tracelens.derive.assemble.assemble`, by table.
+"""Declare the columns that a collector passes to `tracelens.derive.assemble.assemble`, by table.
 
-They are a trace's columns without those that `assemble` derives, and with a few more that only
-`assemble` reads. A column that may be None may also be missing.
+Columns that `assemble` derives are left out, and a few columns that only `assemble` reads are
+added. A column that may be None may also be missing.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _DERIVED = {
 """Columns that `assemble` adds."""
 
 _OPTIONAL = ("process_id",)
-"""Columns of device work that `assemble` takes from the call if they are missing."""
+"""Columns of device work that `assemble` copies from the launch call if they are missing."""
 
 _ONLY_RAW = {
     "spans": (
@@ -74,9 +74,9 @@ _GRAPH_NODES = Table(
 
 
 def _raw(name: str) -> Table:
-    """Make the raw twin of a table.
+    """Return the raw form of a table.
 
-    It has no derived columns, but also those that only `assemble` reads.
+    It lacks derived columns, and has the columns that only `assemble` reads.
     """
     is_work = name in {"kernels", "memcpys", "memsets", "synchronizations"}
     own_columns = [

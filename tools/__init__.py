@@ -1,1 +1,1 @@
-"""Programs for those who work on tracelens: fuzzers, mutants and what reads the code itself."""
+"""Programs for developers of tracelens: fuzzers, mutation tests and checks of the code."""

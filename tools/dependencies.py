@@ -2,8 +2,8 @@
 
     python -m tools.dependencies
 
-Licences are those that each package states; they are not checked. The page says what `pip-audit`,
-which looks for known faults in these versions, reported.
+Licences are those that each package states; they are not checked. The page includes the report of
+`pip-audit`, which looks for known vulnerabilities of these versions.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Write the op families' signatures: python -m tools.op_signatures.
 
-Families and signatures are derived from torch's registry, so torch has to be installed. What is
-written is data of the project: analyses need no torch.
+Families and signatures are derived from torch's registry, so torch must be installed. The written
+file is part of the project, so analyses do not need torch.
 """
 
 from __future__ import annotations
@@ -107,9 +107,9 @@ _PATTERNS = {
     "gru_cell_backward": "_thnn_fused_gru_cell_backward",
     "fourier": "_fft_(r2c|c2r|c2c)",
 }
-"""Families of ops by patterns of their names; the first pattern that fits counts.
+"""Patterns of the names of ops by family. The first matching pattern counts.
 
-They are for ops whose family no tag of torch shows.
+They are for ops without a tag of torch that shows the family.
 """
 _COMPOSITE = "CompositeImplicitAutograd"
 """The dispatch key of ops that are composed of other ops and run no kernel themselves."""
@@ -122,7 +122,7 @@ def family_of(
     tags: set[str],
     known: dict[str, str],
 ) -> str | None:
-    """Return the family of an op; None if no rule gives one."""
+    """Return the family of an op, None if no rule applies."""
     if (family := _by_name(op)) is not None:
         return family
     if "pointwise" in tags:
@@ -145,7 +145,7 @@ def _by_name(op: str) -> str | None:
 
 
 def signature(schema: Any, op: str, family: str) -> str:
-    """Return the letters of an overload's arguments and results."""
+    """Return the signature of an overload, with one letter per argument and result."""
     arguments = "".join(_role(argument) for argument in schema.arguments)
     if family.startswith("rnn"):
         arguments = arguments.replace("l", "W")

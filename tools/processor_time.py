@@ -1,10 +1,10 @@
-"""A pytest plugin that notes the processor time of each test and of the programs that it ran.
+"""Provide a pytest plugin that records the processor time of each test and its child processes.
 
     python -m pytest -p tools.processor_time --note-times FILE …
     python -m tools.processor_time FILE
 
-The second command prints seconds by file, and the tests that take most. Processor time is used
-because wall-clock time varies if others use the machine, too.
+The second command prints seconds by file and the most expensive tests. Processor time is used
+because wall-clock time varies on a busy machine.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
-    """Append the test and its seconds; a shared fixture counts for the test that first needs it."""
+    """Append the test and its seconds to the file; a shared fixture counts for its first test."""
     began = seconds_used()
     result = yield
     line = json.dumps([item.nodeid, seconds_used() - began])
@@ -38,7 +38,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
 
 
 def seconds_used() -> float:
-    """Sum the user and system time of this process and of its ended children."""
+    """Return the user and system time of this process and its ended children, in seconds."""
     return sum(os.times()[:4])
 
 

@@ -30,7 +30,7 @@ PAGES = {
     "gdb": ("stacks/h200_torch211_cudnn_v8.txt", "stacks/h200_torch211_cudnn_v7.txt"),
     "nsys": ("nsys/train_f64_resnet50.sqlite", None),
 }
-"""Captures by the page's name, each with the capture that it is compared with, or None."""
+"""By name of the page, its capture and the capture of the base, None without a comparison."""
 IN_DOCS = "program"
 """The page whose pictures docs/site/page.md shows."""
 IN_README = "demo"
@@ -77,7 +77,7 @@ def _draw(
     target: Path,
     size: tuple[int, int],
 ) -> None:
-    """Draw a page of a file in a window of a size; the target's name says in which colours."""
+    """Draw a page's file in a window of this size; the target's name has the colour scheme."""
     scheme = target.stem.rpartition("-")[2]
     options = [
         "--headless",

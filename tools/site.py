@@ -1,10 +1,10 @@
-"""The documentation site's sources: this repository's pages, printed answers, and reports.
+"""Write the documentation site's sources: this repository's pages, printed answers, and reports.
 
     python -m tools.site [FOLDER]
 
-Writes build/site-source, or FOLDER; mkdocs makes a site of it. A line `<!-- answer: CAPTURE
-[against BASE] -->` of a page becomes what `tracelens` prints of these captures. `<!-- gallery -->`
-becomes a table of reports, one for each cause.
+The sources are written to build/site-source or FOLDER, from which mkdocs builds the site. A line
+`<!-- answer: CAPTURE [against BASE] -->` of a page is replaced by the output of `tracelens` for
+these captures. `<!-- gallery -->` is replaced by a table with a report for each cause.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ GALLERY = {
     "another rank": "samples/ranks",
     "too little work": CAPTURE.format("little_work"),
 }
-"""Causes that can limit a program, each with a capture of a program that it limits."""
+"""Causes that can limit a program, each with a capture of a program with this cause."""
 LINK = re.compile(r"\[([^\]\[]*)\]\(([^)\s#]+)(#[^)\s]*)?\)")
-"""A link in Markdown: its text, its target, and the anchor in the target."""
+"""Matches a link in Markdown: its text, its target, and the anchor in the target."""
 ANSWER = re.compile(r"^<!-- answer: (\S+)(?: against (\S+))? -->$", re.MULTILINE)
 
 
@@ -62,7 +62,7 @@ def main(folder: Path) -> None:
 
 
 def files() -> list[Path]:
-    """List the site's pages, and every file that a link leads to from one of them, by path."""
+    """Return the site's pages and every file to which they link, sorted by path."""
     waiting = [page for pattern in PAGES for page in ROOT.glob(pattern)]
     linked_files: set[Path] = set()
     while waiting:
@@ -78,9 +78,9 @@ def files() -> list[Path]:
 
 
 def linked(page: Path, link: str) -> Path | None:
-    """Return the file of this repository that a link leads to; None if it leads elsewhere.
+    """Return the file of this repository to which a link leads, None if it leads elsewhere.
 
-    For a folder, this is the folder's README if it has one.
+    A link to a folder leads to the folder's README if there is one.
     """
     if "://" in link or link.startswith("mailto:"):
         return None
@@ -90,7 +90,7 @@ def linked(page: Path, link: str) -> Path | None:
 
 
 def _to_page(page: Path, match: re.Match[str]) -> str:
-    """Rewrite a link to a folder as a link to the page in it; without one, keep only its text."""
+    """Return a link to a folder as a link to the folder's page; without a page, return its text."""
     text, link, place = match[1], match[2], match[3] or ""
     if "://" in link or not (page.parent / link).is_dir():
         return match[0]
@@ -100,12 +100,12 @@ def _to_page(page: Path, match: re.Match[str]) -> str:
 
 
 def unfolded(text: str) -> str:
-    """Change the text so that mkdocs renders Markdown inside HTML's `<details>`, as GitHub does."""
+    """Return the text such that mkdocs renders Markdown inside HTML's `<details>`, like GitHub."""
     return text.replace("<details>", '<details markdown="1">')
 
 
 def _filled(text: str, folder: Path) -> str:
-    """Replace the marks for answers and the gallery, and write the reports that these link to."""
+    """Replace the marks for answers and the gallery, and write the linked reports."""
     text = unfolded(text)
     text = ANSWER.sub(
         lambda match: _answer(match[1], match[2], folder),
@@ -117,7 +117,7 @@ def _filled(text: str, folder: Path) -> str:
 
 
 def _answer(source: str, base: str | None, folder: Path) -> str:
-    """Return the command, what it prints, and a link to the page of the same captures."""
+    """Return a command, its output, and a link to the page of the same captures."""
     trace = tl.collect(ROOT / source)
     other = None if base is None else tl.collect(ROOT / base)
     command = (
@@ -129,7 +129,7 @@ def _answer(source: str, base: str | None, folder: Path) -> str:
 
 
 def _report(trace: Trace, base: Trace | None, folder: Path) -> str:
-    """Write the page of a trace, or of two compared; return its path from the site's pages."""
+    """Write the page of a trace or a comparison; return its path relative to the site's pages."""
     compared = [each for each in (trace, base) if each is not None]
     name = "-against-".join(each.name.partition(".")[0] for each in compared)
     file = folder / REPORTS / f"{name}.html"
@@ -140,7 +140,8 @@ def _report(trace: Trace, base: Trace | None, folder: Path) -> str:
 
 
 def _gallery(folder: Path) -> str:
-    """Return a table of reports: what limits the program, and the answer's first line as link."""
+    """Return a table of causes, each linked to a report by the first line of its answer."""
+    """
     lines = ["| what limits the program | report |", "| --- | --- |"]
     for cause, source in GALLERY.items():
         trace = tl.collect(ROOT / source)

@@ -2,10 +2,10 @@
 
 python -m tools.slow_tests [PYTEST ARGUMENT ...]
 
-Runs every test that tests/fast.py finds fast by its code, including those that were listed before.
-A test function is listed if its cases take more than 0.1 seconds of processor time each, or one
-second together. Tests share what the first of them reads, so a test may be listed for the reading
-that others use as well. This only affects which tests `make check-fast` runs.
+Runs every test that tests/fast.py classes as fast by its code, including tests that are listed
+already. A test function is listed if its cases take more than 0.1 seconds of processor time each,
+or one second together. The reading of a shared capture counts for the first test that needs it. The
+list only determines which tests `make check-fast` leaves out.
 """
 
 from __future__ import annotations
@@ -25,10 +25,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 LIST = ROOT / "tests" / "slow.txt"
 MOST_OF_A_CASE_S, MOST_OF_A_TEST_S = 0.1, 1.0
-"""Seconds of processor time, of a case and of all cases, above which a test is slow.
-
-`make check-fast` leaves slow tests out.
-"""
+"""Above these seconds of processor time, of a case or of all cases, a test function is slow."""
 _FILE = "TRACELENS_TEST_TIMES"
 
 
@@ -48,7 +45,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
 
 
 def slow_tests(times: list[tuple[str, float]]) -> list[str]:
-    """Name the functions whose cases take too long, on average or together, in order."""
+    """Return the sorted names of functions whose cases take too long, on average or together."""
     by_function: dict[str, list[float]] = defaultdict(list)
     for function, seconds in times:
         by_function[function].append(seconds)

@@ -2,10 +2,11 @@
 
     python -m tools.stops [--list] [--all]
 
-The walk follows functions in the order of their first call. A stop is where the next function
-stands in another module than the one before; a return is a stop in a module that was entered
-before. Toolboxes and properties are not entered: what `trace.select`, `union` or `rank.subject`
-give, their names and docstrings say; with `--all` they count, too. With `--list`, prints each walk.
+The walk follows functions in the order of their first call. If a function is in another module than
+the previous function, this is a stop. A stop in a module that was entered before is a return.
+Properties and toolboxes such as `trace.select` and `union` are not entered, because a reader
+understands them by names and docstrings. With `--all` they count, too. With `--list`, each walk is
+printed.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ TOOLBOXES: tuple[str, ...] = (
 
 @dataclass(frozen=True)
 class Walk:
-    """The modules through which a command goes, stop by stop."""
+    """The modules of a command's functions, stop by stop."""
 
     stops: Sequence[str]
 
@@ -61,7 +62,7 @@ class Walk:
 
 
 def follow(command: Callable[[], object]) -> Walk:
-    """Run a command in this thread with empty caches, and note which functions it calls."""
+    """Run a command in this thread with empty caches, and return the modules of its functions."""
     for cached in (per_unique._matches, per_unique._on_frames, per_unique._of_few):
         cached.cache_clear()
     called: set[CodeType] = set()
@@ -96,7 +97,7 @@ def follow(command: Callable[[], object]) -> Walk:
 
 
 def _module(file: str) -> str | None:
-    """Name a module of the project by its path; None for any other, and for a toolbox."""
+    """Return the name of a module by its path, None for a toolbox or a module of other projects."""
     path = Path(file)
     if not path.is_relative_to(ROOT):
         return None
@@ -107,14 +108,14 @@ def _module(file: str) -> str | None:
 
 
 class _Later(futures.Future[Any]):
-    """Work for a pool of threads that is done only when its result is asked for."""
+    """A future whose work runs in the thread that first asks for the result."""
 
     def __init__(self, work: Callable[[], Any]) -> None:
         super().__init__()
         self._work = work
 
     def result(self, timeout: float | None = None) -> Any:
-        """Do the work, once."""
+        """Return the result of the work, which runs at the first call."""
         if not self.done():
             try:
                 self.set_result(self._work())
@@ -125,7 +126,7 @@ class _Later(futures.Future[Any]):
 
 @contextmanager
 def _in_one_thread() -> Iterator[None]:
-    """Let pools of threads do their work in this thread, so that each walk has one order."""
+    """Run the work of thread pools in this thread, so that each walk has a fixed order."""
 
     def submit(
         _: object,
@@ -147,7 +148,7 @@ def _run(*words: str) -> None:
 
 
 def walks() -> dict[str, Walk]:
-    """Follow four commands on one capture: verdict, page of a report, collect and report."""
+    """Return the walks of four commands on one capture: verdict, page, collect and report."""
     with tempfile.TemporaryDirectory() as folder:
         stored = Path(folder) / "trace.tracelens"
         collect = follow(
@@ -169,7 +170,7 @@ def walks() -> dict[str, Walk]:
 
 
 def main() -> None:
-    """Print the table."""
+    """Print the numbers of stops, modules and returns of each walk."""
     global TOOLBOXES  # noqa: PLW0603 - of this command alone
     if "--all" in sys.argv:
         TOOLBOXES = ()

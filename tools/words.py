@@ -1,12 +1,14 @@
-"""Print how the code reads, package by package: python -m tools.words [--list].
+"""Count faults of docstrings, names and layout by package: python -m tools.words [--list].
 
-Docstrings count if they say None by another word or leave out "per", begin with a question, or lack
-a subject (riddles). They also count if a pronoun stands in place of a noun, and docstrings of
-functions if they begin without a verb. Further counts are lines of code over 100 columns, tokens in
-a line of code, and local names such as `found` that do not say what a value is. The package, and
-the studies and tools around it, have limits of their own. Exits with 1 if a count is above its
-limit; a limit is only ever lowered. With `--list`, says where each finding stands. Wide docstrings
-are ruff's to find.
+- Docstrings: another word for None, rows of something without "per", riddles (a question, or a
+  sentence without a subject), a pronoun in place of a noun, and functions without a verb at the
+  beginning.
+- Names: local names such as `found` that do not say what a value is.
+- Layout: lines of code over 100 columns, and tokens per line of code.
+
+The package has other limits than the studies and tools around it. Exits with 1 if a count exceeds
+its limit. A limit must never be raised. With `--list`, the place of each finding is printed. ruff
+finds wide docstrings.
 """
 
 from __future__ import annotations
@@ -25,18 +27,19 @@ WIDTH = 100
 VAGUE_NAMES = frozenset(("at", "found", "made", "one", "own", "said", "told"))
 """Local names that do not say what a value is."""
 CASES = frozenset(("case", "planted", "program"))
-"""Decorators of functions that are cases: their docstrings say what happens in the case."""
+"""Decorators of test cases, whose docstrings describe the case and need no verb."""
 FINDINGS = ("null", "a row a", "no verb", "riddle", "no noun", "wide code")
 
 
 @dataclass(frozen=True)
 class Limits:
-    """The largest allowed counts in some folders, and the files in them that do not count.
+    """The largest allowed counts in some folders.
 
-    `tokens_per_line` holds for each package; the aim is 8. Docstrings and comments do not count as
-    tokens. A line counts if it has code. By this measure, Holistic Trace Analysis has 6.6.
-    `vague_share` is the share of vague names among all local names. `findings` are in the order of
-    FINDINGS.
+    - `tokens_per_line`: limit for each package, without docstrings, comments and empty lines. The
+      aim is 8. By this measure, Holistic Trace Analysis has 6.6.
+    - `vague_share`: limit for the share of vague names among all local names.
+    - `findings`: limits in the order of FINDINGS.
+    - `left_out`: beginnings of the paths that do not count.
     """
 
     folders: tuple[str, ...]
@@ -55,7 +58,7 @@ _AS_THEY_RAN = (
     "samples/whatif/networks.py",
     "samples/whatif/programs.py",
 )
-"""Programs whose lines stand in bundled captures: edited, the captures would name other lines."""
+"""Programs that must not be edited, because bundled captures contain their line numbers."""
 LIMITS = (
     Limits(
         ("collectors", "schemas", "tracelens"),
@@ -78,12 +81,12 @@ _RIDDLE = re.compile(
     r"|^`tracelens [\w -]+`[.:]"
     r"|(?:^|[.]\s+|\n\s*\n\s*)Empty (?:where|if|when)\b"
 )
-"""Matches a docstring that begins with a question or with a command's name, or lacks a subject."""
+"""Matches docstrings that begin with a question or a command's name, or lack a subject."""
 _NO_NOUN = re.compile(
     r"\b(?:was|were|is|are)\s+(?:that|so)\s*[.;]|\bin\s+truth\b"
     r"|\bso\s+(?:many|much|long)\b(?!\s+(?:that|as)\b)"
 )
-"""Matches a pronoun as the predicate, or "so" with a quantity, where a name would say more."""
+"""Matches a pronoun as the predicate, or "so" with a quantity, in place of a noun."""
 _DISTRIBUTIVE = re.compile(
     r"\b(?:an?|one) (row|frame|line|file|table|capture|process|list|entry|bar|note) an? \w+",
     re.IGNORECASE,
@@ -112,7 +115,7 @@ class Package:
 
 
 def examine(groups: Iterable[Limits] = LIMITS) -> dict[str, Package]:
-    """Read every module of these groups, by package."""
+    """Return the findings in every module of these groups, by package."""
     packages: dict[str, Package] = {}
     for limits in groups:
         for folder in limits.folders:
@@ -125,11 +128,7 @@ def examine(groups: Iterable[Limits] = LIMITS) -> dict[str, Package]:
                 if is_link or str(inside).startswith(limits.left_out):
                     continue
                 package = packages.setdefault(str(inside.parent), Package())
-                _examine_file(
-                    file.read_text(encoding="utf-8"),
-                    str(inside),
-                    package,
-                )
+                _examine_file(file.read_text(encoding="utf-8"), str(inside), package)
     return packages
 
 
@@ -143,30 +142,21 @@ def _examine_file(text: str, where: str, package: Package) -> None:
         if name in VAGUE_NAMES:
             package.vague_names.append(f"{where}:{line}")
     for node, doc in _docstrings(tree):
-        span = range(
-            doc.lineno,
-            (doc.end_lineno or doc.lineno) + 1,
-        )
-        doc_lines |= set(span)
+        doc_lines |= set(range(doc.lineno, (doc.end_lineno or doc.lineno) + 1))
         for finding in findings(node, str(doc.value)):
             package.findings[finding].append(f"{where}:{doc.lineno}")
     code_lines: set[int] = set()
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type not in _NO_CODE and token.start[0] not in doc_lines:
             package.n_tokens += 1
-            code_lines |= set(
-                range(
-                    token.start[0],
-                    token.end[0] + 1,
-                )
-            )
+            code_lines |= set(range(token.start[0], token.end[0] + 1))
     package.n_lines += len(code_lines)
     wide_code = [number for number in sorted(code_lines) if len(lines[number - 1]) > WIDTH]
     package.findings["wide code"] += [f"{where}:{number}" for number in wide_code]
 
 
 def _docstrings(tree: ast.Module) -> Iterator[tuple[ast.AST, ast.Constant]]:
-    """Go through the docstrings of a module, also those below constants and fields."""
+    """Yield each docstring of a module with its node; constants and fields also have docstrings."""
     for node in ast.walk(tree):
         body = getattr(node, "body", None)
         if not isinstance(body, list):
@@ -181,9 +171,9 @@ def _docstrings(tree: ast.Module) -> Iterator[tuple[ast.AST, ast.Constant]]:
 
 
 def _local_names(tree: ast.Module) -> set[tuple[str, int]]:
-    """List the names that functions bind, including parameters.
+    """Return the names that functions bind, including parameters, each with its first line.
 
-    Each name is listed once per function, with its first line.
+    A name occurs once per function.
     """
     bound: dict[tuple[ast.AST, str], int] = {}
 
@@ -203,7 +193,7 @@ def _local_names(tree: ast.Module) -> set[tuple[str, int]]:
 
 
 def findings(node: ast.AST, text: str) -> Iterator[str]:
-    """Name each fault of a docstring."""
+    """Yield each fault of a docstring, as a word of FINDINGS."""
     if _NULL.search(text):
         yield "null"
     if _DISTRIBUTIVE.search(text):
@@ -251,7 +241,7 @@ def _print_table(limits: Limits, packages: dict[str, Package]) -> None:
 
 
 def _within(limits: Limits, packages: dict[str, Package]) -> dict[str, Package]:
-    """Return the packages for which the limits hold."""
+    """Return the packages in the folders of these limits."""
     return {
         name: package
         for name, package in packages.items()
@@ -260,33 +250,26 @@ def _within(limits: Limits, packages: dict[str, Package]) -> dict[str, Package]:
 
 
 def vague_share(packages: dict[str, Package]) -> float:
-    """Return the share of all local names that do not say what a value is."""
+    """Return the share of vague names among all local names."""
     n_vague = sum(len(package.vague_names) for package in packages.values())
-    return n_vague / max(
-        1,
-        sum(package.n_names for package in packages.values()),
-    )
+    return n_vague / max(1, sum(package.n_names for package in packages.values()))
 
 
 def totals(packages: dict[str, Package]) -> dict[str, int]:
-    """Count each kind of finding in all packages together."""
+    """Return the number of findings of each kind in all packages together."""
     return {
         name: sum(len(package.findings[name]) for package in packages.values()) for name in FINDINGS
     }
 
 
 def exceeded(packages: dict[str, Package]) -> list[str]:
-    """Name the limits that are exceeded."""
+    """Return one text for each limit that is exceeded."""
     return [text for limits in LIMITS for text in _exceeded(limits, _within(limits, packages))]
 
 
 def _exceeded(limits: Limits, packages: dict[str, Package]) -> list[str]:
-    """Name those of one group's limits that are exceeded."""
-    counts = zip(
-        totals(packages).items(),
-        limits.findings,
-        strict=True,
-    )
+    """Return one text for each exceeded limit of a group."""
+    counts = zip(totals(packages).items(), limits.findings, strict=True)
     too_many = [f"{name}: {count} > {limit}" for (name, count), limit in counts if count > limit]
     dense = [
         f"{name}: {package.n_tokens / package.n_lines:.1f} tokens a line"

@@ -1,1 +1,1 @@
-"""Code that the five studies share: the rule of significance, verdicts, pages and charts."""
+"""Code of the five studies: the rule of significance, verdicts, pages and charts."""

@@ -1,6 +1,6 @@
-"""Draw charts as SVG for DejaVu Sans, the usual font on Linux.
+"""Draw charts as SVG, with text measured in DejaVu Sans, the usual font on Linux.
 
-It is wider than most fonts, so that no label is cut.
+DejaVu Sans is wider than most fonts, so no label is cut in another font.
 """
 
 from __future__ import annotations
@@ -23,10 +23,9 @@ COLORS = ("#4c78a8", "#f58518", "#54a24b", "#e45756", "#b279a2", "#d6a90e", "#72
 
 
 def save(charts: Mapping[str, alt.TopLevelMixin], folder: Path) -> None:
-    """Write each chart as FOLDER/NAME.svg.
+    """Write each chart as FOLDER/NAME.svg, unless DejaVu Sans is not installed.
 
-    The folder stays as it is if DejaVu Sans is not installed: labels would be measured in another
-    font, and cut when a reader has this one.
+    Labels would then be measured in a narrower font, and cut for readers with DejaVu Sans.
     """
     files = [file for place in FOLDERS for file in Path(place).expanduser().rglob("DejaVuSans.ttf")]
     if not files:
@@ -41,7 +40,7 @@ def save(charts: Mapping[str, alt.TopLevelMixin], folder: Path) -> None:
 
 
 def even_line(axis: str = "x") -> alt.Chart:
-    """Draw a dashed line across the axis at 1, if nothing is gained or lost."""
+    """Return a dashed line at 1 of the axis, where nothing is gained or lost."""
     values = alt.InlineData(values=[{"even": 1}])
     where = {"x": alt.X("even:Q")} if axis == "x" else {"y": alt.Y("even:Q")}
     line: alt.Chart = alt.Chart(values).mark_rule(strokeDash=[4, 4]).encode(**where)
@@ -49,7 +48,7 @@ def even_line(axis: str = "x") -> alt.Chart:
 
 
 def legend(columns: int = 0) -> alt.Legend:
-    """Place the legend above the chart, with labels that are never cut."""
+    """Return a legend above the chart, with labels that are never cut."""
     return alt.Legend(
         orient="top",
         labelLimit=0,

@@ -40,11 +40,11 @@ agree and at most half as many differ. It differs if it is the other way round.
 
 
 class PageError(ValueError):
-    """An error that stops a page which would contradict its captures."""
+    """An error for a page that would contradict its captures."""
 
 
 class Made(NamedTuple):
-    """A page as Markdown, and what lies in its folder: charts, long tables as CSV, and details."""
+    """A page as Markdown, with the files of its folder: charts, long tables as CSV, and details."""
 
     text: str
     details: str
@@ -52,7 +52,7 @@ class Made(NamedTuple):
     tables: Mapping[str, str] = {}
 
     def write(self, page: Path) -> None:
-        """Write the page, and its details, charts and tables into the folder of its name."""
+        """Write the page, and write details, charts and tables into a folder of the same name."""
         page.write_text(self.text)
         folder = page.with_suffix("")
         folder.mkdir(exist_ok=True)
@@ -73,21 +73,27 @@ def as_csv(headings: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
 
 
 class Verdicts:
-    """The verdicts of a page by key, each shown once."""
+    """The verdicts of a page by key, each of which the page must show once."""
 
     def __init__(self, by_key: Mapping[str, Verdict]) -> None:
         self.by_key = dict(by_key)
         self.shown: Counter[str] = Counter()
 
     def claims(self, rows: Iterable[Sequence[Any]]) -> str:
-        """Return a table of tested claims: key, claim, the source's section, and what is here."""
+        """Return a Markdown table of tested claims with their verdicts.
+
+        A row has the claim's key, the claim, its section in the source, and our result.
+        """
         return table(
             ("claim", "section", "here", "verdict"),
             [(*cells, self._take(key, is_tested=True)) for key, *cells in rows],
         )
 
     def untestable(self, rows: Iterable[Sequence[Any]]) -> str:
-        """Return a table of claims that were not tested: key, claim, section, and why."""
+        """Return a Markdown table of claims that were not tested.
+
+        A row has the claim's key, the claim, its section in the source, and the reason.
+        """
         untested = []
         for key, *cells in rows:
             self._take(key, is_tested=False)
@@ -95,9 +101,9 @@ class Verdicts:
         return table(("claim", "section", "why"), untested)
 
     def _take(self, key: str, *, is_tested: bool) -> Verdict:
-        """Note that a verdict is shown.
+        """Return the verdict of a key, and note that the page shows it.
 
-        Raises PageError for a key that nobody judged, and for one that is in the wrong table.
+        Raises PageError for a key without a verdict, and for a key in the wrong table.
         """
         if key not in self.by_key:
             raise PageError(f"nobody judged {key!r}")
@@ -107,19 +113,19 @@ class Verdicts:
         return self.by_key[key]
 
     def counts(self) -> str:
-        """Say how many verdicts of each kind there are."""
+        """Return a text with the number of verdicts of each kind."""
         numbers = Counter(self.by_key.values())
         return ", ".join(f"{numbers[kind]} × *{kind}*" for kind in Verdict if numbers[kind])
 
     def check(self) -> None:
-        """Raise PageError if a verdict is shown twice, or never."""
+        """Raise PageError if a verdict is shown twice or not at all."""
         wrong = [key for key in self.by_key if self.shown[key] != 1]
         if wrong:
             raise PageError(f"to be shown once each: {', '.join(wrong)}")
 
 
 def unique(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    """Return the pairs as a dict. Raises PageError if a key occurs twice."""
+    """Return the pairs as a dict; raise PageError if a key occurs twice."""
     values: dict[str, Any] = {}
     for key, value in pairs:
         if key in values:
@@ -131,10 +137,10 @@ def unique(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
 def render(
     folder: Path, values: Mapping[str, Any], verdicts: Mapping[str, Verdict]
 ) -> tuple[str, str]:
-    """Render the page and its details, from page.md.j2 and details.md.j2 of the folder.
+    """Return the page and its details, from page.md.j2 and details.md.j2 of the folder.
 
-    Raises PageError for a missing value, for a verdict that the page does not show once, and for a
-    table's row longer than WIDEST_ROW.
+    Raises PageError for a missing value, for a verdict that the page does not show exactly once,
+    and for a table's row longer than WIDEST_ROW.
     """
     shown = Verdicts(verdicts)
     environment = Environment(
@@ -165,7 +171,7 @@ def render(
 
 
 def table(headings: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """Return a Markdown table; numbers are aligned right, and None is a dash."""
+    """Return a Markdown table with numbers aligned right, and a dash for None."""
     kept = [["-" if cell is None else str(cell) for cell in row] for row in rows]
     rights = [
         "---:" if any(_is_number(row[i]) for row in kept) else "---" for i in range(len(headings))
@@ -181,23 +187,23 @@ def _is_number(cell: str) -> bool:
 
 
 def fixed(number: float | None, digits: int = 2) -> str:
-    """Write the number with `digits` decimals; a dash for None."""
+    """Return the number with `digits` decimals, a dash for None."""
     return "-" if number is None else f"{number:,.{digits}f}"
 
 
 def percent(share: float, digits: int = 0) -> str:
-    """Write a share between 0 and 1 as in `12 %`."""
+    """Return a share between 0 and 1 as a percentage such as `12 %`."""
     return f"{100 * share:.{digits}f} %"
 
 
 def listed(words: Iterable[Any]) -> str:
-    """Join words as in `a, b and c`."""
+    """Return words joined as in `a, b and c`."""
     texts = [str(word) for word in words]
     return " and ".join([", ".join(texts[:-1]), texts[-1]]) if len(texts) > 1 else "".join(texts)
 
 
 def spread(values: Iterable[float], digits: int = 2) -> str:
-    """Write the least and the most as in `1.20 to 2.05`; a single value stands alone."""
+    """Return the least and largest value as in `1.20 to 2.05`, a single value as in `1.20`."""
     ends = sorted(values)
     texts = dict.fromkeys(fixed(value, digits) for value in (ends[0], ends[-1]))
     return " to ".join(texts)

@@ -1,13 +1,13 @@
-"""One rule for every page: which verdict follows from what was measured, as RULE in page.py says.
+"""Derive verdicts from measurements by one rule for every page, which RULE in page.py describes.
 
-- Two medians differ if their quartiles do not overlap and each side has at least LEAST values.
-Mood's median test gives chance at most 6 % for that (3 of 12 values beyond the cut on one side, 9
-on the other: Fisher's exact test, two-sided). With fewer values, nothing is said to differ.
-- A ratio agrees with a claimed one if it lies within NEAR of it.
-- A rank correlation (Spearman) counts if it exceeds what chance alone gives in 5 % of cases, for
-that many values: `spearman_limit`. If several were tried, the strongest counts if chance gives it
-in less than 5 % of cases: `by_chance`.
-- A claim on several cases agrees if more than half of them agree, and at most half as many differ.
+- Two medians differ if their quartiles do not overlap and each side has at least LEAST values. By
+  Mood's median test, the probability of this for equal medians is at most 6 % (3 of 12 values
+  beyond the cut on one side, 9 on the other: Fisher's exact test, two-sided).
+- A ratio agrees with a claimed ratio if it lies within NEAR of the claim.
+- A rank correlation (Spearman) is significant at the level of 5 %: `spearman_limit`. The strongest
+  of several correlations is significant if its probability under chance is below 5 %: `by_chance`.
+- A claim on several cases agrees if more than half of the cases agree, and at most half as many
+  differ.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import NamedTuple
 LEAST = 12
 """Least number of values per side for quartiles to distinguish two medians."""
 BY_CHANCE = 0.03
-"""Greatest probability that chance makes one of two medians less, by the rule above."""
+"""Largest probability that the rule above calls a given one of two equal medians less."""
 NEAR = 0.1
 """Largest relative distance at which a ratio agrees with the claimed one."""
 _FIVE = "1.000 0.886 0.786 0.738 0.700 0.648 0.618 0.587 0.560 0.538 0.521 0.503 0.485"
@@ -34,7 +34,7 @@ SPEARMAN = dict(enumerate(_LIMITS, start=5))
 class Verdict(StrEnum):
     """The outcome of comparing a paper's statement with the captures taken for this repository.
 
-    Every verdict is about the captures, whose hardware and versions are not the paper's.
+    A verdict is about the captures, whose hardware and versions differ from the paper's.
     """
 
     AGREES = "agrees here"
@@ -45,9 +45,9 @@ class Verdict(StrEnum):
 
 
 class Range(NamedTuple):
-    """A median between its quartiles, or a ratio of two medians.
+    """A median with its quartiles, or a ratio of two medians.
 
-    The range of a ratio is what the quartiles of both allow.
+    The bounds of a ratio follow from the quartiles of the two medians.
     """
 
     low: float
@@ -63,7 +63,7 @@ class Range(NamedTuple):
         return cls(*statistics.quantiles(values, n=4, method="inclusive"))
 
     def over(self, other: Range) -> Range:
-        """Return the ratio of this range to the other."""
+        """Return the ratio of this range to another range."""
         return Range(
             self.low / other.high,
             self.middle / other.middle,
@@ -72,7 +72,7 @@ class Range(NamedTuple):
 
 
 def more(first: Range, other: Range, n: int = LEAST) -> bool | None:
-    """Return whether `first` is more than `other`; None if `n` values per side cannot tell."""
+    """Return whether `first` exceeds `other`, None if it is undecided with `n` values per side."""
     if n < LEAST:
         return None
     is_more, is_less = first.low > other.high, first.high < other.low
@@ -80,9 +80,9 @@ def more(first: Range, other: Range, n: int = LEAST) -> bool | None:
 
 
 def above(ratio: Range | None, limit: float = 1) -> bool | None:
-    """Return whether the whole range of a ratio lies above the limit, or below it.
+    """Return True if a ratio's range lies above the limit, False if it lies below.
 
-    Returns None if the range includes the limit.
+    Return None if the range includes the limit.
     """
     if ratio is None:
         return None
@@ -91,20 +91,20 @@ def above(ratio: Range | None, limit: float = 1) -> bool | None:
 
 
 def agrees(ratio: float, claimed: float) -> bool:
-    """Return whether a ratio is close to the claimed one."""
+    """Return whether a ratio is within NEAR of the claimed ratio."""
     return abs(ratio / claimed - 1) <= NEAR
 
 
 def judge(answer: bool | None) -> Verdict:
-    """Return the verdict for one answer. None means that the difference is within the spread."""
+    """Return the verdict for one answer, which is None if the difference is within the spread."""
     return Verdict.UNDECIDED if answer is None else Verdict.AGREES if answer else Verdict.DIFFERS
 
 
 def judge_size(ratio: Range, claimed: float) -> Verdict:
-    """Return the verdict on a claimed ratio: its side of 1 first, then its size.
+    """Return the verdict on a claimed ratio, which must agree in its side of 1 and in its size.
 
-    A range that includes 1 has no side. Then the verdict is "differs" if the claimed size lies
-    outside the range, else "undecided".
+    If the range includes 1, the verdict is "differs" if the claimed ratio lies outside of the
+    range, else "undecided".
     """
     side = above(ratio)
     if side is None:
@@ -116,10 +116,7 @@ def judge_size(ratio: Range, claimed: float) -> Verdict:
 
 
 def judge_cases(answers: Iterable[bool | None]) -> Verdict:
-    """Return the verdict on a claim about several cases.
-
-    It depends on how many cases agree; it is undecided if they are divided.
-    """
+    """Return the verdict on a claim about several cases, undecided if the cases are divided."""
     known = list(answers)
     like, unlike = known.count(True), known.count(False)
     for most, least, verdict in (
@@ -132,7 +129,7 @@ def judge_cases(answers: Iterable[bool | None]) -> Verdict:
 
 
 def judge_sizes(ratios: Sequence[Range], claimed: float) -> Verdict:
-    """Return the verdict on a claimed ratio in several cases: their side of 1 first, then size."""
+    """Return the verdict on a claimed ratio in several cases, by their side of 1 and their size."""
     sides = [above(ratio) for ratio in ratios]
     side = judge_cases(None if side is None else side is (claimed > 1) for side in sides)
     if side is not Verdict.AGREES:
@@ -142,7 +139,7 @@ def judge_sizes(ratios: Sequence[Range], claimed: float) -> Verdict:
 
 
 def shared(verdicts: Iterable[Verdict]) -> Verdict:
-    """Return the verdict that several ways of measuring share; undecided if they disagree."""
+    """Return the common verdict of several methods of measuring, undecided if they disagree."""
     distinct = set(verdicts)
     return distinct.pop() if len(distinct) == 1 else Verdict.UNDECIDED
 
@@ -154,7 +151,7 @@ def ranks(values: Sequence[float]) -> list[float]:
 
 
 def spearman(first: Sequence[float], other: Sequence[float]) -> float:
-    """Return Spearman's rank correlation; 0 if all values of a side are equal."""
+    """Return Spearman's rank correlation, 0 if all values of a side are equal."""
     mean = (len(first) + 1) / 2
     a = [rank - mean for rank in ranks(first)]
     b = [rank - mean for rank in ranks(other)]
@@ -174,10 +171,11 @@ def spearman_limit(n: int) -> float:
 
 
 def by_chance(strongest: float, n: int, n_tried: int) -> float:
-    """Return the probability that chance alone gives the strongest of several rank correlations.
+    """Return the probability of the strongest of several rank correlations under chance alone.
 
-    Each has n values and is independent of the others. Its density is about that of Pearson's
-    correlation, (1 - r²)^((n - 4) / 2), as for a Student's t: Kendall, Rank Correlation Methods.
+    The `n_tried` correlations of n values each are taken as independent. The density of a rank
+    correlation is about that of Pearson's, (1 - r²)^((n - 4) / 2), as for a Student's t (Kendall,
+    Rank Correlation Methods).
     """
     n_bins = 10_000
     middles = [(number + 0.5) / n_bins for number in range(n_bins)]
@@ -188,17 +186,17 @@ def by_chance(strongest: float, n: int, n_tried: int) -> float:
 
 
 def at_least_by_chance(count: int, n: int, share: float) -> float:
-    """Return the probability that chance gives `count` or more of n, each with this probability.
+    """Return the upper tail of the binomial distribution.
 
-    It is the upper tail of the binomial distribution.
+    This is the probability of `count` or more successes in n trials, each with probability `share`.
     """
     return sum(comb(n, k) * share**k * (1 - share) ** (n - k) for k in range(count, n + 1))
 
 
 def correlated(correlation: float, n: int) -> bool | None:
-    """Return True if two columns rise together, False if one falls as the other rises.
+    """Return True for a significant positive correlation, False for a negative correlation.
 
-    Returns None if chance explains the correlation.
+    Return None if the correlation is not significant.
     """
     limit = spearman_limit(n)
     rises, falls = correlation > limit, correlation < -limit

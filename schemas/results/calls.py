@@ -1,4 +1,4 @@
-"""Results by kernel, op, range, launch and thread; gaps of a trace's data; and advised calls."""
+"""Results by kernel, op, range, launch and thread, missing data of a trace, and advised calls."""
 
 import polars as pl
 

@@ -59,7 +59,7 @@ COMPARE_SETUP = Table(
 
 
 def _both(name: str, doc: str, unit: str | None = None) -> tuple[Column, Column]:
-    """Return two columns: a number of base, and the same of other."""
+    """Return the columns of a number for the two runs, base and other."""
     return (
         Column(f"base_{name}", F64, f"{doc}, in base.", unit, nullable=True),
         Column(f"other_{name}", F64, f"{doc}, in new.", unit, nullable=True),

@@ -1,7 +1,4 @@
-"""Results about the levels below a framework's call, in one trace and in two.
-
-The levels are op, library, primitive and family.
-"""
+"""Results by op, library, primitive and family, for one trace and for two traces."""
 
 import polars as pl
 

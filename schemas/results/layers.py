@@ -1,4 +1,4 @@
-"""Results of analyses of layers: two configurations, the best choice, ways of timing."""
+"""Results of analyses of layers: comparisons, the best configuration, methods of timing."""
 
 import polars as pl
 

@@ -1,4 +1,4 @@
-"""Results of analyses of many ranks: their collectives, and who waits for whom."""
+"""Results of analyses of many ranks: collectives, and waiting of ranks for other ranks."""
 
 import polars as pl
 

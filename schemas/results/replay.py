@@ -31,7 +31,7 @@ STRETCH_WORDS = {
     "wait": "wait for the device",
     "earlier": "earlier work",
 }
-"""Words that people read for kinds; the others are words already."""
+"""Words for the kinds of time that are not plain words themselves."""
 EVIDENCE = ("measured", "calibrated", "table", "unknown")
 _ERROR = Column(
     "replay_error_frac",

@@ -1,1 +1,1 @@
-"""Fuzzing the parser in C under AddressSanitizer and UndefinedBehaviorSanitizer."""
+"""Fuzz the parser in C under sanitizers, and everything that reads untrusted files."""

@@ -1,8 +1,8 @@
 """Build the fuzzer of the parser in C and run it: python -m tools.fuzz INPUTS.
 
 With clang, the fuzzer is libFuzzer, which looks for inputs that reach new code. With gcc, inputs
-are changed at random. Both use AddressSanitizer and UndefinedBehaviorSanitizer, and start from
-pieces of the sample traces.
+are changed at random. Either fuzzer runs under AddressSanitizer and UndefinedBehaviorSanitizer, and
+starts from parts of the sample traces.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _LONGEST = 1024
 
 
 def main() -> None:
-    """Run the fuzzer on this many inputs; exit with its exit code."""
+    """Run the fuzzer on the given number of inputs, and exit with its exit code."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("inputs", type=int)
     parser.add_argument(
@@ -84,7 +84,7 @@ def main() -> None:
 
 
 def plan() -> str:
-    """Return the plan of fields.py as C source."""
+    """Return the parser's plan, which fields.py defines, as C source."""
     text, keys, tables, columns = fields.plan()
     lines = [f'static const char KEY_TEXT[] = "{text.decode()}";']
     for name, words in (("KEYS", keys), ("TABLES", tables), ("COLUMNS", columns)):
@@ -100,7 +100,7 @@ def plan() -> str:
 
 
 def write_seeds(folder: Path) -> list[Path]:
-    """Write pieces of the samples, each a few events long, and events with odd values."""
+    """Write seed inputs: a few events of each sample, and events with odd values."""
     folder.mkdir()
     seeds = []
     for trace in sorted((ROOT / "samples" / "torch").glob("*.json.gz")):
@@ -125,7 +125,7 @@ def write_seeds(folder: Path) -> list[Path]:
 
 
 def write_dictionary(file: Path) -> Path:
-    """Write the keys, categories and odd pieces that libFuzzer inserts into inputs."""
+    """Write the keys, categories and odd texts that libFuzzer inserts into inputs."""
     words = [
         *(f'"{key}":'.encode() for key in (*fields.EVENT_KEYS, *fields.ARG_KEYS)),
         *BYTES,

@@ -3,10 +3,9 @@
 If `make sanitized` has built the library, every access to memory is checked. A call may refuse its
 arguments, but nothing else may go wrong.
 
-With --threads, two threads make the calls. They also share objects that two threads may share, and
-objects that they may not share. This is for a library that was built with
-TRACELENS_SANITIZE=thread. With --failing-memory, a round of calls runs once for each n up to
-ROUNDS, and its n-th allocation fails.
+With --threads, two threads make the calls and share objects, also objects that threads must not
+share. This is for a library that was built with TRACELENS_SANITIZE=thread. With --failing-memory, a
+round of calls runs once for each n up to ROUNDS, and its n-th allocation fails.
 """
 
 from __future__ import annotations
@@ -51,14 +50,14 @@ _EXTREMES = (
 
 
 class Chance(random.Random):
-    """Random arguments: mostly of the right length, with values close to valid ones."""
+    """Draws random arguments, mostly of the right length and with almost valid values."""
 
     def size(self) -> int:
         """Draw a length for several arrays."""
         return self.choice((0, 1, 2, self.randrange(40)))
 
     def number(self) -> int:
-        """Draw a whole number; it may be an extreme of 32 or 64 bits."""
+        """Draw an integer, sometimes the least or largest of 32 or 64 bits."""
         return self.choice((self.randrange(100), self.choice(_EXTREMES)))
 
     def words(
@@ -68,7 +67,7 @@ class Chance(random.Random):
         low: int = -2,
         high: int | None = None,
     ) -> array[int]:
-        """Draw an array of n items of this type code; now and then it has another length."""
+        """Draw an array of this type code with n items, sometimes with another length."""
         n = n if self.randrange(50) else self.size()
         high = max(low + 1, n + 2 if high is None else high)
         numbers = [self.randrange(low, high) for _ in range(n)]
@@ -88,7 +87,7 @@ class Chance(random.Random):
 
 @functools.cache
 def plan() -> tuple[bytes, list[list[int]], list[int]]:
-    """Return the key text, the words and the special tables of fields.py."""
+    """Return the parser's plan of fields.py: the text of keys, the words, and special tables."""
     if "LD_PRELOAD" not in os.environ:
         fields = importlib.import_module("tracelens.collectors.torch.fields")
         text, *words = fields.plan()
@@ -109,7 +108,7 @@ def plan() -> tuple[bytes, list[list[int]], list[int]]:
 
 
 def nest(library: Any, chance: Chance) -> None:
-    """Nest intervals."""
+    """Call the nesting of intervals."""
     n, n_calls, n_threads = chance.size(), chance.size(), 1 + chance.randrange(3)
     threads, call_threads = (
         chance.choice((None, chance.words("i", size, 0, n_threads))) for size in (n, n_calls)
@@ -129,7 +128,7 @@ def nest(library: Any, chance: Chance) -> None:
 
 
 def among(library: Any, chance: Chance) -> None:
-    """Pass values up a tree."""
+    """Call the sum of values over the subtrees of a tree."""
     n, before, after = chance.size(), chance.size(), chance.size()
     rows = n + before + after
     library.among(
@@ -142,7 +141,7 @@ def among(library: Any, chance: Chance) -> None:
 
 
 def ops(library: Any, chance: Chance) -> None:
-    """Add up ops, mostly with the steps in their right order."""
+    """Call the sums of ops, mostly with steps in the right order."""
     n = chance.size()
     held = library.ops_new(n, chance.number() % 2**63, 1)
     for _ in range(chance.randrange(2, 9)):
@@ -211,7 +210,7 @@ _OF_OPS = (_place, _place, _charge_calls, _time, _launch, _order, _totals)
 
 
 def idle_time(library: Any, chance: Chance) -> None:
-    """Add up what a device did."""
+    """Call the sums of a device's busy and idle time."""
     n_work = chance.size(), chance.size()
     n_calls, n_threads, n_tracks, n_segments, n_windows, n_places = (
         chance.size() for _ in range(6)
@@ -256,7 +255,7 @@ def idle_time(library: Any, chance: Chance) -> None:
 
 
 def longest_paths(library: Any, chance: Chance) -> None:
-    """Follow the edges of a graph; most of them lead forward."""
+    """Call the longest paths of a graph, most of whose edges lead forward."""
     n, n_edges = chance.size(), chance.size()
     offsets = chance.words("q", n + 1, 0, n_edges + 1)
     if len(offsets) and chance.randrange(4):
@@ -270,7 +269,7 @@ def longest_paths(library: Any, chance: Chance) -> None:
 
 
 def parser(library: Any, chance: Chance) -> None:
-    """Read events into cells, by a plan that is invalid now and then."""
+    """Call the parser, sometimes with an invalid plan."""
     n = chance.randrange(200)
     text = b'{"traceEvents": [' + b"".join(_EVENT % (i, i, i) for i in range(n))
     held = new_parser(library, chance, is_wrong=not chance.randrange(4))
@@ -315,7 +314,7 @@ def new_parser(library: Any, chance: Chance, *, is_wrong: bool = False) -> Any:
 
 
 def hashed(library: Any, chance: Chance) -> None:
-    """Hash a text."""
+    """Call the hash of a text."""
     library.hashed(
         chance.randbytes(chance.size()),
         chance.number(),
@@ -335,7 +334,7 @@ FUNCTIONS: tuple[Callable[[Any, Chance], None], ...] = (
 
 
 def try_all(library: Any, chance: Chance) -> int:
-    """Call each function once; return how many refused their arguments."""
+    """Call each function once; return the number of calls that refused their arguments."""
     n_refused = 0
     for function in FUNCTIONS:
         try:
@@ -346,9 +345,9 @@ def try_all(library: Any, chance: Chance) -> int:
 
 
 def in_threads(library: Any, rounds: int, seed: int) -> None:
-    """Make all calls in two threads, which share ops as `op_times` does, and a parser.
+    """Make all calls in two threads, which share sums of ops and a parser.
 
-    Sharing a parser is not allowed, so the library has to refuse it.
+    Threads may share sums of ops, as `op_times` does. The library must refuse a shared parser.
     """
     failures: list[BaseException] = []
     n, step = 200_000, 20_000
@@ -423,10 +422,9 @@ def _parse_shared(library: Any, held: Any) -> None:
 
 
 def with_failing_memory(library: Any, rounds: int, seed: int) -> int:
-    """Let one allocation fail while functions are called; return how many did fail.
+    """Call functions with failing allocations; return the number of allocations that failed.
 
-    For each number up to `rounds`, the allocation with that number fails. Functions are called
-    again until that many allocations were made.
+    For each n up to `rounds`, functions are called until the n-th allocation, which fails.
     """
     fail_allocation = ctypes.CDLL(None).fail_allocation
     has_failed = ctypes.CDLL(None).has_allocation_failed
@@ -449,9 +447,9 @@ def with_failing_memory(library: Any, rounds: int, seed: int) -> int:
 
 
 def _disarmed(fail_allocation: Any, none: ctypes.c_long) -> int:
-    """Let no further allocation fail; return whether one failed.
+    """Let no further allocation fail; return whether the chosen allocation failed.
 
-    The call that does this may itself meet the failing allocation.
+    This call may itself make the chosen allocation.
     """
     try:
         return int(fail_allocation(none))
@@ -460,7 +458,7 @@ def _disarmed(fail_allocation: Any, none: ctypes.c_long) -> int:
 
 
 def _again_with_failing_memory() -> int:
-    """Run this command again with an allocator that can be told to fail."""
+    """Run this command again with an allocator that can fail, and return the exit code."""
     with tempfile.TemporaryDirectory() as folder:
         shim = Path(folder) / "failing.so"
         source = Path(__file__).with_name("failing.c")
@@ -474,7 +472,7 @@ def _again_with_failing_memory() -> int:
 
 
 def main() -> None:
-    """Run the rounds of calls that are asked for, and print how many calls were refused."""
+    """Run the given number of rounds, and print the number of refused calls."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("rounds", type=int)
     parser.add_argument("--seed", type=int, default=1)

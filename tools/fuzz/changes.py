@@ -63,7 +63,7 @@ def chosen_file(path: Path, chance: random.Random) -> Path:
 
 
 def change_bytes(path: Path, chance: random.Random) -> str:
-    """Flip, overwrite, insert, repeat or take out bytes of a file, or cut it."""
+    """Flip, overwrite, insert, repeat or remove bytes of a file, or cut the file."""
     file = chosen_file(path, chance)
     content = bytearray(file.read_bytes())
     how = chance.choice(["flip", "flip", "overwrite", "insert", "repeat", "take out", "cut"])
@@ -89,7 +89,7 @@ def change_bytes(path: Path, chance: random.Random) -> str:
 
 
 def change_values(path: Path, chance: random.Random) -> str:
-    """Replace numbers, words and strings of a text by odd values, mostly near its head or tail."""
+    """Replace numbers, words and strings of a text by odd values, mostly near its begin or end."""
     file = chosen_file(path, chance)
     content = file.read_bytes()
     changes = []
@@ -118,7 +118,7 @@ def change_values(path: Path, chance: random.Random) -> str:
 
 
 def change_lines(path: Path, chance: random.Random) -> str:
-    """Repeat, move, join or take out lines of a text."""
+    """Repeat, move, join or remove lines of a text."""
     file = chosen_file(path, chance)
     lines = file.read_bytes().split(b"\n")
     how = chance.choice(["repeat", "repeat all", "move", "join", "take out"])

@@ -1,7 +1,4 @@
-"""Damage nsys exports: cells, columns and tables of SQLite; columns of Parquet and Arrow.
-
-Values and types of columns change.
-"""
+"""Damage nsys exports: cells, columns and tables of SQLite, and columns of Parquet and Arrow."""
 
 from __future__ import annotations
 
@@ -112,7 +109,7 @@ def _change_table(database: sqlite3.Connection, chance: random.Random) -> str:
 
 
 def change_columns(path: Path, chance: random.Random) -> str:
-    """Change values, types or names of columns of a Parquet or Arrow file, or how it is encoded."""
+    """Change values, types or names of columns of a Parquet or Arrow file, or its encoding."""
     file = chance.choice(sorted(path.iterdir()))
     table = _read(file)
     changes = []
@@ -216,7 +213,7 @@ def _write(file: Path, table: pa.Table, chance: random.Random) -> None:
 
 
 def change_pages(path: Path, chance: random.Random) -> str:
-    """Change bytes at the beginning of a Parquet column's pages, which give the pages' sizes."""
+    """Change bytes of the page headers of a Parquet column, which hold the pages' sizes."""
     file = chance.choice(sorted(path.rglob("*.parquet")))
     about = pq.read_metadata(file)
     starts = [

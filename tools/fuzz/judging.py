@@ -1,9 +1,8 @@
 """Judge every input by one rule, and try many inputs in processes.
 
-An input passes if reading it gives a result that passes `check`, or raises a TracelensError. These
-are failures: any other exception; a process that dies; more time or memory than in proportion to
-the input; a trace that was written although `check` objects to it. `check` may object to a trace
-directory that was damaged, because that is its purpose.
+An input passes if reading it raises a TracelensError, or gives a trace that passes `check`. Any
+other exception is a failure. So is a process that dies, and time or memory out of proportion to the
+input. Only a damaged trace directory may fail `check`, because finding such damage is its purpose.
 """
 
 from __future__ import annotations
@@ -46,12 +45,12 @@ from tracelens.views.formats.json import to_json
 
 FAILED = "FAILED"
 KEEP = "TRACELENS_FUZZ_KEEP"
-"""The environment variable that names a folder for copies of the inputs that failed."""
+"""The environment variable with the folder for copies of failed inputs."""
 _DETAIL = ": "
 _OWN = re.compile(re.escape(str(Path(__file__).resolve().parents[2])) + "/(?!.venv)")
 _BATCH = 250
 _SECONDS, _SECONDS_A_MIB = 10, 20
-"""Processor time that an input may take: in all, and per MiB of input."""
+"""Limit of an input's processor time in seconds: a constant, and an amount per MiB of input."""
 _MIB, _MIB_A_MIB = 512, 400
 """Memory that an input may take at its peak; limits allow a table of 64 MiB of any file, and 200
 times its size."""
@@ -62,11 +61,13 @@ _MEMORY = Path("/proc/self/status")
 
 @dataclass(frozen=True)
 class Source:
-    """A kind of input: `make` writes an undamaged one; each of `changes` damages it and says how.
+    """A kind of input.
 
-    `kind` is the collector that is named for every second input; None for inputs that are opened,
-    not collected. `uses` are functions that are called with the trace; each may raise a
-    TracelensError. `holds` raises an error if the input is read wrongly.
+    - `make`: writes an undamaged input.
+    - `changes`: functions that damage an input and describe the damage.
+    - `kind`: the collector that is named for every second input, None for traces, which are opened.
+    - `uses`: functions that are called with the trace. Each may raise a TracelensError.
+    - `holds`: raises an error if the input is read wrongly.
     """
 
     kind: str | None
@@ -77,12 +78,12 @@ class Source:
 
 
 def report(trace: Trace) -> None:
-    """Write every section as JSON."""
+    """Write a report with every section as JSON."""
     to_json(build_report(trace, trace, [*ANALYSES])).encode()
 
 
 def advise(trace: Trace) -> None:
-    """Make each rank's call plan and the notes on it."""
+    """Make the call plan of each rank, with its notes."""
     advice_by_rank = advised_ranks(trace, [trace], z3=None)
     for advice in advice_by_rank.values():
         json.dumps(plan_of(advice, {}))
@@ -90,7 +91,7 @@ def advise(trace: Trace) -> None:
 
 
 def plan(trace: Trace) -> None:
-    """Make a compile plan from two runs that are the same trace."""
+    """Make a compile plan, with the same trace for both runs."""
     make_plan(trace, trace).to_json()
 
 
@@ -111,10 +112,10 @@ def query(trace: Trace) -> None:
 
 
 def try_all(sources: dict[str, Source], module: str) -> int:
-    """Run `python -m MODULE INPUTS [NAME [FIRST]]`: print how this many inputs per source ended.
+    """Try a number of inputs per source, and print the results; return 1 if an input failed.
 
-    Return 1 if an input failed. An input is given by its source's name and a number, and is the
-    same in every run.
+    This is the command `python -m MODULE INPUTS [NAME [FIRST]]`. An input is identified by the name
+    of its source and a number, and is the same in every run.
     """
     words = sys.argv[1:]
     if words[0] == "--here":
@@ -180,9 +181,9 @@ def _try_here(
     sources: dict[str, Source],
     asked: Sequence[tuple[str, int]],
 ) -> None:
-    """Try inputs in this process.
+    """Try inputs in this process, and print one line with the result of each.
 
-    One line each says how it ended, one with # what a failure was.
+    A further line that begins with # describes a failure.
     """
     resource.setrlimit(resource.RLIMIT_AS, (_ADDRESS_SPACE,) * 2)
     for name, number in asked:
@@ -207,7 +208,7 @@ def _try_here(
 
 
 def broken(path: Path, holds: Callable[[Path], object] | None) -> str | None:
-    """Return how `holds` failed, in a few words; None if it did not."""
+    """Return the error of `holds` in a few words, None without an error."""
     try:
         if holds is not None:
             holds(path)
@@ -223,7 +224,7 @@ def judged(
     *,
     is_named: bool,
 ) -> str:
-    """Read an input and use it; return, in a few words, how that ended by the rule."""
+    """Read and use an input; return the result by the rule of this module, in a few words."""
     size_mib = sum(file.stat().st_size for file in [path, *path.rglob("*")] if file.is_file()) / (
         1 << 20
     )
@@ -270,7 +271,7 @@ def _failure(error: BaseException) -> str:
 
 
 def _collected(path: Path, kind: str | None) -> Path:
-    """Collect the input as the command line does; return the path of the trace."""
+    """Collect the input as the command line does, and return the path of the trace."""
     target = path.parent / "collected.tracelens"
     with contextlib.redirect_stderr(io.StringIO()):
         write_files(
@@ -282,6 +283,6 @@ def _collected(path: Path, kind: str | None) -> Path:
 
 
 def _resident_mib(which: str) -> float:
-    """Return the memory of this process in MiB, now (VmRSS) or at its peak (VmHWM)."""
+    """Return this process's resident memory in MiB, current (VmRSS) or peak (VmHWM)."""
     match = re.search(rf"{which}:\s*(\d+) kB", _MEMORY.read_text())
     return int(match[1]) / 1024 if match else 0

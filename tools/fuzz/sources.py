@@ -2,8 +2,8 @@
 
     python -m tools.fuzz.sources INPUTS [NAME [FIRST]]
 
-The damage is random. What is right is said in judging.py. `python -m tools.fuzz.sources 1 NAME
-NUMBER` tries one input again.
+The damage is random. judging.py has the rule by which an input passes. `python -m
+tools.fuzz.sources 1 NAME NUMBER` tries one input again.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _REAL = [
     for folder in (SAMPLES, SAMPLES.parents[1] / "shared" / "data")
     for file in folder.glob("nsys/*.sqlite")
 ]
-"""Exports that nsys itself wrote, from samples/ and from the captures that are in no checkout."""
+"""Exports that nsys itself wrote, from samples/ and from captures outside of the checkout."""
 _TORCH = ("little_work", "compute_memory.stacks", "compute_cuda_graph", "comm_all_reduce.rank0")
 _WORK = {
     "start": 240,
@@ -139,9 +139,9 @@ def cut(path: Path, chance: random.Random) -> str:
 
 
 def keeps_whole_events(path: Path) -> None:
-    """Check that every event before the cut is read, and that the cut is reported.
+    """Check that every complete event before the cut is read, and that the cut is reported.
 
-    Which events are whole is found by the json module alone.
+    The json module alone decides which events are complete.
     """
     content = path.read_bytes()
     content = gzip.decompress(content) if content.startswith(b"\x1f\x8b") else content
@@ -152,7 +152,7 @@ def keeps_whole_events(path: Path) -> None:
 
 
 def gzipped(path: Path, chance: random.Random) -> str:
-    """Compress the text as gzip and damage that."""
+    """Compress the text as gzip, and damage the compressed file."""
     path.write_bytes(gzip.compress(path.read_bytes()))
     return change_bytes(path, chance)
 
@@ -186,7 +186,7 @@ def real_database(folder: Path, chance: random.Random) -> Path:
 
 
 def real_folder(folder: Path, chance: random.Random) -> Path:
-    """Write such an export as a directory of Parquet or Arrow files."""
+    """Copy an export of a real program, as a directory of Parquet or Arrow files."""
     kind, ending = chance.choice([("run_pqtdir", ".parquet"), ("run_arwdir", ".arrow")])
     return rewrite(real_database(folder, chance), folder / kind, ending)
 
@@ -287,7 +287,7 @@ def compile_log(folder: Path, _: random.Random) -> Path:
 
 
 def jax_trace(folder: Path, chance: random.Random) -> Path:
-    """Write a trace of jax.profiler: from a CPU, or one made by hand for a GPU."""
+    """Write a trace of jax.profiler: a recorded trace of a CPU, or a synthetic trace of a GPU."""
     path = folder / "host.trace.json"
     sample = gzip.decompress((SAMPLES / "jax" / "perceptron.trace.json.gz").read_bytes())
     about = {"metadata": {"highres-ticks": True}, "traceEvents": EVENTS}

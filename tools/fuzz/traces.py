@@ -73,14 +73,14 @@ def copied(
     chance: random.Random,
     names: Sequence[str] = SEEDS,
 ) -> Path:
-    """Copy a trace of the samples, to be damaged."""
+    """Copy a random trace of the samples into a folder, and return the copy."""
     folder = place / "t.tracelens"
     shutil.copytree(CAPTURES / f"{chance.choice(names)}.tracelens", folder)
     return folder
 
 
 def asked(place: Path, chance: random.Random) -> Path:
-    """Copy a trace that commands other than `report` can use."""
+    """Copy a random trace from which a plan can be made or for which calls can be advised."""
     return copied(place, chance, ASKED)
 
 
@@ -113,7 +113,7 @@ def damage_footer(folder: Path, chance: random.Random) -> str:
 
 
 def damage_cells(folder: Path, chance: random.Random) -> str:
-    """Change cells of one column to other values of its type, or to another row's value."""
+    """Change cells of one column to odd values of its type, or to values of other rows."""
     file = chance.choice(sorted(folder.rglob("*.parquet")))
     frame = pl.read_parquet(file, glob=False)
     name = chance.choice(frame.columns)
@@ -148,7 +148,7 @@ def damage_manifest(folder: Path, chance: random.Random) -> str:
 
 
 def _places(value: Any) -> Any:
-    """Yield every dict or list within the value, with each of its keys or indices."""
+    """Yield every dict or list within the value, once for each of its keys or indices."""
     for key in value if isinstance(value, dict) else range(len(value)):
         yield value, key
         if isinstance(value[key], (dict, list)):

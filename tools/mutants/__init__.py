@@ -1,4 +1,4 @@
-"""Mutants: the code broken on purpose, one line at a time. `python -m tools.mutants` runs them."""
+"""Mutants, each of which breaks one line of the code. `python -m tools.mutants` runs them."""
 
 from pathlib import Path
 

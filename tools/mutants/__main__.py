@@ -1,12 +1,12 @@
-"""Break the code on purpose, one line at a time, and print which breaks the tests notice.
+"""Run mutation tests: break one line of the code at a time, and print whether tests fail.
 
 python -m tools.mutants [PART_OF_NAME ...] [--all] [--tree CHECKOUT]
 
-Each mutant is applied to a copy of the checkout. Then the test files that touch the broken code are
-run there, or with --all the whole suite. Exhaustive tests are left out, as in CI. If C code is
-broken, the library is compiled again. For breaks that only sanitizers can see, `make sanitized` is
-run. The test files also run once on unbroken code, because a test that fails anyway notices
-nothing. All mutants take an hour. Exits with 1 if a mutant survives.
+Each mutant is applied to a copy of the checkout. Then the test files of the broken code run there,
+or the whole suite with --all. Exhaustive tests are left out, as in CI. If C code is broken, the
+library is compiled again. `make sanitized` runs for mutants that only sanitizers can notice. Test
+files also run once on unbroken code, because a test that always fails notices nothing. All mutants
+take an hour. Exits with 1 if a mutant survives.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tools.mutants.mutant import SANITIZED, Mutant
 
 
 class Copy:
-    """A copy of a checkout in which the code is broken and tests are run."""
+    """A copy of a checkout, in which mutants are applied and tests run."""
 
     def __init__(self, tree: Path, folder: Path) -> None:
         self.root = folder / "tree"
@@ -39,7 +39,7 @@ class Copy:
             (folder / "shared").symlink_to(more)
 
     def run(self, *command: str) -> int:
-        """Run a command in the copy as it is now, and return its exit code."""
+        """Run a command in the copy, and return its exit code."""
         environment = os.environ | {
             "PYTHONPATH": str(self.root),
             "CI": "true",
@@ -55,7 +55,7 @@ class Copy:
         assert code == 0, "the native library cannot be built"
 
     def test(self, tests: str) -> int:
-        """Return pytest's exit code for the test files, or for all if none is named."""
+        """Run the test files, by default all, and return pytest's exit code."""
         if tests == SANITIZED:
             return self.run("make", "-o", ".venv/installed-for-tests", "sanitized")
         files = [f"tests/test_{name}.py" for name in tests.split()]
@@ -65,7 +65,7 @@ class Copy:
         return self.run(sys.executable, "-m", "pytest", *options, *chosen, *files)
 
     def notices(self, mutant: Mutant, tests: str) -> bool:
-        """Return whether the tests fail while the mutant is in force."""
+        """Return whether the tests fail with the mutant."""
         file = self.root / mutant.file
         text = file.read_text()
         assert text.count(mutant.old) == 1, (
@@ -127,7 +127,7 @@ def main() -> None:
 
 
 def _tests(mutant: Mutant, *, all_tests: bool) -> list[str]:
-    """List what is run for a mutant, one after another until one fails."""
+    """Return the test files or commands for a mutant, which run until one of them fails."""
     if mutant.tests == SANITIZED:
         return [SANITIZED]
     return [""] if all_tests else mutant.tests.split()

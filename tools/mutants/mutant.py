@@ -1,17 +1,17 @@
-"""A mutant: one line of the code broken on purpose, and the tests that should notice."""
+"""Declare a mutant, which breaks one line of the code, and the tests that must fail."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 SANITIZED = "make sanitized"
-"""Stands in place of test files for mutants that only the checks of `make sanitized` can see."""
+"""Replaces the names of test files for mutants that only `make sanitized` notices."""
 
 
 class Mutant(NamedTuple):
-    """A text that occurs once in a file, and its replacement.
+    """A text that occurs once in a file, its replacement, and the tests that must fail.
 
-    Test files are given by the middle of their names.
+    `NAME` of `tests` is the file `tests/test_NAME.py`.
     """
 
     name: str
