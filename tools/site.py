@@ -141,7 +141,6 @@ def _report(trace: Trace, base: Trace | None, folder: Path) -> str:
 
 def _gallery(folder: Path) -> str:
     """Return a table of causes, each linked to a report by the first line of its answer."""
-    """
     lines = ["| what limits the program | report |", "| --- | --- |"]
     for cause, source in GALLERY.items():
         trace = tl.collect(ROOT / source)

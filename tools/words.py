@@ -1,8 +1,7 @@
 """Count faults of docstrings, names and layout by package: python -m tools.words [--list].
 
-- Docstrings: another word for None, rows of something without "per", riddles (a question, or a
-  sentence without a subject), a pronoun in place of a noun, and functions without a verb at the
-  beginning.
+- Docstrings: another word for None, a missing "per", riddles (a question, or a sentence without a
+  subject), a pronoun in place of a noun, and functions without a verb at the beginning.
 - Names: local names such as `found` that do not say what a value is.
 - Layout: lines of code over 100 columns, and tokens per line of code.
 

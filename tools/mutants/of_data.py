@@ -50,8 +50,8 @@ DATA_MUTANTS = (
     Mutant(
         "a child may outlast its parent by the tolerance",
         "tracelens/derive/events/nesting.py",
-        "end <= own_end + TOLERANCE_NS",
-        "end < own_end + TOLERANCE_NS",
+        "end <= span_end + TOLERANCE_NS",
+        "end < span_end + TOLERANCE_NS",
         "nesting",
     ),
     Mutant(
@@ -212,8 +212,8 @@ DATA_MUTANTS = (
     Mutant(
         "as many files at a time as the limit allows",
         "tracelens/running/subprocess_reader.py",
-        "limit // each,",
-        "limit // each + 1,",
+        "limit // each))",
+        "limit // each + 1))",
         "subprocess_reader",
     ),
     Mutant(
