@@ -66,7 +66,7 @@ def _by_name(name: pl.Expr) -> pl.Expr:
     """Return a struct for each name: marked, annotated, is_compiled.
 
     `marked` is the number of the phase that the name marks. `annotated` is the number of the phase
-    that the name of an annotation marks. They are None if the name marks no phase.
+    that an annotation of this name marks. They are None if there is no such phase.
     """
     return pl.struct(
         marked=_first(name, _MARKERS),

@@ -156,7 +156,7 @@ def with_uncertainty(calls: pl.DataFrame, clocks: pl.DataFrame) -> pl.DataFrame:
 
 
 def doubt_of(calls: pl.DataFrame, awaited: Collection[int] | None = None) -> str | None:
-    """Say why the clocks do not show which rank was waited for; None if they show it.
+    """Return a sentence on why the clocks do not show the awaited rank; None if they do.
 
     The rank is certain if most waiting time is in waits that are longer than the clocks'
     uncertainty. With `awaited`, only waits for these ranks count.

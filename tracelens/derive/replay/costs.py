@@ -193,9 +193,9 @@ _MOST_NS = 1e9
 SLOWEST_HOST = 1.8
 """A host with a larger slowness counts as slow only while it records.
 
-Hosts that were measured have two speeds, 1.8 times apart, and change between them within a second.
-Just after torch.profiler was set up, they were up to five times as slow. For captures of 37
-programs on hosts of H200s, the limit 1.8 gave the least errors; it was judged on 24 others.
+Measured hosts have two speeds, 1.8 times apart, and change between them within a second. Just after
+torch.profiler was set up, hosts were up to five times as slow. The limit gave the least errors in
+captures of 37 programs on hosts of H200s. It was judged on 24 other programs.
 """
 
 

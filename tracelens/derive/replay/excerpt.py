@@ -307,7 +307,10 @@ def _work(
     edges: tuple[int, int],
     rows: pl.DataFrame,
 ) -> pl.DataFrame:
-    """Return device work that the excerpt launched, or that ran when it began, sorted by start."""
+    """Return device work that the excerpt launched, or that ran when the excerpt began.
+
+    The work is sorted by start.
+    """
     origin, _ = edges
     frames = [pl.DataFrame(schema=_SCHEMA)]
     for table, columns in _OF_TABLES.items():

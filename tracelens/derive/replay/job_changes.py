@@ -58,7 +58,7 @@ def is_of_job(change: str) -> bool:
 def predict_job(trace: Trace, changes: Sequence[str]) -> JobStep:
     """Predict a job's mean step with all changes made, by a replay of its collectives.
 
-    Raises UsageError for an unknown change, and for one for which the trace lacks data.
+    Raises UsageError for an unknown change, and for a change for which the trace lacks data.
     """
     factors = [_factor_of(change) for change in changes]
     model = time_model(trace)

@@ -179,7 +179,7 @@ def earliest_times_in_python(graph: MomentGraph) -> tuple[Ints, Ints]:
 
 
 def deciding_path(graph: MomentGraph, deciding: Ints, moment: int) -> list[int]:
-    """Return the edges that decide a moment, from the moment back to the first one."""
+    """Return the edges that decide a moment, in order from the moment back to the first moment."""
     path = []
     while (edge := int(deciding[moment])) >= 0:
         path.append(edge)

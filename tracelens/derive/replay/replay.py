@@ -43,7 +43,7 @@ class Replay(Struct, frozen=True, dict=True):
     """Holds the graph of an excerpt: its edges in `table`, and the numbers of its moments.
 
     `origin` is the moment at which the excerpt begins. `marks` are the moments at which steps
-    begin, and the last one's end. `begins` and `work_ends` are the moments at which device work
+    begin, and the last step's end. `begins` and `work_ends` are the moments at which device work
     begins and ends. `work_steps` has the index of the step that launched each work, -1 for a launch
     before the excerpt. `call_ops` has the row of the op around each API call. `chain_ends` has the
     first and the last moment of each chain of threads. `worker_waits` has the begins and ends of
@@ -393,7 +393,7 @@ def step_durations(replay: Replay, times: Ints) -> Ints:
 
 
 def replay_error_frac(replay: Replay) -> float:
-    """Return the relative difference of the median replayed step from the median recorded one."""
+    """Return the relative difference between the median replayed and the median recorded step."""
     times, _ = earliest_times(replay.table.graph)
     recorded = float(np.median(replay.excerpt.steps["duration"].to_numpy()))
     replayed = float(np.median(step_durations(replay, times)))

@@ -54,7 +54,7 @@ LARGEST_ERROR = 0.1
 _COLD_NS = 5_000_000
 """Caches and clocks are cold for about this long after the pause in which a recording begins."""
 _LEAST_STEPS = 3
-"""With at least this many steps, the shortest one has warm caches."""
+"""With at least this many steps, the shortest step has warm caches."""
 _STUDENT = (6.31, 2.92, 2.35, 2.13, 2.02, 1.94, 1.89, 1.86, 1.83, 1.81, 1.8, 1.78, 1.77, 1.76, 1.75)
 """Student's t by degrees of freedom from 1: nine in ten values lie within ±t.
 
@@ -241,9 +241,9 @@ def _sampling_ns(replay: Replay, steps: pl.DataFrame) -> tuple[float, float]:
 
 
 def bounds_of_range(rank: RankTime, step: UnprofiledStep) -> tuple[str, str] | None:
-    """Return what limits a rank's step at the low and at the high end of the step's range.
+    """Return a rank's bound, its limiting activity, at the low and high end of the step's range.
 
-    Return None if the two limits are equal, or if the step without the profiler is measured or
+    Return None if the two bounds are equal, or if the step without the profiler is measured or
     unknown.
     """
     if step.evidence in {"measured", "unknown"} or step.low_ns is None or step.high_ns is None:
