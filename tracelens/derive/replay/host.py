@@ -70,10 +70,7 @@ def _teams(excerpt: Excerpt) -> list[pl.DataFrame]:
     if not active.height:
         return [active.select(key).clear()]
     busy = {
-        thread: _merged(
-            rows["start"].to_numpy(),
-            rows["end"].to_numpy(),
-        )
+        thread: _merged(rows["start"].to_numpy(), rows["end"].to_numpy())
         for thread, rows in active.sort("start").partition_by(key, as_dict=True).items()
     }
     n_calls = {
@@ -94,21 +91,11 @@ def _teams(excerpt: Excerpt) -> list[pl.DataFrame]:
         if team is None and len(teams) == _MOST_TEAMS:
             return []
         if team is None:
-            teams.append(
-                _Team(
-                    [thread],
-                    *busy[thread],
-                    lengths[thread],
-                )
-            )
+            teams.append(_Team([thread], *busy[thread], lengths[thread]))
         else:
             team.threads.append(thread)
     return [
-        pl.DataFrame(
-            team.threads,
-            schema=dict.fromkeys(key, pl.Int64),
-            orient="row",
-        )
+        pl.DataFrame(team.threads, schema=dict.fromkeys(key, pl.Int64), orient="row")
         for team in teams
     ]
 
@@ -128,11 +115,7 @@ class _Team(Struct):
         """
         # Only nearby intervals are compared, because there may be thousands of short threads.
         first = np.searchsorted(self.ends, intervals[0][0], "left")
-        after = np.searchsorted(
-            self.begins,
-            intervals[1][-1],
-            "right",
-        )
+        after = np.searchsorted(self.begins, intervals[1][-1], "right")
         near = self.begins[first:after], self.ends[first:after]
         merged = _merged(*_by_start(intervals, near))
         added = _length(merged) - _length(near)
@@ -210,18 +193,8 @@ def _chain(excerpt: Excerpt, team: pl.DataFrame, *, is_main: bool) -> Chain:
     edges = _span_edges(excerpt, team, times)
     return Chain(
         times,
-        _within(
-            times,
-            starts,
-            ends,
-            calls["row"].to_numpy(),
-        ),
-        _within(
-            times,
-            op_starts,
-            op_ends,
-            ops["row"].to_numpy(),
-        ),
+        _within(times, starts, ends, calls["row"].to_numpy()),
+        _within(times, op_starts, op_ends, ops["row"].to_numpy()),
         *edges,
         _profiler_ns(excerpt, team, times),
         calls["row"].to_numpy().astype(np.int64),
