@@ -38,7 +38,7 @@ class Arrows(Struct):
         return cls(launching_calls, none_drawn, pairs)
 
     def of_calls(self, calls: pl.DataFrame) -> pl.DataFrame:
-        """Return calls with first_flow, and with n_flows, the number of pieces of launched work."""
+        """Return calls with first_flow and n_flows, one arrow per launched kernel, copy or fill."""
         ids = calls["api_call_id"]
         first = self._first_of(ids)
         after_last = self.calls.search_sorted(ids, side="right")
@@ -89,7 +89,10 @@ class Arrows(Struct):
 
 
 def _pairs(selection: Selection, rank: int) -> pl.DataFrame:
-    """Return `pairs`, with at most one arrow per op."""
+    """Return the arrows from forward to backward ops in the form of `Arrows.pairs`.
+
+    An op has at most one arrow.
+    """
     columns = ("span_id", *NODE, "thread_id", "start_ns")
     has_number = pl.col("sequence_number").is_not_null()
     numbered = selection.rows("spans", rank, *columns, where=has_number)

@@ -39,7 +39,7 @@ _OF_EACH = ("step", "correlation")
 _NOT_SHARED = {"start_ns", "end_ns", "first_flow", "n_flows", "ends_flow", *_OF_EACH}
 _INTEGER_VALUE = b"\x20"
 _DOUBLE_VALUE = b"\x29"
-"""Tags of a DebugAnnotation's int_value and double_value."""
+"""Tags of the fields int_value and double_value of a DebugAnnotation."""
 _EVENTS_AT_ONCE = 1 << 17
 _SHAPES = {word: tuple(f"{word}_{axis}" for axis in "xyz") for word in ("grid", "block")}
 

@@ -214,9 +214,9 @@ def _with_frames(
     at: pl.Series,
     known: pl.DataFrame,
 ) -> pl.DataFrame:
-    """Return events as rows: begins, frame, at.
+    """Return one row per event of a lane: begins, frame, at.
 
-    An event is `row` if a slice begins, `~row` if it ends.
+    `events` has `row` if a slice begins, `~row` if it ends.
     """
     begins = events >= 0
     ended_row = -1 - events

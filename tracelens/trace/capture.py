@@ -113,7 +113,7 @@ class HostFacts(Struct, frozen=True):
         host: str | None,
         groups: Mapping[str, tuple[int, ...]] | None = None,
     ) -> HostFacts:
-        """Return the facts of the host with this name; the name is not kept."""
+        """Return facts with the digest of a host's name; the name itself is not stored."""
         return cls(
             None if host is None else hashlib.sha256(host.encode()).hexdigest(),
             groups or {},

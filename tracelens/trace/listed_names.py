@@ -20,7 +20,7 @@ _NAMED = {
     "spans": ("spans", "name"),
     "sites": ("spans", "op"),
 }
-"""Tables with many names: by table, the table that times these names, and its column of names."""
+"""By table with many names: the table and column from which the time of each name is computed."""
 _KERNELS, _OPS, _FUNCTIONS, _RANGES, _MODULES = "kernels", "ops", "Python functions", "ranges", ""
 _WHAT = pl.Enum([_KERNELS, _OPS, _RANGES, _FUNCTIONS, _MODULES])
 """Groups of names, each with its own limit. All modules are listed, so their group has no name."""

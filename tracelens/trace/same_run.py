@@ -67,7 +67,7 @@ def refuse_unrelated(ranks: Sequence[RankFacts], *, force_mix: bool = False) -> 
     With `force_mix`, each of these cases is only a warning:
 
     - Two sources state different numbers of ranks.
-    - A source states a number of ranks below the number of files, or below its own rank.
+    - A source states fewer ranks than there are files, or a rank beyond its number of ranks.
     - Two process groups have the same name, but only some of their ranks in common.
     - Two sources lie an hour or more apart and issue different collectives, and some source states
       no number of ranks.

@@ -64,7 +64,7 @@ ROLES = {
 Lists of calls show no time, so cool and warm colours mean nothing there.
 """
 KIND_COLORS = {WORK: _GREEN, WAIT: "#b27296", REST: GREY}
-"""Colours by kind of part, for bars without causes, and for labels that PART_COLORS lacks.
+"""Colours of bars by kind of part, for parts whose labels are not in PART_COLORS.
 
 No cause of waiting has the colour of the kind WAIT.
 """

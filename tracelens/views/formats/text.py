@@ -221,7 +221,11 @@ def _least_widths(
     wanted: Sequence[int],
     first: int,
 ) -> list[int]:
-    """Return the least width of each column; numbers are not cut, and the first text to `first`."""
+    """Return the least width of each column.
+
+    Columns of numbers keep their wanted width. `first` is the least width of the first column if it
+    has text.
+    """
     is_first_text = True
     widths = []
     for column, width in zip(columns, wanted, strict=True):
