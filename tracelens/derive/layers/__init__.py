@@ -1,1 +1,1 @@
-"""Compute costs of layers from kernels, calls, and what was recorded at compile time."""
+"""Compute the costs of layers from kernels, calls and the records of compilation."""

@@ -333,10 +333,9 @@ def shares_of(
 ) -> pl.DataFrame:
     """Return one row per recorded call and value of `by`.
 
-    estimate_frac is the row's share of the bytes that the call's nodes write. An equal split, or a
-    split that gives all to the value with most bytes, would give other shares. low_frac and
-    high_frac are the least and the largest of the three. `more` are further aggregates of the
-    nodes.
+    estimate_frac is the row's share of the bytes that the call's nodes write. low_frac and
+    high_frac are the least and the largest share among three splits: by bytes, in equal parts, and
+    with all given to the value with most bytes. `more` are further aggregates of the nodes.
     """
     call = ["graph_key", "call_order"]
     written_bytes = pl.col("output_bytes").clip(lower_bound=0)

@@ -39,7 +39,10 @@ class HostWait(Struct, frozen=True):
 
 
 def find_waits(excerpt: Excerpt, work: Work) -> list[HostWait]:
-    """Return the calls that wait for device work, or would wait if the host were faster."""
+    """Return the waits of API calls for device work.
+
+    Calls that would only wait if the host were faster are included.
+    """
     calls = excerpt.calls
     starts = calls["start"].to_numpy()
     ends = calls["end"].to_numpy()
