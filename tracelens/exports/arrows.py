@@ -97,11 +97,7 @@ def _pairs(selection: Selection, rank: int) -> pl.DataFrame:
     has_number = pl.col("sequence_number").is_not_null()
     numbered = selection.rows("spans", rank, *columns, where=has_number)
     linked = forward_backward(numbered)
-    pairs = linked.unique(
-        "span_id",
-        keep="first",
-        maintain_order=True,
-    )
+    pairs = linked.unique("span_id", keep="first", maintain_order=True)
     number = _OF_OPS + pl.int_range(pl.len())
     arrows = pairs.with_columns(first_flow=number)
     ends = []
@@ -114,8 +110,4 @@ def _pairs(selection: Selection, rank: int) -> pl.DataFrame:
         )
         ends.append(end)
     both_ends = pl.concat(ends)
-    return both_ends.unique(
-        "span_id",
-        keep="first",
-        maintain_order=True,
-    )
+    return both_ends.unique("span_id", keep="first", maintain_order=True)

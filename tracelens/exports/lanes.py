@@ -29,14 +29,7 @@ class Lanes(Struct):
         first = self.n_rows
         self.n_rows += len(starts)
         numbers = range(first, self.n_rows)
-        rows = [
-            *zip(
-                numbers,
-                starts.to_list(),
-                ends.to_list(),
-                strict=True,
-            )
-        ]
+        rows = [*zip(numbers, starts.to_list(), ends.to_list(), strict=True)]
         lane = 0
         while rows:
             if lane == len(self.opened):

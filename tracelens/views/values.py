@@ -341,10 +341,7 @@ def _largest_by_quantity(frame: pl.DataFrame, names: Sequence[str]) -> dict[str,
     largest: dict[str, float] = {}
     for name in names:
         quantity_name = _quantity_of(name)
-        largest[quantity_name] = max(
-            largest.get(quantity_name, 0),
-            largest_of(frame[name]),
-        )
+        largest[quantity_name] = max(largest.get(quantity_name, 0), largest_of(frame[name]))
     return largest
 
 
