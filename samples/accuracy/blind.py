@@ -26,7 +26,7 @@ _KINDS = {
 }
 _WAYS = {"late": "recorded late", "teardown": "with TEARDOWN_CUPTI=1"}
 """Ways of capturing that are not the usual one, which the second judgement tried."""
-_JUDGED = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")
+_JUDGED = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth")
 _LATER = ("after", "fresh")
 """Steps of a program after its recording, and in a process that never profiled."""
 _STEADY = ", steady programs"
@@ -293,13 +293,14 @@ def _apart(name: str) -> tuple[float, float]:
     return statistics.median(distances), max(distances)
 
 
-def _signs(name: str) -> tuple[int, int, int]:
+def _signs(name: str) -> dict[str, int]:
     """Count the changes of 5 % or more with the right sign, the wrong one, and no clear gain."""
     changes = [row for row in rows(name) if row["kind"] == "change" and "said" in row]
     changes = [row for row in changes if _is_usual(row) and abs(row["factor"] - 1) >= _SMALL]
     clear = [row for row in changes if row.get("clear", True)]
     right = sum(said(row, "truth").has_sign for row in clear)
-    return right, len(clear) - right, len(changes) - len(clear)
+    wrong, none = len(clear) - right, len(changes) - len(clear)
+    return {"right": right, "wrong": wrong, "none": none}
 
 
 def _own_turns(name: str) -> Iterable[Predicted]:
@@ -317,14 +318,11 @@ def _own_turns(name: str) -> Iterable[Predicted]:
 
 def _fourth() -> str:
     """Return the text on the fourth judgement, with its numbers."""
-    right, wrong, none = _signs("fourth")
     of_traces = [row for row in rows("fourth") if row["kind"] == "trace"]
     fresh = (abs(row["fresh"] / row["truth"] - 1) for row in of_traces if row["fresh"])
     later = (1 - row["truth"] / row["after"] for row in of_traces)
     return texts.FOURTH.format(
-        right=right,
-        wrong=wrong,
-        none=none,
+        **_signs("fourth"),
         fresh=statistics.median(fresh),
         later=statistics.median(later),
     )
@@ -332,15 +330,12 @@ def _fourth() -> str:
 
 def _sixth() -> str:
     """Return the text on the sixth judgement, with its numbers."""
-    right, wrong, none = _signs("sixth")
     numbers = [row for row in rows("sixth") if row.get("said")]
     changes = [row for row in numbers if row["kind"] == "change"]
     factors = (row["said"] / row["said_before"] / row["factor"] - 1 for row in changes)
     alone = [row for row in numbers if row["kind"] == "trace" and row["fresh"]]
     return texts.SIXTH.format(
-        right=right,
-        wrong=wrong,
-        none=none,
+        **_signs("sixth"),
         factor=statistics.median(abs(factor) for factor in factors),
         turn=statistics.median(abs(turn.error) for turn in _own_turns("sixth")),
         fresh=statistics.median(abs(row["said"] / row["fresh"] - 1) for row in alone),
@@ -355,18 +350,22 @@ def _is_false_hope(row: dict[str, Any]) -> bool:
 
 def _of_changes(name: str, name_before: str) -> dict[str, float]:
     """Return numbers on a judgement's changes and turns, and on the turns of the one before."""
-    right, wrong, none = _signs(name)
     changes = [row for row in rows(name) if row["kind"] == "change" and row.get("said")]
     factors = (row["said"] / row["said_before"] / row["factor"] - 1 for row in changes)
     return {
-        "right": right,
-        "wrong": wrong,
-        "none": none,
+        **_signs(name),
         "hopes": sum(_is_false_hope(row) for row in changes),
         "factor": statistics.median(abs(factor) for factor in factors),
         "turn": statistics.median(abs(turn.error) for turn in _own_turns(name)),
         "before": statistics.median(abs(turn.error) for turn in _own_turns(name_before)),
     }
+
+
+def _against_own(name: str) -> Iterable[Predicted]:
+    """Yield captures under nsys, judged by the recorded process outside of its recorded range."""
+    for row in rows(name):
+        if "own" in row:
+            yield said(row | {"truth": statistics.median(row["own"])}, "truth")
 
 
 def section(own_predictions: dict[str, Iterable[Predicted]]) -> str:
@@ -386,16 +385,9 @@ def section(own_predictions: dict[str, Iterable[Predicted]]) -> str:
         *tables("third"),
     ]
     parts += [_fourth(), *tables("fourth")]
-    right, wrong, none = _signs("fifth")
-    parts += [
-        texts.FIFTH.format(
-            right=right,
-            wrong=wrong,
-            none=none,
-        ),
-        *tables("fifth"),
-    ]
+    parts += [texts.FIFTH.format(**_signs("fifth")), *tables("fifth")]
     parts += [_sixth(), *tables("sixth")]
     parts += [texts.SEVENTH.format(**_of_changes("seventh", "sixth")), *tables("seventh")]
     parts += [texts.EIGHTH.format(**_of_changes("eighth", "seventh")), *tables("eighth")]
+    parts += [texts.NINTH.format(own=errors(_against_own("ninth"))), *tables("ninth")]
     return "\n".join(parts)

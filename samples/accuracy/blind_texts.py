@@ -1,7 +1,7 @@
 """Texts of docs/accuracy/blind.md on each judgement; names in braces are numbers."""
 
 TEXT = """\
-Eight times, new programs, and rules for judging them, were written before any of these programs had run
+Nine times, new programs, and rules for judging them, were written before any of these programs had run
 ([samples/blind](../../samples/blind/README.md)); neither the project nor its constants had seen them. Then all were
 captured in a run of minutes, the first time on an NVIDIA H200, later on an H100, and judged by the code as it was.
 All hosts change their speed, so each block of measurements also times a count. In rows of the *same speed*, this
@@ -10,16 +10,16 @@ speed differed by less than 10 % between the recorded program and the one beside
 [second.jsonl](../../samples/blind/second.jsonl), [third.jsonl](../../samples/blind/third.jsonl),
 [fourth.jsonl](../../samples/blind/fourth.jsonl), [fifth.jsonl](../../samples/blind/fifth.jsonl),
 [sixth.jsonl](../../samples/blind/sixth.jsonl), [seventh.jsonl](../../samples/blind/seventh.jsonl),
-[eighth.jsonl](../../samples/blind/eighth.jsonl)); the tables below are made of them. From the seventh on, the turns
-of a *steady* program differ by at most 15 %.
+[eighth.jsonl](../../samples/blind/eighth.jsonl), [ninth.jsonl](../../samples/blind/ninth.jsonl)); the tables below are
+made of them. From the seventh on, the turns of a *steady* program differ by at most 15 %.
 
 The project's own programs are predicted better: constants were fitted on half of them, the rules were made while
 looking at them, and most were timed beside a host of one speed.
 
 *A turn of the same programs* is as near as a prediction can come: each unprofiled turn of a program is predicted by
-the median of the other turns in the same process, some seconds apart (in the seventh minutes, in the eighth about
-one). If kernels limit the step, both are within 3 %. If the host does, both are off by as much as the host's speed
-changes within a second, which is up to twofold.
+the median of the other turns in the same process, some seconds apart (in the seventh minutes, in the eighth and
+ninth about one). If kernels limit the step, both are within 3 %. If the host does, both are off by as much as the
+host's speed changes within a second, which is up to twofold.
 
 {beside}
 """
