@@ -134,7 +134,17 @@ def test_changes_in_turns_and_batch_sizes_are_on_the_page() -> None:
 def test_all_blind_judgements_are_on_the_page() -> None:
     blind = script("blind")
     page = (ROWS / "blind.md").read_text()
-    for name in ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth"):
+    for name in (
+        "first",
+        "second",
+        "third",
+        "fourth",
+        "fifth",
+        "sixth",
+        "seventh",
+        "eighth",
+        "ninth",
+    ):
         assert "\n".join(blind.tables(name)).rstrip("\n") in page, "`make accuracy`"
     assert "\n".join(blind.compiled()).rstrip("\n") in page, "`make accuracy`"
     for line in blind.beside({}).splitlines():
