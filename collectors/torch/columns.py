@@ -30,7 +30,7 @@ from tracelens.trace.capture import Diagnostics
 # Categories that repeat other events, or describe the profiler itself.
 _NOTHING_LOST = {"gpu_user_annotation", "Trace", "cuda_event", "external_correlation"}
 _IGNORED = ("M", "s", "t", "f")
-"""Phases of track names and of flows. Tables have ids instead of flows."""
+"""Phases (`ph`) of events without a table: names of tracks, and flows, which ids replace."""
 _NO_ARGS = Args()
 # The number of events that are turned into a frame at once. A frame costs the same for a few events
 # as for thousands.

@@ -24,9 +24,10 @@ from .window import Window, export_trace
 BETWEEN = 3
 """The number of steps without the profiler between the windows, besides the settling step."""
 _MOST = 32
-"""The most steps that are recorded, unless `active` is larger. A longer turn is cut.
+"""At most this many steps are recorded, unless `active` is larger.
 
-Each recorded step takes memory of the program.
+Each recorded step takes memory of the program. If a loader has more workers than this, not all of
+them deliver a batch in the window.
 """
 
 
@@ -65,8 +66,8 @@ class LightWindow:
     def plan(self, settling: int, turn: int) -> None:
         """Set the steps of this window when the first window is over.
 
-        `settling` is the number of the first step after the first window. `turn` is the result of
-        `steps_in_a_turn`.
+        `settling` is the number of the first step after the first window. In `turn` steps, each
+        worker of a loader delivers one batch.
         """
         self._first = settling + 1 + BETWEEN
         active = self._settings.active or 0

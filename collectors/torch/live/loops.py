@@ -56,17 +56,17 @@ class _Mark:
 class Loops:
     """Follows the frames of a thread from call to call, to find loops that turn.
 
-    Some frames of a call's stack were already in the stack of the previous call. The innermost of
-    these frames is where the program went on. If this frame is at the same instruction again, or at
-    an earlier one, a loop of its function has turned. A mark in `f_trace` identifies a frame. The
-    function's next run has no mark, even if its frame has the same address. Nothing is followed
-    under a debugger, which uses `f_trace` itself.
+    A loop turns when it begins another iteration. Some frames of a call's stack were already in the
+    stack of the previous call. The innermost of these frames is where the program went on. If this
+    frame is at the same instruction again, or at an earlier one, a loop of its function has turned.
+    A mark in `f_trace` identifies a frame. The function's next run has no mark, even if its frame
+    has the same address. Nothing is followed under a debugger, which uses `f_trace` itself.
     """
 
     def begin(self, frame: FrameType | None) -> None:
-        """Follow calls from here on, and mark `frame` and its callers.
+        """Follow calls from here on, and store the present instruction of `frame` and its callers.
 
-        Loops around the present instructions are assumed not to turn again, so `is_outermost`
+        Loops around these instructions are assumed to begin no other iteration, so `is_outermost`
         ignores them.
         """
         if sys.gettrace() is None:
@@ -78,7 +78,7 @@ class Loops:
                 caller.f_trace = _Mark(self, depth, caller.f_lasti, caller.f_lasti)
 
     def turned(self, frame: FrameType | None) -> Loop | None:
-        """Return the loop that has turned since the last call, None if no loop has turned.
+        """Return the loop that began another iteration since the last call, None without one.
 
         `frame` makes the present call.
         """

@@ -50,9 +50,9 @@ window. In other steps it warms up, is active, is active in a part of the step, 
 
 @dataclass(frozen=True)
 class _Timed:
-    """Holds a block of successive plain steps: its start and its end.
+    """Holds the begin and the end of a block of successive steps without a profiler.
 
-    `number` is the number of its last step.
+    `number` is the last step's number.
     """
 
     number: int
@@ -68,8 +68,8 @@ class StepTimes:
     without a profiler. With a device, plain steps are also timed by the device, because the host
     runs ahead of it: see `Moment`. The program's first step never counts as plain, because it warms
     up and compiles. The first step after a window never counts as plain, because clocks and caches
-    are cold. `turn` is the result of `steps_in_a_turn`. `n_in_a_row` counts the plain steps since
-    the last window. Short steps are timed together, in blocks.
+    are cold. In `turn` steps, each worker of a loader delivers one batch. `n_in_a_row` counts the
+    plain steps since the last window. Short steps are timed together, in blocks.
     """
 
     def __init__(self) -> None:

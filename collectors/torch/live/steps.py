@@ -32,7 +32,7 @@ acts 2,048 times before it learns.
 """
 _CALLS_OF_ONE_BATCH = 2
 _N_TURNS_MISSED = 4
-"""If a loop has not turned within the calls of this many turns, the program has left it."""
+"""If a loop does not turn within the calls of this many turns (iterations), it has ended."""
 
 
 class StepFinder:
@@ -363,7 +363,7 @@ class StepFinder:
         self._is_settled = self._is_handled = self._unhook is not None
 
     def _maybe_turn(self, module: Any, caller: FrameType) -> None:
-        """Begin a step if the loop that makes the steps has turned."""
+        """Begin a step if the loop that makes the steps has begun another iteration."""
         loop = self._turns.note(module, caller)
         self._n_since_turn += 1
         if loop is not None and self._loop is not None and loop.is_around(self._loop):
@@ -374,7 +374,11 @@ class StepFinder:
             self._begin_at_calls(module)
 
     def _maybe_another(self, module: Any) -> None:
-        """Handle a module's call. Make the module the main module if it marks the turns better."""
+        """Handle a module's call, after which the module may replace the main module.
+
+        It does so if the loop seems to call the main module no more, or if the loop calls the main
+        module several times between two calls of this module.
+        """
         if module is not self.main and (self._is_in_main() or not _may_mark(module)):
             return
         self._turns.note(module)

@@ -14,18 +14,18 @@ from .loops import Loop, Loops
 _MOST_CALLS = 64
 """At most this many calls are remembered.
 
-If a turn of a loop has more calls, each call of a module counts as a step instead of the turn.
+If an iteration of a loop has more calls, each call of a module counts as a step instead.
 """
 _SHORT = 8
-"""If a loop's turn has more calls than this, the loop inside it makes the steps instead."""
+"""If an iteration of a loop has more calls than this, steps are iterations of a loop inside it."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """Describes what a step is: a turn of a loop, or a call of a module that each turn calls once.
+    """Describes a step of the program: an iteration (turn) of a loop, or a call of a module.
 
-    `turn` lists the modules called in a turn. `loop` is None if each call of `module` begins a
-    step.
+    `turn` lists the modules called in an iteration. `loop` is None if each call of `module` begins
+    a step.
     """
 
     module: Any
@@ -34,7 +34,7 @@ class Step:
 
 
 class Turns:
-    """Recognises turns of the program's loop from its latest calls of modules.
+    """Recognises turns (iterations) of the program's loop from its latest calls of modules.
 
     The loop is the outermost loop that turns within few calls, if its last two turns called the
     same modules in the same order. Loops inside it belong to its turn. If frames show no such loop,
@@ -68,9 +68,10 @@ class Turns:
     def step(self, caller: FrameType | None) -> Step | None:
         """Return what a step of the program is, None while this is unknown.
 
-        A turn of the outermost loop is a step if two turns made the same calls and no loop is
-        around it. If `2 * _SHORT` calls show no such turn, a call of the most called module is a
-        step.
+        A step is an iteration of the outermost loop if its last two iterations made the same calls.
+        It is a call of the present module if there is no loop, or if the last iteration called
+        only this module. Up to `_SHORT` calls, both are unknown if another loop may be around.
+        After `2 * _SHORT` calls without a step, a step is a call of the most called module.
         """
         module, n_calls = self._calls[-1], len(self._calls)
         outermost: Loop | None = None
@@ -90,7 +91,7 @@ class Turns:
         return Step(module, [module]) if is_irregular and most_called == id(module) else None
 
     def _begins(self, loop: Loop | None) -> list[int]:
-        """Return the indices of the calls before which the loop, or a loop around it, turned.
+        """Return the indices of calls that begin an iteration of the loop or of a loop around it.
 
         The first index is 0, the first call.
         """
@@ -103,9 +104,10 @@ class Turns:
         ]
 
     def is_once(self, module: Any, main: Any) -> bool:
-        """Return whether the last call, of `module`, begins a turn that calls `main` several times.
+        """Return whether an iteration that begins with `module` calls `main` several times.
 
-        The turn that has just ended must repeat the turn before.
+        `module` made the last call. The calls since its previous call are an iteration, which must
+        repeat the calls before.
         """
         *before, _ = self._calls
         places = [n for n, called in enumerate(before) if called is module]

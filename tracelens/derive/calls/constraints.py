@@ -21,7 +21,7 @@ Term: TypeAlias = Any
 NCHW, NHWC = "NCHW", "NHWC"
 LAYOUTS = (NCHW, NHWC)
 _VIEW = "view"
-"""The only place whose tensor may share memory with another tensor."""
+"""The name of the only tensor of a call that may share memory with another tensor."""
 
 
 class Facts(Struct, frozen=True):

@@ -162,8 +162,8 @@ def _work(trace: Trace, expression: Expression, names: Sequence[str]) -> pl.Data
     """Return the kernels, ops or copies that the expression names: rank, name, step, value, n.
 
     The duration of ops is the time of the kernels that they and their descendants launch. In a
-    trace without kernels, it is the ops' time on the host. Nested ops count once, unless each name
-    is judged by itself.
+    trace without kernels, it is the ops' time on the host. Time in nested ops counts once, unless
+    each name is judged by itself.
     """
     if expression.kind == "metric":
         is_of_kernels = expression.name in ("gpu_time", "kernels")

@@ -33,9 +33,10 @@ CALLS_SHOWN = (
 class Comparison(Struct, frozen=True):
     """Compares two runs row by row.
 
-    `key` are the columns that identify a row. `measure` returns the values of a run: the key, value
-    and, for `calls`, step and n. `tick` is the clock's resolution in the unit of the values. Values
-    that differ by at most two ticks count as equal.
+    `key` are the columns that identify a row. `measure` returns the values of a run in the columns
+    of the key and `value`. The method `calls` also needs the columns step and n (number of calls).
+    `tick` is the clock's resolution in the unit of the values. Values that differ by at most two
+    ticks count as equal.
     """
 
     key: tuple[str, ...]

@@ -114,7 +114,7 @@ def _experts_by_rows_read(bound: Bound) -> int:
 def _stacks(bound: Bound) -> int:
     """Return the FLOPs of a batched product of two stacks of matrices.
 
-    One may be transposed.
+    The second stack may be transposed.
     """
     left = bound.nth(0).shape
     right = bound.nth(1).shape
@@ -273,7 +273,10 @@ def _pairs_of_experts(bound: Bound) -> int:
 
 
 def _rows_of_experts_read(bound: Bound) -> int:
-    """Return the bytes of the input and of the experts, at most one expert per row."""
+    """Return the bytes of the input, and of the weights of the experts in use.
+
+    As many experts as possible are in use: one per row, at most all.
+    """
     return _read_with_experts(bound, bound.nth(0).size(0))
 
 

@@ -90,7 +90,10 @@ def _parts_of_experts(bound: Bound) -> tuple[Tensor, Tensor, Tensor, Tensor]:
 
 
 def _experts_read(bound: Bound) -> int:
-    """Return the bytes of tokens, choices and experts, at most one expert per choice."""
+    """Return the bytes of tokens and choices, and of the weights of the experts in use.
+
+    As many experts as possible are in use: one per choice, at most all.
+    """
     tokens, first, second, chosen = _parts_of_experts(bound)
     n_experts = max(first.size(0), 1)
     n_read = min(n_experts, chosen.n_elements)
@@ -114,8 +117,8 @@ def _attention_sizes(bound: Bound, first: int) -> tuple[int, int, int]:
     """Return twice the number of pairs of query and key in all heads, and widths of key and value.
 
     The factor is 2 because each pair is multiplied and added. A causal mask leaves half of the
-    pairs. `first` is the position of the queries among the inputs. Several dimensions may precede
-    the length.
+    pairs if there are as many queries as keys. `first` is the position of the queries among the
+    inputs. Several dimensions may precede the length.
     """
     queries, keys, values = (bound.nth(first + n).shape for n in range(3))
     if not len(queries) == len(keys) == len(values) >= 4:
@@ -322,7 +325,10 @@ def _rows_of_experts(bound: Bound) -> int:
 
 
 def _one_product_of_experts_read(bound: Bound) -> int:
-    """Return the bytes of the input and of the experts, at most one expert per row."""
+    """Return the bytes of the input, and of the weights of the experts in use.
+
+    As many experts as possible are in use: one per row, at most all.
+    """
     x = bound.nth(0)
     weights = bound.nth(1)
     n_experts = max(weights.size(0), 1)
@@ -340,7 +346,10 @@ def _unseen_experts(bound: Bound) -> int:
 
 
 def _unseen_experts_read(bound: Bound) -> int:
-    """Return the bytes of tokens, scores and experts, at most one expert per choice of a token."""
+    """Return the bytes of tokens and scores, and of the weights of the experts in use.
+
+    As many experts as possible are in use: one per choice of a token, at most all.
+    """
     tokens, scores = bound.nth(0), bound.nth(1)
     if bound.call.experts is None:
         raise UnknownWorkError
@@ -366,7 +375,10 @@ def _n_chosen(bound: Bound) -> int:
 
 
 def _chosen_experts_read(bound: Bound) -> int:
-    """Return the bytes of tokens and experts, at most one expert per choice of a token."""
+    """Return the bytes of tokens, and of the weights of the experts in use.
+
+    As many experts as possible are in use: one per choice of a token, at most all.
+    """
     tokens, first, second = bound.nth(0), *bound.all("t")[-2:]
     n_experts = max(first.size(0), 1)
     n_read = min(n_experts, tokens.size(0) * _n_chosen(bound))

@@ -201,7 +201,7 @@ def _bounds(calls: pl.DataFrame) -> pl.DataFrame:
 
 
 def _shared(bounds: pl.DataFrame, nodes: Mapping[int, int | None]) -> tuple[dict[int, int], str]:
-    """Return each rank's clock number, and the basis as in CLOCKS; the job's clock is 0."""
+    """Return each rank's clock number, 0 for the job's clock, and the `basis` word of CLOCKS."""
     known = {node for node in nodes.values() if node is not None}
     all_are_known = None not in nodes.values()
     if len(nodes) == 1 or (len(known) == 1 and all_are_known):

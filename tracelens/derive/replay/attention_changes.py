@@ -124,7 +124,11 @@ def _copies(kinds: list[str], place: int, direction: int) -> list[int]:
 
 
 def _issued(subject: Subject, attention: Attention) -> Flags:
-    """Flag the host's edges in which the attention is issued, except the first product's launch."""
+    """Flag the host's edges from the attention's first launch to its last.
+
+    The first product's own launch is not flagged. No edge is flagged if a launch is from before the
+    excerpt.
+    """
     replay = subject.replay
     table = subject.replay.table
     calls = replay.work.calls[[*attention.gone, attention.first, attention.last]]

@@ -212,9 +212,9 @@ def _no_sync(subject: Subject, place: str | None) -> Change:
 
 
 def _read_numbers(subject: Subject, calls: Flags) -> Flags:
-    """Flag the edges of ops that read back a number, and of the number's copy.
+    """Flag the edges that read back a number: the copy to the host, and the copy's call and op.
 
-    One of the flagged `calls` waits for the copy.
+    Only copies count for which one of the flagged `calls` waits.
     """
     replay = subject.replay
     table = subject.replay.table

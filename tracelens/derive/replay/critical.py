@@ -115,7 +115,7 @@ def _within(
 
 
 def labels_of(replay: Replay, edges: Ints) -> Labels:
-    """Return the labels of the edges with these numbers."""
+    """Return the labels of the edges at these indices."""
     table = replay.table
     excerpt = replay.excerpt
     kinds = table.kinds[edges]

@@ -31,10 +31,10 @@ _LONG_GAP_NS, _LONG_LATENCY_NS = 10_000, 20_000
 Work that begins later than that waited for something else.
 """
 _LEAST_REST = 0.1
-"""A stream's first work waited for work from before the excerpt only if it is late by this share.
+"""Least delay of a stream's first work that counts as a wait for work from before the excerpt.
 
-The share is of the time from the excerpt's begin to the launch. If the excerpt begins with a long
-pause of the host, a slightly late start has another reason than earlier work.
+The delay is a share of the time from the excerpt's begin to the launch. If the excerpt begins with
+a long pause of the host, a slightly late start has another reason than earlier work.
 """
 _NEAR_NS = 5_000
 """Work may have waited for other work that ended at most this long before the waiting work began.
@@ -47,7 +47,7 @@ class Work(Struct, frozen=True):
 
     `calls` has the row of each work's API call, -1 for a call before the excerpt. `launched` has
     the call's start in ns, or -1. `previous` has the row of the previous work on the same stream,
-    -1 for none. `begin_moments` and `end_moments` are numbers of moments.
+    -1 for none. `begin_moments` and `end_moments` have the indices of each work's two moments.
     """
 
     starts: Ints

@@ -56,8 +56,9 @@ class Excerpt(Struct, frozen=True):
 
 
 def read_excerpt(trace: Trace, rank: int) -> Excerpt | None:
-    """Return the steps around the rank's median step; without steps, the whole trace.
+    """Return the steps around the rank's median step.
 
+    Without steps, or if a step's mark is missing, the whole trace is returned as one step.
     Return None if the host was not recorded, or if a trace without steps has too many events.
     """
     steps = _chosen_steps(trace, rank)
@@ -90,7 +91,7 @@ def read_excerpt(trace: Trace, rank: int) -> Excerpt | None:
 
 
 def _chosen_steps(trace: Trace, rank: int) -> pl.DataFrame:
-    """Return consecutive steps of a rank and of one capture window, with the median step."""
+    """Return consecutive steps around the rank's median step, all of one capture window."""
     steps = program_steps(trace).filter(pl.col("rank") == rank).sort("start_ns")
     if not steps.height:
         return steps

@@ -92,7 +92,8 @@ def workers(subject: Subject, value: str | None) -> Spread:
     """Divide a loader's time among more workers, and hide it behind the rest of the step.
 
     torch's ops may use all cores in the main process, but only one core in a worker. So the upper
-    limit of the range assumes that workers do not make these ops faster.
+    limit of the range assumes that workers do not make these ops faster. If `value` has the present
+    number of workers, this limit is not needed.
     """
     numbers = re.fullmatch(r"(?:([0-9]{1,9}):)?([0-9]{1,9})", value or "")
     if not numbers or int(numbers[2]) < 1:

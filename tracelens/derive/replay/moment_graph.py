@@ -26,9 +26,9 @@ NONE = -1
 class MomentGraph(Struct, frozen=True):
     """Holds a graph of moments, with the edges sorted by their target.
 
-    The edges from `offsets[m]` up to `offsets[m + 1]` lead to moment m. `sources` has the source
-    moment of each edge, whose number is below the target's. `weights` are in ns. A moment without
-    incoming edges is at time 0.
+    The edges from `offsets[m]` up to `offsets[m + 1]` lead to moment m. `sources` has the index of
+    each edge's source moment, which is below the target's index. `weights` are in ns. A moment
+    without incoming edges is at time 0.
     """
 
     offsets: Ints
@@ -96,7 +96,7 @@ class EdgeTable(Struct, frozen=True):
 
 
 def build_table(edges: Edges, times: Ints, classes: Ints) -> tuple[EdgeTable, Ints]:
-    """Return the table of edges sorted by target, and the new number of each moment.
+    """Return the table of edges sorted by target, and the new index of each moment.
 
     Moments are sorted by recorded time, and by class at equal times. Edges that lead back in this
     order are left out. They occur between moments of the same time if recorded times are coarse.

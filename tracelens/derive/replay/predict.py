@@ -289,7 +289,7 @@ def _ends_of_spreads(steps: _Replayed, spreads: Sequence[Spread]) -> tuple[float
     """Return the shortest step, the longest step, and the floor of the range, in ns.
 
     The steps have the `least` and the `most` of each spread. The floor is _LEAST_OF_DEVICE of the
-    device's time, or 0 if a change without limits alters the device's work.
+    device's time. The floor is 0 if the device's work changes and no change has limits.
     """
     usual = steps.afters[0]
     least_ns = most_ns = usual

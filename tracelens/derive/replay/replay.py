@@ -40,7 +40,7 @@ _WORKERS = "MultiProcessing|poll|acquire"
 
 
 class Replay(Struct, frozen=True, dict=True):
-    """Holds the graph of an excerpt: its edges in `table`, and the numbers of its moments.
+    """Holds the graph of an excerpt: its edges in `table`, and indices of moments.
 
     `origin` is the moment at which the excerpt begins. `marks` are the moments at which steps
     begin, and the last step's end. `begins` and `work_ends` are the moments at which device work
@@ -370,7 +370,7 @@ def step_ends(replay: Replay, times: Ints) -> Ints:
 
 
 def last_moment(replay: Replay, times: Ints, step: int) -> int:
-    """Return the number of the moment that ends a step.
+    """Return the index of the moment that ends a step.
 
     It is the next mark, or the end of the last work launched until the mark.
     """

@@ -206,7 +206,8 @@ def _of_rank(trace: Trace, replay: Replay, steps: pl.DataFrame) -> UnprofiledSte
 def _warm_ns(steps: pl.DataFrame, recorded_ns: int) -> int:
     """Return the recorded time in ns of a step with warm caches; `steps` are sorted by start.
 
-    It is the shortest step if all steps began within `_COLD_NS`, else `recorded_ns`.
+    It is the shortest of at least `_LEAST_STEPS` steps if all of them began within `_COLD_NS` after
+    the first step's begin, else `recorded_ns`.
     """
     starts, lengths = steps["start_ns"], steps["duration_ns"]
     is_cold = len(lengths) >= _LEAST_STEPS and starts[-1] - starts[0] < _COLD_NS
@@ -289,7 +290,7 @@ def _waits_for_workers(trace: Trace, rank: int) -> bool:
 
 
 def has_known_costs(trace: Trace, rank: int) -> bool:
-    """Return whether the costs of the rank's profiler are known: of torch.profiler and nsys."""
+    """Return whether the costs of the rank's profiler are known, as for torch.profiler and nsys."""
     return is_of(trace, rank, "torch") or is_of(trace, rank, "nsys")
 
 
@@ -377,7 +378,11 @@ def _profiler_ns(replay: Replay, costs: Costs) -> Floats:
 
 
 def _added_by_calls(replay: Replay, costs: CostsBeside) -> Floats:
-    """Return the cost in ns of API calls to each edge: calls, launches, and host work beside."""
+    """Return the time in ns that the profiler adds to each edge around API calls.
+
+    An edge of a call or a launch gets the cost inside the call. An edge of host work next to a call
+    gets half of the cost beside the call.
+    """
     table = replay.table
     inside, beside = costs.of_calls(replay.excerpt.calls["kind"])
     is_call = table.kinds == CALL

@@ -211,7 +211,10 @@ def _have_own_stream(trace: Trace, exposed: pl.DataFrame) -> bool:
 
 
 def _places(trace: Trace, exposed: pl.DataFrame) -> list[tuple[str, int]]:
-    """Return the call paths that issue copies, with the copies' exposed ns, the largest first."""
+    """Return the call paths that issue copies, with the copies' exposed ns, the largest first.
+
+    Copies that are issued outside of Python code and named regions are left out.
+    """
     placed = exposed.join(launch_places(trace), on=["rank", "api_call_id"])
     sums = placed.group_by("what").agg(pl.col("exposed_ns").sum())
     texts = sums.cast({"what": pl.String})

@@ -25,7 +25,7 @@ from tracelens.derive.time.time_parts import TimeModel
 from tracelens.schemas.results.time import IDLE_PARTS
 
 _FELT = 0.5
-"""A delay that costs the job less than this share of BLAMED has no culprit."""
+"""A delay has no culprit if it costs the job less than this times BLAMED, as a share of a step."""
 _MOSTLY = 0.5
 """Idle time of all causes explains a delay if it makes at least this share of the delay."""
 LINK, NETWORK = "link", "network"

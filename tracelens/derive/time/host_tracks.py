@@ -46,7 +46,7 @@ class Tracks(Struct, frozen=True):
 
     `segments` has the columns SEGMENTS, track after track. Ranks that are read together share one
     frame of segments. `bounds` are each track's first row and the row after its last. `of_threads`
-    has the columns TRACKS_OF_THREAD, one row per thread. The columns are the numbers of three
+    has the columns TRACKS_OF_THREAD, one row per thread. The columns are the indices of three
     tracks, -1 for none: the thread's own activities, the work of all threads of the process, and
     the process's main thread.
     """

@@ -97,7 +97,7 @@ def _gaps(work: pl.DataFrame, device: DeviceWork) -> Iterator[pl.DataFrame]:
 
     The first gap begins with the first window, and the last gap ends with the last window. Columns:
 
-    - gap: number of the work that ends the gap.
+    - gap: index of the work that ends the gap.
     - start_ns, end_ns.
     - within: False before the first work and after the last.
     - returned, thread, call_place: return time, thread and place of the work's launching call.

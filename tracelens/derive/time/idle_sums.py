@@ -366,7 +366,8 @@ def _decoded(devices: Mapping[int, DeviceWork], passed: Sequence[_Passed]) -> De
 def _busy_of_windows(sizes: pl.DataFrame, sums: pl.Series) -> pl.DataFrame:
     """Return one row per device and window, with the time of each of UNIONS.
 
-    `sums` has one number per window for the first union of a device, then for its next union.
+    `sums` are the times from C, device by device: each window's time for the first union, then each
+    window's time for the next union.
     """
     windows = sizes.with_columns(window=pl.int_ranges("n_windows")).explode("window")
     first = len(UNIONS) * pl.col("first_window") + pl.col("window")
@@ -378,7 +379,7 @@ def _busy_of_windows(sizes: pl.DataFrame, sums: pl.Series) -> pl.DataFrame:
 
 
 def _idle(sizes: pl.DataFrame, sums: pl.Series) -> pl.DataFrame:
-    """Return `idle` of DeviceTimes.
+    """Return the sums of idle time from C as a frame, the field `idle` of DeviceTimes.
 
     For each window, `sums` has one sum per cause with `within` False, then one per cause with
     `within` True.
@@ -401,9 +402,10 @@ def _idle(sizes: pl.DataFrame, sums: pl.Series) -> pl.DataFrame:
 
 
 def _places(sizes: pl.DataFrame, sums: pl.Series) -> pl.DataFrame:
-    """Return `places` of DeviceTimes.
+    """Return the sums by cause and place from C as a frame, the field `places` of DeviceTimes.
 
-    `sums` has _MEASURES numbers for each device, cause and place.
+    `sums` has _MEASURES values for each device, cause and place. The first of these values are the
+    row's columns of PLACES after cause and place.
     """
     measures = pl.DataFrame(
         {name: sums.gather_every(_MEASURES, number) for number, name in enumerate(PLACES[2:])}

@@ -191,7 +191,10 @@ def find_late_transfers(delays: pl.DataFrame) -> list[LateRank]:
 
 
 def _late_steps(delays: pl.DataFrame, column: str) -> pl.DataFrame:
-    """Return the rows in which the column reaches its rank's threshold."""
+    """Return the rows in which a rank is late: its delay reaches the rank's threshold.
+
+    `column` has the delay. The thresholds are from `_thresholds`.
+    """
     thresholds = _thresholds(delays, column)
     late = delays.join(thresholds, on="rank", how="left")
     return late.filter(pl.col(column) >= pl.col("threshold_ns"))
@@ -241,11 +244,13 @@ def _with_host_excess(
 ) -> pl.DataFrame:
     """Limit the delay by each idle cause to the extra time that the rank's host spent on the cause.
 
-    While a rank waits for others, its host works on, so the rank has less idle time later. By idle
-    time alone, the other ranks would look late. If a rank's host works longer than its device, the
-    rank's whole delay counts instead of the idle time. The time that the host's speed explains is
-    added as by_speed_ns. Delays of processes without a device are not limited, because their times
-    are host times.
+    While a rank waits for others, its host works ahead, so the rank has less idle time later. By
+    idle time alone, the other ranks would look late. If a rank's host works longer than its device,
+    the rank's whole delay is limited instead of the idle time. The time that the host's speed
+    explains is added as by_speed_ns.
+
+    Delays are not limited if no rank has a device, because their times are host times. They are
+    not limited either if neither idle time nor a host's work makes much of any delay.
     """
     idle_ns = pl.sum_horizontal(f"{cause}_excess_ns" for cause in IDLE_PARTS)
     idle_explains = idle_ns > EXPLAINS * pl.col(OWN)

@@ -152,7 +152,10 @@ def _kernel_launches(
     devices: Mapping[Device, DeviceWork],
     suspects: pl.DataFrame,
 ) -> pl.DataFrame:
-    """List all launches of the kernels that `suspects` launch: rank, name and call, by start."""
+    """List all launches of the kernels that `suspects` launch: rank, name and call, by start.
+
+    Launches of CUDA graphs are left out.
+    """
     recorded = trace.select("kernels", "rank", "name", "start_ns", "api_call_id")
     ranks = suspects["rank"].unique()
     is_of_ranks = pl.col("rank").is_in(ranks.implode())

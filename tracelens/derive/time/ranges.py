@@ -203,7 +203,8 @@ def place_work(
 ) -> Ranges:
     """Build the trees of ranges, and place the work of calls in them.
 
-    The times of ranks do not overlap. Calls are sorted by start.
+    All ranks are processed as one, so their times must not overlap: see `one_after_another`. Calls
+    must be sorted by start.
     """
     ends = ranges.select(END).to_series()
     every_edge = pl.concat([ranges["start_ns"], ends])
