@@ -126,8 +126,10 @@ def _launched(tables: Mapping[str, pl.DataFrame], marks: pl.DataFrame) -> pl.Dat
 def partners_of(deep: Sequence[Work], light: Sequence[Work]) -> list[int]:
     """Return the index of the deep step that does the same work as each light step.
 
-    The list is empty if any light step has no such partner. If several deep steps match, the
-    preferred partner follows the previous light step's partner, or else has the light step's index.
+    Deep steps were recorded with Python calls and shapes, light steps without. If several deep
+    steps match, the preferred partner follows the previous light step's partner, or else has the
+    light step's index. If none does exactly the same work, the partner has most ops in common. The
+    list is empty if the share of common ops is then below `_ALIKE`.
     """
     partners: list[int] = []
     for step, work in enumerate(light):

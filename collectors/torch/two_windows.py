@@ -32,7 +32,9 @@ _END = pl.col("start_ns") + pl.col("duration_ns")
 
 
 class StepSequence(Struct, frozen=True):
-    """Holds the times of successive steps of the deep window, which match successive light steps.
+    """Holds the times of successive steps of the deep window that match successive light steps.
+
+    The deep window was recorded with Python calls and shapes, the light window without.
 
     `begin` and `end` limit the steps on the deep window's clock. `anchors` holds the times of the
     same events in the deep and in the light window, by thread. The key None is for any other
@@ -114,7 +116,11 @@ def _has_times(entry: Any, n_times: int) -> bool:
 
 
 def match_windows(deep: Tables, light: Tables) -> Windows | None:
-    """Return the combined raw tables of both windows, None if their steps do different work."""
+    """Return the combined raw tables of both windows, None if their steps do different work.
+
+    The deep window has Python calls and shapes. The light window has only ops, API calls and
+    kernels, and times nearer to the program's own.
+    """
     if "spans" not in deep or "spans" not in light:
         return None
     deep_steps, light_steps = steps_of(deep["spans"]), steps_of(light["spans"])

@@ -172,7 +172,10 @@ def _gathered_reads(bound: Bound) -> int:
 
 
 def _scattered(bound: Bound) -> list[int]:
-    """Return the size of the new tensor, or in place the number of sources or indices."""
+    """Return the number of written elements: all of a new tensor, or in place as many as sources.
+
+    If an op in place has more indices than sources, it writes as many elements as indices.
+    """
     if "w" not in bound.arguments:
         return [bound.nth(0).n_elements]
     others = bound.all("t")
@@ -256,7 +259,10 @@ def _dropped(bound: Bound) -> list[int]:
 
 
 def _picked(bound: Bound) -> list[int]:
-    """Return the elements of the loss (one, or one per target) and of the sum of weights (one)."""
+    """Return the elements of nll_loss's results: the loss, and the sum of weights (one).
+
+    The loss has one element, or one per target if it is not reduced.
+    """
     return [
         bound.nth(1).n_elements if bound.value("r") == 0 else 1,
         1,

@@ -415,11 +415,11 @@ def steady_step_ns(replay: Replay, weights: Ints | None = None) -> float:
 
 
 def keep_workers_pace(replay: Replay, weights: Ints, slower: float = 1) -> Ints:
-    """Return the weights with longer waits for workers, because a faster host waits longer.
+    """Return the weights with other waits for workers, because a faster host waits longer.
 
-    The waits grow by the time per step that the host saves, to at most twice their length. If the
-    host hardly waited, it would soon limit the step instead of the workers. `slower` is the factor
-    by which the workers are slower than in the recording.
+    The waits grow by the time per step that the host saves, or shrink by the time that it loses.
+    They at most double, because a host that hardly waits would soon limit the step itself. `slower`
+    is the factor by which the workers are slower than in the recording.
     """
     saved_ns = slower * steady_step_ns(replay) - steady_step_ns(replay, weights)
     waited_in_step = replay.waited.sum() / (len(replay.marks) - 1)

@@ -31,10 +31,11 @@ def keep_window_costs(trace: Trace) -> None:
 def costs_of_windows(trace: Trace, rank: int, settings: Mapping[str, Any]) -> dict[str, Costs]:
     """Return costs by kind of profile, from the steps of the light and the deep window.
 
-    The light window's steps are longer than steps without the profiler by the costs of ops and API
-    calls. The deep window's steps are longer than the light window's by the costs of Python calls.
-    Without stacks, they are longer by further costs of ops. The result is empty if steps without
-    the profiler were not timed, or no costs explain the times.
+    The light window records ops and API calls. The deep window also records Python calls and
+    shapes. The light window's steps are longer than steps without the profiler by the costs of ops
+    and API calls. The deep window's steps are longer than the light window's by the costs of Python
+    calls. Without stacks, they are longer by further costs of ops. The result is empty if steps
+    without the profiler were not timed, or no costs explain the times.
     """
     step = unprofiled_steps(trace).get(rank)
     replay = replays(trace).get(rank)
