@@ -87,7 +87,11 @@ class Chance(random.Random):
 
 @functools.cache
 def plan() -> tuple[bytes, list[list[int]], list[int]]:
-    """Return the parser's plan of fields.py: the text of keys, the words, and special tables."""
+    """Return what the C parser must know of tables: the result of `fields.plan`, as lists.
+
+    The lists are the text of all keys, the 64-bit words of keys, tables and columns, and the
+    numbers of the tables of allocations, of counters and of unplaced events.
+    """
     if "LD_PRELOAD" not in os.environ:
         fields = importlib.import_module("tracelens.collectors.torch.fields")
         text, *words = fields.plan()

@@ -66,12 +66,12 @@ def compare_time(base: Trace, other: Trace, *, rules: Rules = DEFAULT) -> pl.Dat
 
 
 def _widened(recorded: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
-    """Make intervals at least as wide as the intervals of the recorded times.
+    """Make each row's interval at least as wide as the interval of its recorded times.
 
-    If the recorded times have another outcome, the outcome becomes unclear. The reason: if a run
-    timed steps without the profiler, one ratio shortens all of its recorded steps. The error of
-    that ratio is the same in each step, so the spread of the steps does not show it. By these two
-    rules, equal runs are found different no more often than by their recorded steps.
+    If the recorded times have another outcome, the row's outcome becomes unclear. The times of
+    `rows` leave out the profiler's time, by one ratio for all steps of a run. The error of this
+    ratio is equal in all steps, so their spread does not show it. With both rules, equal runs are
+    found different no more often than by their recorded times.
     """
     columns = [*_KEY, "low", "high", "outcome", "reason"]
     both = rows.join(

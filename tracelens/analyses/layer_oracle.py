@@ -40,7 +40,11 @@ def layer_oracle(
     method: str | None = None,
     beyond_spread: bool = False,
 ) -> pl.DataFrame:
-    """List the layers on each oracle's path, in the order of first calls, after the row (total).
+    """List each oracle's choices for layers, eager or compiled, one row per rank, oracle and layer.
+
+    An oracle is a rule for the choice: the faster one for each layer, the faster one for each
+    operation, or the cheapest path with the cost of changes. Layers are in the order of first
+    calls, after the row (total).
 
     Base is meant to be the eager run, and other the compiled one. Without evidence for that, the
     choices are called base and other. `method` selects the times as compare_layers names them. By

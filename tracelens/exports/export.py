@@ -133,7 +133,10 @@ class Selection(Struct, frozen=True, dict=True):
         table: str,
         where: pl.Expr | None,
     ) -> list[int]:
-        """Return the times between consecutive windows of a table's rows, in nanoseconds."""
+        """Return the moments in ns that divide a rank's time into windows of equally many rows.
+
+        A window has ROWS_AT_ONCE of the table's rows, the last one fewer.
+        """
         trace = self.trace.uncached()
         starts = trace.select(table, "start_ns", rank=rank, where=where)["start_ns"]
         by_time = starts if starts.is_sorted() else starts.sort()

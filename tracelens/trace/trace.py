@@ -151,7 +151,10 @@ class Trace(Tables):
 
     @property
     def shared_names(self) -> dict[str, str]:
-        """The name that replaces unlisted names, by table; empty if the trace lists all names."""
+        """The common name of the names that results do not list one by one, by table.
+
+        The dict is empty if results list all names.
+        """
         return {name: listed.others for name, listed in self._listed.items()}
 
     def derived(

@@ -32,7 +32,7 @@ them deliver a batch in the window.
 
 
 class LightWindow:
-    """Records the second window, which begins `BETWEEN` plain steps after the first window.
+    """Records a second window, `BETWEEN` steps without a profiler after the first window.
 
     It has `settings.active` steps, and more if a loader has more workers, so that each worker
     delivers a batch. Call `plan` when the first window has ended, and `begin_step` when a step

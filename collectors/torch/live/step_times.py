@@ -118,7 +118,7 @@ class StepTimes:
         del self._before[:-_MOST]
 
     def go_on(self, step: int) -> None:
-        """End a plain step after the windows, and begin the next at once."""
+        """End a step that ran without the profiler after recording, and begin the next at once."""
         assert self.began_ns is not None
         assert self._began is not None
         now = time.perf_counter_ns()
@@ -199,7 +199,7 @@ class StepTimes:
         }
 
     def _run(self) -> list[_Timed]:
-        """Return the longest run of successive plain steps, in whole turns.
+        """Return the longest run of successive steps without a profiler, in whole turns.
 
         A part of a turn may lack the turn's only wait, so its mean is not typical. If several runs
         are equally long, return the last run, which is farthest from the program's start. If CUPTI

@@ -120,7 +120,8 @@ def _number(form: str, name: str) -> pl.Expr:
 def _requests(name: str, is_of_kind: pl.Expr) -> pl.Expr:
     """Return the number of requests in prefill or in decode; `name` is n_prefills or n_decodes.
 
-    A mark in brackets has only one number of requests, which counts if `is_of_kind` is true.
+    A mark such as `step[EXTEND bs=4]` has one number, of requests in prefill or of requests in
+    decode. It is returned where `is_of_kind` says that the mark's kind is the wanted one.
     """
     in_bracket = pl.when(is_of_kind).then(_number("bracketed", "n_requests"))
     return pl.coalesce(

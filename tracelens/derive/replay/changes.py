@@ -80,8 +80,8 @@ def doubt_of(text: str) -> Doubt:
 def spread_of(subject: Subject, text: str) -> Spread:
     """Return the change that an expression describes, with the limits of its effect.
 
-    For a change without limits, all three fields are the same. Raises UsageError as `parse_change`
-    does.
+    All three fields are the same for a change whose effect is exact. Raises UsageError as
+    `parse_change` does.
     """
     change = parse_change(subject, text)
     return change if isinstance(change, Spread) else Spread(change, change, change)

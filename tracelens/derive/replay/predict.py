@@ -288,8 +288,9 @@ def _replayed(
 def _ends_of_spreads(steps: _Replayed, spreads: Sequence[Spread]) -> tuple[float, float, float]:
     """Return the shortest step, the longest step, and the floor of the range, in ns.
 
-    The steps have the `least` and the `most` of each spread. The floor is _LEAST_OF_DEVICE of the
-    device's time. The floor is 0 if the device's work changes and no change has limits.
+    The two steps are replayed with the `least` and the `most` of each spread. The floor is
+    _LEAST_OF_DEVICE of the time of the device's work. It is 0 if the device's work changes by an
+    exact amount, so that `least` and `most` are equal in each spread.
     """
     usual = steps.afters[0]
     least_ns = most_ns = usual

@@ -34,10 +34,11 @@ _WORK_AT_ONCE = 1 << 18
 
 
 def counted_idle(device: DeviceWork, causes: pl.Series | None) -> Iterator[pl.DataFrame]:
-    """Yield the idle intervals in counted windows: start_ns, end_ns, cause and place, by start.
+    """Yield the idle intervals by start: start_ns, end_ns, cause and place.
 
-    `cause` is an index of IDLE_KINDS. `place` is an index of the host's places, or their number if
-    no place is known.
+    Only intervals in windows with the flag `counted` are yielded (see `DeviceWork`). `cause` is an
+    index of IDLE_KINDS. `place` is an index of `HostTime.places`, or the length of this list if no
+    place is known.
     """
     place = known_place(len(device.host.places))
     for cut in cut_gaps(in_time_order(device), device):
@@ -46,7 +47,7 @@ def counted_idle(device: DeviceWork, causes: pl.Series | None) -> Iterator[pl.Da
 
 
 def is_counted(device: DeviceWork) -> pl.Expr:
-    """Return a condition for idle time in windows that are `counted`."""
+    """Return the condition that idle time lies in a window with the flag `counted`."""
     rows = device.windows["counted"].arg_true().cast(pl.Int64)
     return pl.col("window").is_in(rows.implode())
 
@@ -85,7 +86,7 @@ def with_true_causes(idle: pl.DataFrame, causes: pl.Series | None) -> pl.DataFra
 
 
 def known_place(n_places: int) -> pl.Expr:
-    """Return the place of idle time, else the place of the launching call, else `n_places`."""
+    """Return the place of idle time, else of the launching call, else `n_places` for no place."""
     place = pl.col("place")
     place_or_call = pl.when(place < 0).then("call_place").otherwise(place)
     known = pl.when(place_or_call < 0).then(n_places).otherwise(place_or_call)

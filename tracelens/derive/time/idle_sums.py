@@ -98,7 +98,7 @@ def times_of_devices(trace: Trace, devices: Mapping[Device, DeviceWork]) -> Devi
 def idle_of_devices(
     trace: Trace, devices: Mapping[Device, DeviceWork]
 ) -> Iterator[tuple[Device, pl.DataFrame]]:
-    """Yield each device's idle intervals in counted windows, as in `counted_idle`.
+    """Yield each device's idle intervals with the columns of `counted_idle`.
 
     A device may have several frames of intervals, with the causes of `times_of_devices`.
     """
