@@ -23,18 +23,18 @@ README = Path(__file__).resolve().parents[1] / "README.md"
 _THERE_S = 2.4
 _NOTICE = "<!-- Written by python -m benchmarks; run it again instead of editing. -->"
 _MEANING = (
-    "Medians of processes of their own; the contenders of an input take turns, and files are "
-    "in the page cache. HTA, and what takes longer than a quarter of a minute on the largest "
-    "traces, ran once.\n\n"
+    "Times are medians over runs, each in a new process. The contenders of an input take turns, "
+    "and files are in the page cache. HTA ran only once, and so did everything that takes longer "
+    "than 15 s on the largest traces.\n\n"
     "`tracelens collect` and `report` are timed from start to exit, with everything written. "
-    "Of other tools only the call named is timed, without starting Python, importing, reading "
-    "the file or decompressing it, unless the tool reads it itself (HTA, connectorx, Polars). "
-    "Where a target says so, both are timed from start to exit. “times tracelens” is a tool's "
-    "time over that of tracelens on the same input. Memory is the peak of the process and all "
-    "it started.\n\n"
-    "Traces are real ones enlarged (benchmarks/enlarge.py), and not kept. Against HTA, quote "
-    "a range with the versions: 30 times here, 15 times on another machine and file with "
-    "pandas 3.1."
+    "Of other tools, only the named call is timed: without the start of Python, imports, and "
+    "reading or decompressing the file, unless the tool itself reads it (HTA, connectorx, Polars). "
+    "If a target says so, both are timed from start to exit. “times tracelens” is a tool's "
+    "time divided by that of tracelens on the same input. Memory is the peak of the process and "
+    "of all processes that it started.\n\n"
+    "The traces are enlarged copies of real traces (benchmarks/enlarge.py), which are not kept. "
+    "If you quote the speed against HTA, quote a range with the versions: 30 times here, 15 times "
+    "on another machine and file with pandas 3.1."
 )
 
 
@@ -175,7 +175,7 @@ def _yardstick(results: Results) -> list[str]:
     sentence = (
         f"Targets in seconds were set on a machine where {suites.ORJSON}, takes {_THERE_S} s for"
         f" 500 MB; here it took {seconds:.1f} s ({row.input}), {seconds / _THERE_S:.2f} times as"
-        " long. They are judged as they are."
+        " long. The targets are not adjusted for this."
     )
     return [sentence]
 

@@ -34,7 +34,8 @@ the source gives no limit to judge by.
 Two medians differ if each has at least {LEAST} values and their quartiles do not overlap. Counts, \
 bytes and memory are compared as they stand. A rank correlation counts if chance alone gives one \
 as large in less than 5 % of cases. A claim on several cases agrees if more than half of them \
-agree and at most half as many differ. It differs if it is the other way round.
+agree and at most half as many differ. It differs if more than half differ and at most half as \
+many agree.
 """
 """The rule that significance.py carries out, as readers of docs/studies.md see it."""
 

@@ -21,7 +21,7 @@ from typing import NamedTuple
 LEAST = 12
 """Least number of values per side for quartiles to distinguish two medians."""
 BY_CHANCE = 0.03
-"""Largest probability that the rule above calls a given one of two equal medians less."""
+"""If two medians are equal, the rule calls a given one smaller with at most this probability."""
 NEAR = 0.1
 """Largest relative distance at which a ratio agrees with the claimed one."""
 _FIVE = "1.000 0.886 0.786 0.738 0.700 0.648 0.618 0.587 0.560 0.538 0.521 0.503 0.485"

@@ -113,7 +113,7 @@ _TIMES = (
 COMPARE_TIME = Table(
     "compare_time",
     "A part of a step's time on a device of a rank in two runs, see time_breakdown; "
-    "`window` is all of it, and idle_* are the causes of `idle`, which are not judged.",
+    "`window` is the whole time. The idle_* parts are the causes of `idle`; they are not judged.",
     (
         RANK,
         _DEVICE,

@@ -134,9 +134,8 @@ def _side(side: str) -> tuple[Column, ...]:
 
 COMPARE_GRIDS = Table(
     "compare_grids",
-    "A kernel that both traces ran, with the grid of each; or a primitive, with all of its"
-    " kernels that have other names in the other trace and were not matched. Ranks and"
-    " devices are taken together.",
+    "A kernel that both traces ran, with its grid in each; or a primitive, with all of its"
+    " kernels that have no match in the other trace. Ranks and devices are taken together.",
     (
         Column(
             "match",

@@ -135,7 +135,7 @@ WAITING = Table(
 
 WAITING_FOR = Table(
     "waiting_for",
-    "A rank, and another rank for which it waited.",
+    "The waiting of one rank for one other rank.",
     (
         RANK,
         Column("awaited_rank", I32, "The rank that began last."),

@@ -40,7 +40,7 @@ PHASES = ("earlier_work", "start_up", PROGRAM, "tear_down", "later_work")
 
 TIME_BREAKDOWN = Table(
     "time_breakdown",
-    "A device's time in one step of one rank; or, step null, in a phase of the trace. Shares"
+    "A device's time in one step of one rank, or in one phase of the trace if step is null. Shares"
     " of time in other results are shares of the rows with the phase program. Compute,"
     " exposed communication, exposed copy and the causes of idle time add up to window_ns. If"
     " nothing runs on a device, the row is for the process (device_id null). It computes"

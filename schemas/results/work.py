@@ -73,8 +73,8 @@ DISPATCH_DEPTH = Table(
 
 COPY_COST = Table(
     "copy_cost",
-    "Copies of one direction between two kinds of memory in one step (or, step null, the whole"
-    " trace) of one rank.",
+    "Copies of one direction between two kinds of memory in one step of one rank. If step is"
+    " null, the copies are those of the whole trace.",
     (
         RANK,
         Column(

@@ -52,8 +52,10 @@ _BATCH = 250
 _SECONDS, _SECONDS_A_MIB = 10, 20
 """Limit of an input's processor time in seconds: a constant, and an amount per MiB of input."""
 _MIB, _MIB_A_MIB = 512, 400
-"""Memory that an input may take at its peak; limits allow a table of 64 MiB of any file, and 200
-times its size."""
+"""Limit of an input's peak memory in MiB: a constant, and an amount per MiB of input.
+
+The limit allows for a table of 64 MiB from any file, or of 200 times the file's size.
+"""
 _HANG_S = 300
 _ADDRESS_SPACE = 12 << 30
 _MEMORY = Path("/proc/self/status")

@@ -26,7 +26,7 @@ ASKED = (
     "lenet/captures/trace_eager",
     "study/captures/stack_eager",
 )
-"""Traces, among others, from which a plan can be made or for which calls can be advised."""
+"""Some of the traces from which a plan can be made, or for which calls can be advised."""
 NUMBERS = (
     -1,
     0,

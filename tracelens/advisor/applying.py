@@ -155,7 +155,7 @@ class _Rewriting:
         return module.eval()
 
     def _tensor(self, name: str, layout: str = "NCHW") -> Any:
-        """Return a node's result, in the given layout if it was computed, else in the other one.
+        """Return a node's result, in the given layout if there is such a result, else in the other.
 
         A parameter is first registered with the new module.
         """

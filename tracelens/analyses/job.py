@@ -28,7 +28,7 @@ from tracelens.schemas.results.time import PARTS
 from tracelens.trace import Trace
 
 _LOST = 0.1
-"""If all ranks lose at least this share of time to one part, it is named before a straggler."""
+"""A part is named before a straggler if all ranks lose at least this share of time to it."""
 _FEW = 3
 """The job's sentence names at most this many culprits."""
 _LATE_BY = {
@@ -246,10 +246,11 @@ def _range(shares: Sequence[float]) -> str:
 
 
 def _shared_loss(culprit: Culprit, judged: list[RankTime]) -> tuple[str, list[float]]:
-    """Return the part of the time that costs the culprit's ranks and the other ranks most.
+    """Return the part that takes most time of the culprit's ranks and of the other ranks alike.
 
-    Also return its share of time for either set of ranks, the smaller share first. Computing and
-    waiting do not count as parts here. Parts are compared by their smaller share.
+    Each part has two shares, the median share of time on either set of ranks. The part with the
+    largest smaller share is returned, with its shares in ascending order. Computing and waiting are
+    left out.
     """
     members = {*culprit.members.ranks}
     of_members = [time for time in judged if time.rank in members]

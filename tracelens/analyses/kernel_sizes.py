@@ -12,7 +12,7 @@ SHORT_NS = 5_000
 
 KERNEL_SIZES = Table(
     "kernel_sizes",
-    "A kernel's name on a rank: its short runs, and its first one.",
+    "The runs of one kernel on one rank: how many are short, and how long the first run took.",
     (
         Column("rank", pl.Int32, "Rank."),
         Column("name", pl.String, "Kernel."),

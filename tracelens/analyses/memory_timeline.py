@@ -21,7 +21,7 @@ BEFORE, KEPT = "before the capture", "not freed"
 MEMORY_TIMELINE = Table(
     "memory_timeline",
     "The memory of one allocator, a device's or the host's. A row is the moment at which it held"
-    " most (peak), a block that was alive then (alive), or another moment (time).",
+    " most (peak), blocks that were alive at that moment (alive), or another moment (time).",
     (
         RANK,
         Column("device_id", pl.Int32, "Device; null for host memory.", nullable=True),

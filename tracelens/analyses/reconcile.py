@@ -86,8 +86,9 @@ def _evidence() -> pl.Expr:
 def _by_kind(trace: Trace, side: str) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Number the kinds of a trace's kernels, and return the kernels and the kinds.
 
-    Kernels of one kind have equal layer, op, shapes, name and grid. The kernels have their kind in
-    the column `side`, id and time. The kinds have that number and the columns of _KIND.
+    Kernels of one kind have equal layer, op, shapes, name and grid. The column named by `side` has
+    the number of the kind in both frames. The kernels also have rank, id and time, the kinds the
+    columns of _KIND.
     """
     kernels = _recorded(trace)
     numbers, kinds = numbered(kernels, _KIND)

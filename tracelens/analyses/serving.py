@@ -30,14 +30,13 @@ _CHECKED = "step[TARGET_VERIFY"
 F64, I64, STR = pl.Float64, pl.Int64, pl.String
 _PHASES = ("prefill", "decode", "mixed")
 _MOST_REST = 0.1
-"""Largest time of a step's unmodelled kernels with which the step's bytes are given.
-
-It is a share of the time of the modelled calls.
+"""A step's bytes are given only if its unmodelled kernels take at most this share of the time of
+its modelled calls.
 """
 
 SERVING = Table(
     "serving",
-    "A phase of an inference server's steps, by the names of their marks.",
+    "The steps of an inference server in one phase on one rank. The names of the steps' marks give the phase.",
     (
         RANK,
         Column("phase", STR, "Prefill, decode, or both in a batch.", values=_PHASES),

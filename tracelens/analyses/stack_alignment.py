@@ -21,8 +21,8 @@ SEGMENTS = ("entry_to_via", "via_to_symbol", "entry_to_symbol")
 
 STACK_ALIGNMENT = Table(
     "stack_alignment",
-    "One segment of two stacks side by side, in all (role null) and by the role of the frames"
-    " in it.",
+    "Calls and frames in one segment of two stacks. A row is for all frames (role null), or for the"
+    " frames of one role.",
     (
         Column(
             "symbol_base",

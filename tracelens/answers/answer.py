@@ -12,7 +12,7 @@ WORK, WAIT, REST = "work", "wait", "rest"
 LEAST_SHARE = 0.02
 """A change is named if it saves at least this share of a step."""
 _ALL = 0.995
-"""If a change would save this share of a step, too little is left to give a number."""
+"""A change that saves at least this share leaves too little of a step to state its length."""
 
 
 class Part(Struct, frozen=True):

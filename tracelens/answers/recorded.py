@@ -44,11 +44,12 @@ def about(trace: Trace, model: TimeModel | None = None) -> str:
 
 
 def uneven_steps(model: TimeModel, rank: int, *, is_busy: bool) -> tuple[str, ...]:
-    """Describe the steps of a rank that take longer than its others; empty if all take as long.
+    """Describe how the steps of a rank differ in length; empty if they differ little.
 
-    Long steps are named only if they exceed the others by more than the others differ. With
-    `is_busy`, a function that only long steps run is named, too. If the device waits, the answer's
-    place shows the cause instead.
+    If all steps from one on are longer or shorter, the times before and after are given. Otherwise
+    long steps are named, if the shortest of them exceeds the others by at least the range of the
+    others. Else the range of all steps is given. With `is_busy`, a function that only long steps
+    run is named, too. If the device waits, the answer's place shows the cause instead.
     """
     steps = model.program_steps.filter(rank=rank).sort("step")
     numbers, times = steps["step"].to_list(), steps["duration_ns"].to_list()

@@ -229,7 +229,7 @@ class PacketWriter(Struct):
     ) -> None:
         """Write the begins and ends of a lane's slices.
 
-        `begins` has the encoded bytes of each beginning slice that precede the track's number.
+        For each beginning slice, `begins` has the encoded bytes up to the track's number.
         """
         first_begin = rows.zip_with(is_begin, rows * 0)
         heads = begins.take(first_begin.to_arrow())
@@ -243,9 +243,9 @@ class PacketWriter(Struct):
         self.n_slices += int(is_begin.sum())
 
     def _heads(self, frame: pl.DataFrame) -> list[pa.Array]:
-        """Return the encoded bytes of slices that precede their flows.
+        """Return the encoded bytes of each slice up to its flows, as pieces to be joined.
 
-        Bytes that equal slices share come first, then each slice's own arguments.
+        The first piece is the bytes that equal slices share. Each further piece is an argument.
         """
         arguments = [name for name in _OF_EACH if name in frame.columns and frame[name].count()]
         pieces = [self._shared_heads(frame, arguments)]
@@ -261,10 +261,10 @@ class PacketWriter(Struct):
         return pieces
 
     def _shared_heads(self, frame: pl.DataFrame, arguments: Sequence[str]) -> pa.Array:
-        """Return the shared bytes of slices, which precede their own arguments.
+        """Return the encoded bytes of each slice up to its own arguments.
 
-        Equal slices are encoded once. A packet begins with its length, so equal slices also have
-        the same number of flows and the same kinds of arguments.
+        Equal slices share these bytes, which are encoded once. A packet begins with its length, so
+        equal slices also have the same number of flows and the same kinds of arguments.
         """
         shared = [name for name in frame.columns if name not in _NOT_SHARED]
         no_flows = pl.lit(None).alias("n_flows")

@@ -63,14 +63,14 @@ MODULES = Limit(
 QUERY_MIB = Limit(
     "TRACELENS_MAX_QUERY_MIB",
     4_096,
-    "Memory that an SQL query may take beside the tables, in MiB. Only Linux, whose /proc says what"
-    " a process holds, has this limit.",
+    "Memory that an SQL query may take beside the tables, in MiB. The limit works on Linux only, where"
+    " /proc shows the memory of a process.",
 )
 NAMES = Limit(
     "TRACELENS_MAX_NAMES",
     100_000,
-    "Names of kernels, and of ops, ranges and Python functions, that results list, those with the"
-    " most time; all others are one row, such as `(2,900,000 other ops)`.",
+    "Names that results list: of kernels, of ops, of ranges and of Python functions, those with the"
+    " most time. All others share one row, such as `(2,900,000 other ops)`.",
 )
 SHARE_OF_MEMORY = 8
 """Any file's content may take the memory divided by this number."""
@@ -80,9 +80,9 @@ LIMITS = (EXPANSION, EVENT_MIB, NESTING, LOG_MIB, TRACES, MODULES, QUERY_MIB, NA
 def may_become(size_bytes: int) -> int:
     """Return the limit in bytes for the unpacked content of a file of this size.
 
-    The limit is a share of the memory or a multiple of the file's size, whichever is larger. Traces
-    of repetitive programs grow a thousandfold when unpacked, which is harmless if they fit into
-    memory.
+    The limit is a share of the memory or a multiple of the file's size, whichever is larger, and at
+    least 64 MiB. Traces of repetitive programs grow a thousandfold when unpacked, which is harmless
+    if they fit into memory.
     """
     return max(64 << 20, memory_bytes() // SHARE_OF_MEMORY, EXPANSION.value * size_bytes)
 

@@ -188,8 +188,8 @@ class Manifest(Struct):
         the end of the previous step to its own end. A step's end is the end of its work on the
         device if the device finishes after the host. CUPTI slows down API calls even after the
         profiler has stopped; this time is subtracted. Much longer steps do not count: see
-        `long_steps`. Captures of earlier versions have no `turn`; for them, the result is the
-        median.
+        `long_steps`. For captures of earlier versions, which have no key `turn`, the
+        result is the median.
 
         Return None if the time is unknown, or not below the mean of the profiled steps. A profiler
         that costs too little can cause the latter, and so can profiled steps with other work.

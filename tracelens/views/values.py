@@ -346,7 +346,7 @@ def _largest_by_quantity(frame: pl.DataFrame, names: Sequence[str]) -> dict[str,
 
 
 def _quantity_of(name: str) -> str:
-    """Return a column's name without words such as "base" and "high", which its quantity lacks."""
+    """Return the name of a column's quantity: the column's name without words such as "base"."""
     return "_".join(word for word in name.split("_") if word not in _SIDES_AND_ENDS)
 
 

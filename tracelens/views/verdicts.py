@@ -15,7 +15,7 @@ _SHOWN_BY = {
     "straggler": "waiting",
 }
 _OF_PROCESSES = {"compute": "top_ops", "copy": "top_ops"}
-"""Sections with details on a bound of ranks without a device, where the usual section differs."""
+"""Sections with details on a bound, for ranks without a device; other bounds use _SHOWN_BY."""
 _CAUSES = ("input", "allocation", "sync", "loading", "launch", "host")
 _MOST_CARDS = 16
 

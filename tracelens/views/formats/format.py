@@ -12,7 +12,10 @@ WIDTH = 140
 
 
 class Screen(Struct, frozen=True):
-    """The medium of a report: its width in characters, and rows per table, None for all rows."""
+    """The medium of a report: its width, and whether it shows colours.
+
+    `width` is in characters. `rows` is the number of rows per table, None for all rows.
+    """
 
     width: int = WIDTH
     rows: int | None = None
