@@ -43,11 +43,11 @@ _OTHERS, _BELOW, _SHOWN = "(other calls)", " > ", 32
 def call_tree(trace: Trace, *, smallest_frac: float = SMALLEST_FRAC) -> pl.DataFrame:
     """Sum the time of spans and API calls by chain of calls: one row per rank and chain.
 
-    The chain with the most self time comes first. Self time is the time that no inner call covers.
-    The self times of all rows sum to the total of the outermost chains. Chains that take less than
-    `smallest_frac` of their rank's time become one row per parent, `(other calls)`. Steps share one
-    chain, because names of steps are compared without their numbers. Raises MissingTableError
-    without spans and API calls.
+    Rows are sorted by rank, then by self time, longest first. Self time is the time that no inner
+    call covers. The self times of all rows sum to the total of the outermost chains. Chains that
+    take less than `smallest_frac` of their rank's time become one row per parent, `(other calls)`.
+    Steps share one chain, because names of steps are compared without their numbers. Raises
+    MissingTableError without spans and API calls.
     """
     if not trace.has("spans") and not trace.has("api_calls"):
         raise MissingTableError(

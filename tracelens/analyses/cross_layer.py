@@ -58,16 +58,16 @@ NO_OPS = (
 
 
 def cross_layer(trace: Trace) -> pl.DataFrame:
-    """Sum kernel time: one row per rank, framework op, library and primitive, most time first.
+    """Sum kernel time: one row per rank, framework op, library and primitive.
 
-    Rows sum to the kernel total exactly. The op is the outermost operator around the launch
-    (aten::conv2d), else the outermost op. If provenance was recorded, a fused kernel of a compiled
-    graph is split among its operators, in proportion to the bytes that they write. low_ns and
-    high_ns are a row's time by other splits. Without provenance, the primitive of such a kernel
-    stays `fused`. what_if_twice is the speedup of all kernel time if the row's primitive took half
-    the time everywhere, what_if_limit if it took none. Without kernels, the ops' self time on the
-    host is summed instead, and the library is inferred from the op's name. Raises MissingTableError
-    if there are neither kernels nor ops.
+    Rows are sorted by rank, then by time, longest first. Rows sum to the kernel total exactly. The
+    op is the outermost operator around the launch (aten::conv2d), else the outermost op. If
+    provenance was recorded, a fused kernel of a compiled graph is split among its operators, in
+    proportion to the bytes that they write. low_ns and high_ns are a row's time by other splits.
+    Without provenance, the primitive of such a kernel stays `fused`. what_if_twice is the speedup
+    of all kernel time if the row's primitive took half the time everywhere, what_if_limit if it
+    took none. Without kernels, the ops' self time on the host is summed instead, and the library is
+    inferred from the op's name. Raises MissingTableError if there are neither kernels nor ops.
     """
     parts = _of_kernels(trace) if trace.has("kernels") else _of_host(trace)
     total, of_primitive = (

@@ -26,11 +26,12 @@ _CALLS = {
 
 
 def idle_gaps(trace: Trace) -> pl.DataFrame:
-    """Sum the program's idle time: one row per rank, device, cause and place, most time first.
+    """Sum the program's idle time: one row per rank, device, cause and place.
 
-    `share_frac` is the row's share of the program's time. The share leaves out the time that the
-    profiler is known to add. The idle_ns of all rows sum to the idle time of the phase program in
-    time_breakdown. Raises MissingTableError without kernels and ops.
+    Rows are sorted by rank and device, then by time, longest first. `share_frac` is the row's share
+    of the program's time. The share leaves out the time that the profiler is known to add. The
+    idle_ns of all rows sum to the idle time of the phase program in time_breakdown. Raises
+    MissingTableError without kernels and ops.
     """
     require_time(trace, "idle_gaps")
     model = time_model(trace)

@@ -30,9 +30,9 @@ KERNEL_SIZES = Table(
 
 
 def kernel_sizes(trace: Trace) -> pl.DataFrame:
-    """Count the short runs of each kernel name, and compare its first run with its median run.
+    """Count the short runs of each kernel name, and compare its first run with later ones.
 
-    There is one row per rank and name, the names with most short runs first. Raises
+    There is one row per rank and name, sorted by rank and then by the number of short runs. Raises
     MissingTableError without kernels.
     """
     trace.require("kernel_sizes", "kernels")

@@ -24,16 +24,16 @@ def layer_attribution(
     *,
     by_step: bool = False,
 ) -> pl.DataFrame:
-    """Attribute kernel time: one row per rank, layer and phase, most time first.
+    """Attribute kernel time: one row per rank, layer and phase.
 
-    Rows sum to the kernel total exactly. Work without a layer always has the row `(unattributed)`,
-    and work launched before the trace began the row `(pre-window)`. A kernel belongs to the
-    innermost module around its launch. In the backward pass, it belongs to the module of the
-    forward op that made the autograd node. If compile provenance was recorded, a kernel of a
-    compiled graph belongs to the modules from which it was made. Its time is split by the bytes
-    that these modules write (estimate_ns). low_ns and high_ns also allow for an equal split, and
-    for one that gives all time to the module with most bytes. Work directly in a model's root
-    counts as unattributed.
+    Rows are sorted by rank, then by time, longest first. Rows sum to the kernel total exactly. Work
+    without a layer always has the row `(unattributed)`, and work launched before the trace began
+    the row `(pre-window)`. A kernel belongs to the innermost module around its launch. In the
+    backward pass, it belongs to the module of the forward op that made the autograd node. If
+    compile provenance was recorded, a kernel of a compiled graph belongs to the modules from which
+    it was made. Its time is split by the bytes that these modules write (estimate_ns). low_ns and
+    high_ns also allow for an equal split, and for one that gives all time to the module with most
+    bytes. Work directly in a model's root counts as unattributed.
 
     A kernel of a replayed CUDA graph is placed by the first of three rules that applies. If the
     source recorded the graph's nodes, the kernel belongs to the module around the call that made

@@ -31,11 +31,11 @@ _COLUMNS = ("rank", "span_id", "parent_id", "kind", "name", "sequence_number", "
 def recomputation(trace: Trace) -> pl.DataFrame:
     """Find ops that ran again for the backward pass: one row per rank, layer and op.
 
-    Ops with most time come first. Autograd numbers the ops that it records. Within the backward
-    pass it records none, unless torch.utils.checkpoint runs a forward pass there again. With
-    create_graph=True it also records the backward pass itself. Then an op counts only if it ran
-    outside of the backward pass, too. The result is empty if nothing ran again. Raises
-    MissingTableError without spans.
+    Rows are sorted by rank, then by time, longest first. Autograd numbers the ops that it records.
+    Within the backward pass it records none, unless torch.utils.checkpoint runs a forward pass
+    there again. With create_graph=True it also records the backward pass itself. Then an op counts
+    only if it ran outside of the backward pass, too. The result is empty if nothing ran again.
+    Raises MissingTableError without spans.
     """
     trace.require("recomputation", "spans")
     spans = trace.select("spans", *_COLUMNS, "duration_ns")

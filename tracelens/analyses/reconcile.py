@@ -32,8 +32,8 @@ _KIND = (*_WHERE, "name", *SHAPE, "registers_per_thread")
 def reconcile(base: Trace, other: Trace) -> pl.DataFrame:
     """Align two captures: one row per rank, layer, op, kernel name and grid.
 
-    Rows with most time in other come first. Raises MissingTableError if a capture has no kernels,
-    or too few of them are aligned. The error gives their share.
+    Rows with the most time in both captures together come first. Raises MissingTableError if a
+    capture has no kernels, or too few of them are aligned. The error gives their share.
     """
     for trace in (base, other):
         trace.require("reconcile", "kernels")

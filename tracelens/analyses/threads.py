@@ -39,9 +39,9 @@ _SHARES = ("wait", "op", "api", "python", "unrecorded")
 def threads(trace: Trace) -> pl.DataFrame:
     """List the threads with spans or API calls: one row per rank, process and thread.
 
-    Threads with most time in ops come first. Times are over the program: all steps, or the phase
-    program on a rank without steps. The parts add up to window_ns. Raises MissingTableError without
-    spans and API calls.
+    Rows are sorted by rank, then by time in ops, longest first. Times are over the program: all
+    steps, or the phase program on a rank without steps. The parts add up to window_ns. Raises
+    MissingTableError without spans and API calls.
     """
     if not trace.has("spans") and not trace.has("api_calls"):
         raise MissingTableError(

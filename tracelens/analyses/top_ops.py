@@ -10,11 +10,12 @@ from tracelens.trace import Trace
 
 
 def top_ops(trace: Trace) -> pl.DataFrame:
-    """Return one row per op name and rank, most device time first, then most host time.
+    """Return one row per op name and rank.
 
-    CPU self, CUDA self and CUDA total are torch.profiler's measures, with one exception. An op
-    inside an op of the same name adds to CUDA total once here, and twice in torch.profiler. Raises
-    MissingTableError if the trace has no op.
+    Rows are sorted by rank, then by device time and host time, longest first. CPU self, CUDA self
+    and CUDA total are torch.profiler's measures, with one exception. An op inside an op of the same
+    name adds to CUDA total once here, and twice in torch.profiler. Raises MissingTableError if the
+    trace has no op.
     """
     trace.require("top_ops", "spans")
     times = op_times(trace)

@@ -85,10 +85,11 @@ def work_kinds(
     peaks: Peaks | None = None,
     base: Trace | None = None,
 ) -> pl.DataFrame:
-    """Sum kernel time by kind of work: one row per rank, phase and kind, most time first.
+    """Sum kernel time by kind of work: one row per rank, phase and kind.
 
-    A kernel of a replayed graph gets the kind of its launch in the recorded capture of the graph,
-    in the trace or in `base`. Raises MissingTableError without kernels.
+    Rows are sorted by rank, then by time, longest first. A kernel of a replayed graph gets the kind
+    of its launch in the recorded capture of the graph, in the trace or in `base`. Raises
+    MissingTableError without kernels.
     """
     trace.require("work_kinds", "kernels")
     columns = ("rank", "kernel_id", "device_id", "name", "primitive", "is_communication")

@@ -280,8 +280,8 @@ def _terminate(number: int, _frame: FrameType | None) -> NoReturn:
 def split_command(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
     """Return the arguments before the first `--` of a collect command, and the program after it.
 
-    This is done before Typer parses, which would take the program for FILES. For other commands,
-    `--` still ends the options, and the program is empty.
+    This is done before Typer parses, which would take the program for FILES. For `collect files`
+    and for other commands, `--` still ends the options, and the program is empty.
     """
     words = list(arguments)
     if "--" not in words:

@@ -143,8 +143,8 @@ def _collect(query: pl.LazyFrame) -> pl.DataFrame:
     """Return the rows of a query, which runs in a thread.
 
     Ctrl-C ends the wait at once. Raises UsageError as soon as the process has grown by more than
-    QUERY_MIB. Polars cannot be stopped within a join, so after an error the join continues in the
-    background until the process ends.
+    QUERY_MIB. Polars cannot be stopped within a join. So after an error the join continues in the
+    background, until it or the process ends.
     """
     most = _held_bytes() + (QUERY_MIB.value << 20)
     rows: list[pl.DataFrame] = []
