@@ -257,7 +257,7 @@ class _Log(Struct):
         return self.stops[-1].frames[-1].level if self.stops else None
 
     def _continues(self, line: str) -> bool:
-        """Return whether the line continues the open frame.
+        """Return whether the line continues the frame that began on an earlier line.
 
         gdb breaks a line before arguments, and before the file or library. A terminal breaks it
         anywhere.

@@ -316,7 +316,7 @@ class Recorder:
         self._light.begin_step(self.n)
 
     def _light_saved(self, stopped_ns: int | None) -> None:
-        """Add the times of the light window, after its trace was written."""
+        """Write the light window's step times to the status file, after its trace was written."""
         self.times.wait_ended(stopped_ns)
         self._count()
         self.status.write()

@@ -128,7 +128,7 @@ def _n_active(trace: Trace) -> int:
 
 
 def _guessed(rows: Sequence[dict[str, Any]]) -> Calls:
-    """Return the calls as chains: a call reads the previous call if `_reads` returns True."""
+    """Return the calls as chains: if `_reads` holds, a call reads the previous call's result."""
     nodes: list[Node] = []
     launched = [row for row in rows if row["device_ns"] > 0]
     for number, row in enumerate(launched):

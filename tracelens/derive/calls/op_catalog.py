@@ -89,7 +89,7 @@ def dense(place: str, layout: str) -> Term:
 
 
 def alike(*places: str) -> Term:
-    """Return the constraint that the tensors at all places are dense in the same layout."""
+    """Return the constraint that tensors, given by names such as in0, are dense in one layout."""
     return (
         "or",
         *(("and", *(dense(place, layout) for place in places)) for layout in (NCHW, NHWC)),

@@ -90,9 +90,9 @@ class CaptureEdges(Struct):
         return max(ends, default=None)
 
     def later_start(self) -> int | None:
-        """Return the earliest start of work that is missing although its launch was recorded.
+        """Return the earliest possible start of work that the end of the capture cut off.
 
-        Return None if no work is missing at the capture's end.
+        Such work was launched during the capture, but is not recorded. Return None without it.
         """
         if not self._knows_a_launch():
             return None

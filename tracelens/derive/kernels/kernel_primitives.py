@@ -18,7 +18,10 @@ GENERIC_HEAD = (
     r"(^|::)((vectorized_|unrolled_|legacy_)?elementwise_kernel(_manual_unroll|_with_index)?"
     r"|reduce_kernel|multi_tensor_apply_kernel|vectorized_templated_elementwise_kernel|kernelPointwiseApply[0-9])$"
 )
-"""Pattern for heads of ATen's and Apex's kernels that run any functor."""
+"""Pattern for the names of ATen's and Apex's kernels that run any functor.
+
+It matches the head, the name without template arguments and parameters.
+"""
 
 FUNCTOR_RULES: tuple[tuple[str, str, str], ...] = (
     ("functor", r"Fused(Adam|AdamW|Sgd|SGD|Adagrad)[A-Za-z]*Functor", "optimizer"),

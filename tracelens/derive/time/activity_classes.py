@@ -45,7 +45,7 @@ _HOOK_AROUND_CALL = (
 def interval_classes(
     axis: ThreadAxis, all_spans: pl.DataFrame, causing: pl.DataFrame
 ) -> list[pl.DataFrame]:
-    """List the intervals of each of CLASSES: start_ns, end_ns, row, cause.
+    """Return one frame of intervals per class of CLASSES: start_ns, end_ns, row, cause.
 
     The intervals of a class are disjoint and sorted by start. `row` is the row of a call in
     `causing`, None for other intervals.

@@ -156,7 +156,7 @@ def _without_launches(ops: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
 
 
 def _on_axis(spans: pl.DataFrame, axis: ThreadAxis) -> pl.DataFrame:
-    """Return the spans' times on the axis, one row per span and thread that counts it.
+    """Return the spans' times on the axis, one row per span and thread for which the span counts.
 
     A main thread counts all spans of its process, any other thread only its own spans.
     """

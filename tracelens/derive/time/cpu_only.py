@@ -190,7 +190,8 @@ def process_idle(trace: Trace, rank: int) -> pl.DataFrame:
 def busiest_places(trace: Trace, work: int) -> dict[int, list[tuple[str, int]]]:
     """Return, by rank, the places in which the program does `work`, with ns, the largest first.
 
-    A place of arithmetic is an op, a place of other work is a call path.
+    `work` is a kind of work, such as ARITHMETIC. A place of arithmetic is an op, a place of other
+    work is a call path.
     """
     name = pl.col("op") if work == ARITHMETIC else pl.coalesce("what", "op")
     places_by_rank = {}

@@ -133,7 +133,7 @@ def judge_program(model: TimeModel) -> JudgedProgram:
 def _hideable(model: TimeModel, parts: Mapping[str, int]) -> dict[str, int]:
     """Return the exposed time in ns that computing could hide, for communication and for copies.
 
-    The time is at most the computing time that hides no communication, or no copies, yet.
+    Each time is limited to the computing time during which no communication, or no copy, runs.
     """
     windows = model.device.filter(phase=PROGRAM)
     hideable = {}

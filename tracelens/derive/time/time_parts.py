@@ -251,7 +251,7 @@ class RankTime(Struct, frozen=True):
         return max(PARTS, key=self.shares.__getitem__)
 
     def bound_of(self, share: float) -> str:
-        """Return the largest part of a step that is shortened to this share of the judged step.
+        """Return the part that would take most of a step with `share` of the judged step's time.
 
         The difference is taken from launching and the host's other work, which a profiler slows.
         """
