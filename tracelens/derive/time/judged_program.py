@@ -73,8 +73,8 @@ class JudgedProgram(Struct, frozen=True):
     def slowdown(self, cause: str) -> tuple[float, float] | None:
         """Return the least and the largest share of a cause's time that is the program's own.
 
-        Return None if all of this time is the program's own. If steps were timed without the
-        profiler, it is, because the profiler's time has been subtracted already.
+        Return None if all of this time is the program's own. This holds after steps were timed
+        without the profiler, because the profiler's time has then been subtracted already.
         """
         slowed = slowed_parts(self.trace)
         if self.is_measured or slowed.is_empty():

@@ -10,8 +10,9 @@ from tracelens.derive.time.thread_axis import ThreadAxis
 def name_by_neighbours(spans: pl.DataFrame, axis: ThreadAxis, moments: pl.Series) -> pl.Series:
     """Describe each moment outside of any span by the spans just before and just after it.
 
-    If such a span is only the mark of a step, an API call takes its place. A graph replay, for
-    example, has no other span before it.
+    If the span after is only the mark of a step, a nearer API call takes its place, such as the
+    launch of a graph replay. In this case, or without a span before, a nearer API call also takes
+    the place of the span before.
     """
     neighbours = _neighbours(spans, axis, moments)
     before = pl.col("before")
@@ -122,9 +123,10 @@ def _named(
     edge: str,
     outside: str,
 ) -> pl.Expr:
-    """Return the short name of the event on one side.
+    """Return the short name of the event before or after a moment.
 
-    A step's mark is replaced by the step's `edge`, or by `outside` if the step is over as well.
+    The name of a step's mark is replaced by "the step's begin" or "the step's end", as `edge` says.
+    Where `is_outside` holds, the moment lies between steps, and the text `outside` is used instead.
     """
     edge_of_step = pl.lit(f"the step's {edge}")
     of_step = pl.when(is_outside).then(pl.lit(outside)).otherwise(edge_of_step)
