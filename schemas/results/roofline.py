@@ -10,8 +10,9 @@ F64, I64, STR = pl.Float64, pl.Int64, pl.String
 
 ROOFLINE = Table(
     "roofline",
-    "Calls of an op on inputs of the same shapes and element types, with their kernels; "
-    "`(not modelled)` is all other kernel time, and a row `(step)` all of one step.",
+    "Calls of an op on inputs of the same shapes and element types, with their kernels. The "
+    "row `(not modelled)` has all other kernels of a device. A row `(step)` has all kernels of one "
+    "step, and the work of those that are modelled.",
     (
         RANK,
         DEVICE,
@@ -71,8 +72,8 @@ ROOFLINE = Table(
         Column(
             "share_frac",
             F64,
-            "duration_total_ns divided by the kernel total of the device; for a step, by the"
-            " kernel total of the step.",
+            "duration_total_ns divided by the kernel total of the device. For a step, the time of"
+            " modelled kernels divided by the time of all kernels.",
         ),
         Column("flops_per_s", F64, "needed_flops over the kernels' time.", "FLOP/s", nullable=True),
         Column("bandwidth_bytes_per_s", F64, "least_bytes over the kernels' time.", nullable=True),

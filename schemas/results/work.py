@@ -20,8 +20,8 @@ def _spread(name: str, doc: str, unit: str) -> tuple[Column, Column]:
 
 DISPATCH_DEPTH = Table(
     "dispatch_depth",
-    "A call site that started GPU work (source span), or the frames of one role in the stacks at a"
-    " symbol (stack).",
+    "A call site that started GPU work (if source is span), or the frames of one role in the stacks"
+    " at a symbol (if source is stack).",
     (
         RANK,
         Column(

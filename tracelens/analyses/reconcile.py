@@ -71,7 +71,7 @@ def reconcile(base: Trace, other: Trace) -> pl.DataFrame:
 
 
 def _evidence() -> pl.Expr:
-    """Return the column evidence: whether both captures record layer, op or shapes, or one only."""
+    """Return the column evidence: how many of the captures record a layer, an op or shapes."""
     in_base = pl.any_horizontal(pl.col(_WHERE).is_not_null())
     in_other = pl.any_horizontal(pl.col(f"{column}_other").is_not_null() for column in _WHERE)
     return (

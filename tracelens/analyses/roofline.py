@@ -165,7 +165,10 @@ def _roof() -> pl.Expr:
 
 
 def _steps(trace: Trace, calls: pl.DataFrame, rest: pl.DataFrame) -> pl.DataFrame:
-    """Sum the modelled calls by step: one row per device and step with kernels."""
+    """Sum kernels and work by step: one row per device and step with kernels.
+
+    duration_ns and n_kernels are of all kernels, n_calls and work only of modelled calls.
+    """
     key = [*_DEVICE, "step"]
     at_peak, is_product = (
         1e9 * pl.col("needed_flops") / pl.col("peak_flops_per_s"),

@@ -26,8 +26,8 @@ from .status_file import own_rank, write_whole
 LEVEL = "provenance_tracking_level"
 """Name of the setting in Inductor's `config.trace` that makes Inductor track FX nodes.
 
-torch 2.8 lacks this setting, and calls the hook only if it writes debug files (`trace.enabled`). So
-the modules in ASKING, which call the hook for generated kernels, see `trace.enabled` as True.
+torch 2.8 lacks this setting. Its modules in ASKING call HOOK for generated kernels, but only if
+`trace.enabled` says that debug files are written. So these modules see `trace.enabled` as True.
 """
 ASKING = ("torch._inductor.codegen.cpp", "torch._inductor.codegen.simd")
 HOOK = "set_kernel_post_grad_provenance_tracing"

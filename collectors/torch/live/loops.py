@@ -121,7 +121,7 @@ class Loops:
         return True
 
     def _mark(self, frame: FrameType) -> _Mark | None:
-        """Return this object's mark of a frame."""
+        """Return the mark that this object stored in the frame; None if there is none."""
         mark = frame.f_trace
         return mark if isinstance(mark, _Mark) and mark.owner is self else None
 

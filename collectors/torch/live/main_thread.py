@@ -1,4 +1,7 @@
-"""Stop a profiler in the thread that started it: the main thread, or another one as it ends."""
+"""Make the main thread run a function, or run a function when the present thread ends.
+
+This is needed because only the thread that started the profiler can stop it.
+"""
 
 from __future__ import annotations
 

@@ -112,7 +112,7 @@ def _of_names(
     work: pl.DataFrame,
     names: Sequence[str],
 ) -> pl.DataFrame:
-    """Return the value of each name, one row per rank, step and `what`."""
+    """Return the gated value of kernels or ops: one row per rank, step and name (`what`)."""
     named = work.with_columns(what=pl.col("name").cast(pl.String))
     recorded = each_step(named, in_steps(trace), ["rank", "what"])
     if expression.form == "share":  # without a base value there is no share

@@ -52,9 +52,10 @@ class Tensor(Struct, frozen=True):
 class RecordedCall(Struct, frozen=True):
     """Holds the recorded inputs of one call, by position.
 
-    `words` are the recorded types. `list_type` is the name and the bytes of the element type of
-    tensors in lists, which the profiler does not record. `experts` is the number of experts per
-    token and the bytes per weight, for a call that does not record the weights of experts.
+    `words` are the recorded types. The profiler does not record the element type of tensors in
+    lists: `list_type` is its name and its bytes, if it is known from elsewhere. `experts` is the
+    number of experts per token and the bytes per weight, for a call that does not record the
+    weights of experts.
     """
 
     shapes: Sequence[Any]

@@ -175,9 +175,9 @@ def _describe_lengths(kernels: pl.DataFrame, captures: Sequence[pl.DataFrame]) -
 def _best(
     kernels: pl.DataFrame, captures: Sequence[pl.DataFrame]
 ) -> tuple[float, pl.Series | None]:
-    """Return the result of `_compared` for the capture that the fewest kernels contradict.
+    """Return the least share of kernels that contradict a capture, and that capture's launches.
 
-    Without a capture, the share is 1 and the launches are None.
+    If no capture can be compared, the share is 1 and the launches are None.
     """
     compared = [_compared(kernels, launches) for launches in captures]
     paired = [(wrong, ids) for wrong, ids in compared if ids is not None]

@@ -161,7 +161,7 @@ def _by_start(
 
 
 def _chain(excerpt: Excerpt, team: pl.DataFrame, *, is_main: bool) -> Chain:
-    """Return the chain of a team's threads."""
+    """Return the moments of a group of threads that take turns; `is_main` adds marks of steps."""
     key = ["process_id", "thread_id"]
     calls = excerpt.calls.with_row_index("row").join(
         team, on=key, how="semi", maintain_order="left"
