@@ -33,9 +33,9 @@ def recomputation(trace: Trace) -> pl.DataFrame:
 
     Rows are sorted by rank, then by time, longest first. Autograd numbers the ops that it records.
     Within the backward pass it records none, unless torch.utils.checkpoint runs a forward pass
-    there again. With create_graph=True it also records the backward pass itself. Then an op counts
-    only if it ran outside of the backward pass, too. The result is empty if nothing ran again.
-    Raises MissingTableError without spans.
+    there again. With create_graph=True it also records the backward pass itself. So an op counts
+    only if an op of its name also ran outside of the backward pass. The result is empty if nothing
+    ran again. Raises MissingTableError without spans.
     """
     trace.require("recomputation", "spans")
     spans = trace.select("spans", *_COLUMNS, "duration_ns")

@@ -34,10 +34,11 @@ _KEY = [*THREAD, "domain", "path"]
 def time_by_range(trace: Trace) -> pl.DataFrame:
     """Sum device work by ranges: one row per rank, thread, domain and path of ranges.
 
-    Most device time comes first, rows of single steps last. Device work counts for the ranges that
-    were open on the launching thread when the call began, as in nsys's nvtx_kern_sum and
-    nvtx_gpu_proj_sum. Work launched outside of ranges has one row per thread, in brackets. Raises
-    MissingTableError if the trace has neither annotations nor NVTX ranges.
+    Rows are sorted by rank, then by device time, longest first. Within a rank, rows of single steps
+    come last. Device work counts for the ranges that were open on the launching thread when the
+    call began, as in nsys's nvtx_kern_sum and nvtx_gpu_proj_sum. Work launched outside of ranges
+    has one row per thread, in brackets. Raises MissingTableError if the trace has neither
+    annotations nor NVTX ranges.
     """
     trace.require("time_by_range", "spans")
     with ThreadPoolExecutor(1) as pool:  # both decode columns, each mostly on one core
