@@ -62,6 +62,26 @@ def test_a_repeated_call_marks_steps(
     assert not [note for note in done.notes if "failed" in note]
 
 
+CONSTANTS = """
+class Wind(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("shares", torch.ones(4))
+
+    def forward(self, gas):
+        return gas.cumsum(0) * self.shares
+"""
+
+
+def test_a_model_of_constants_marks_steps(tmp_path: Path) -> None:
+    """A simulation has buffers and no parameters."""
+    loop = "wind, gas = Wind(), torch.ones(4)\nfor _ in range(60): gas = wind(gas)\n"
+    done = run(tmp_path, f"{NEVER_COMPILED}import torch\n{CONSTANTS}{loop}")
+    assert manifest_settings(done)["step_source"] == "outermost module"
+    calls = done.trace.spans.filter(pl.col("name") == "aten::cumsum", pl.col("step").is_not_null())
+    assert calls["step"].n_unique() == calls.height == 3
+
+
 @pytest.mark.exhaustive  # Inductor compiles C++
 def test_a_compiled_function_marks_steps(tmp_path: Path) -> None:
     code = "import torch\nf = torch.compile(lambda x: (x.sin() + 1).relu())\nx = torch.ones(64)\n"

@@ -5,6 +5,7 @@ import polars as pl
 import pytest
 
 import tracelens as tl
+from tests.sources import SAMPLES
 from tests.step_traces import StepTrace, launch_bound
 from tracelens.analyses import unprofiled_step
 from tracelens.analyses.verdict import notes, verdict
@@ -232,6 +233,15 @@ def test_nsys_costs_time_at_both_ends_of_a_range() -> None:
     # Ten launches of 11 µs, and ten ranges of 0.6 µs, on a host slower than this one.
     cost_ns = (110_000 + 6_000) * FAST_US / 7.2
     assert row["unprofiled_ns"] == pytest.approx(1_000_000 - cost_ns, abs=100)
+
+
+def test_no_step_is_shorter_than_its_device_work() -> None:
+    """Each step of this program has one kernel of about 0.81 ms."""
+    trace = tl.collect(SAMPLES / "whatif" / "captures" / "spin_alone.stacks.pt.trace.json.gz")
+    in_steps = trace.kernels.drop_nulls("step").group_by("step").agg(pl.col("duration_ns").sum())
+    step_ns = unprofiled_steps(trace)[0].unprofiled_ns
+    assert step_ns is not None
+    assert step_ns >= in_steps["duration_ns"].min()
 
 
 def test_another_profilers_costs_are_not_known() -> None:

@@ -93,6 +93,7 @@ class StepFinder:
         self._unhook: Callable[[], None] | None = None
         self._undo: list[Callable[[], None]] = []
         self._spied: list[Any] = []
+        self._has_model = False
         self._own_call: Any = None
         self._spying_call: Any = None
 
@@ -319,7 +320,7 @@ class StepFinder:
         self._called = True
         caller = sys._getframe(1)
         if self._loop is not None:
-            if self._unhook is None and not self._is_in_a_call() and _may_mark(module):
+            if self._unhook is None and not self._is_in_a_call() and self._may_mark(module):
                 self._maybe_turn(module, caller)
                 # If the turn put the hooks back, the module's own hook reports this call, too.
                 is_marking = any(marking is module for marking in self._marking)
@@ -330,7 +331,7 @@ class StepFinder:
         if self.source == MODULE:
             self._maybe_another(module)
             return
-        if not _may_mark(module):
+        if not self._may_mark(module):
             return
         self._turns.note(module, caller)
         if not any(seen is module for seen in self._spied):
@@ -349,6 +350,19 @@ class StepFinder:
                 self.source = MODULE
                 self._undo.append(self._remove_hooks)
                 self._begin_with(step, module)
+
+    def _may_mark(self, module: Any) -> bool:
+        """Return whether the module may be a model.
+
+        A model has parameters or is scripted, because scripting may freeze parameters into it. As
+        long as no such module was called, a module with buffers may be a model, too. A simulation,
+        for example, has only constants.
+        """
+        is_scripted = isinstance(module, torch.jit.ScriptModule)
+        if is_scripted or next(module.parameters(), None) is not None:
+            self._has_model = True
+            return True
+        return not self._has_model and next(module.buffers(), None) is not None
 
     def _begin_with(self, step: Step, called: Any) -> None:
         """Begin steps as `step` describes. `called` is the module of the present call."""
@@ -379,7 +393,7 @@ class StepFinder:
         It does so if the loop seems to call the main module no more, or if the loop calls the main
         module several times between two calls of this module.
         """
-        if module is not self.main and (self._is_in_main() or not _may_mark(module)):
+        if module is not self.main and (self._is_in_main() or not self._may_mark(module)):
             return
         self._turns.note(module)
         if self._turns.is_left(self.main):
@@ -456,14 +470,6 @@ class StepFinder:
                 self._maybe_turn(module, sys._getframe(1))
             elif not is_handled:
                 self._boundary()
-
-
-def _may_mark(module: Any) -> bool:
-    """Return whether the module may be a model, because it has parameters or is scripted.
-
-    Scripting may freeze parameters into the module.
-    """
-    return isinstance(module, torch.jit.ScriptModule) or next(module.parameters(), None) is not None
 
 
 def _has_given_all(iterator: Any) -> bool:

@@ -310,7 +310,7 @@ def _work(
 ) -> pl.DataFrame:
     """Return device work that the excerpt launched, or that ran when the excerpt began.
 
-    The work is sorted by start.
+    The work is sorted by start. Work that ran when the excerpt began starts with the excerpt.
     """
     origin, _ = edges
     frames = [pl.DataFrame(schema=_SCHEMA)]
@@ -322,7 +322,8 @@ def _work(
     return (
         pl.concat(frames)
         .with_columns(
-            pl.col("start", "end") - origin,
+            start=(pl.col("start") - origin).clip(lower_bound=0),
+            end=pl.col("end") - origin,
             queue=queue,
         )
         .sort("start", "end", maintain_order=True)

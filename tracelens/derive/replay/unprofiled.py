@@ -182,7 +182,9 @@ def _of_rank(trace: Trace, replay: Replay, steps: pl.DataFrame) -> UnprofiledSte
         round(recorded_ns * min(device_ns / max(times[0], 1), 1)),
     )
     scale = warm_ns / times[2] if times[2] else 1.0
-    usual = round(times[0] * scale)
+    # The device's work takes as long without the profiler, and it fits into the shortest step.
+    least_ns = min(round(device_ns), *steps["duration_ns"])
+    usual = max(round(times[0] * scale), least_ns)
     width = STEP_WIDTH if is_of(trace, rank, "torch") else NSYS_STEP_WIDTH
     margin = width * uncertainty_ns(*times[:3]) * scale
     waited, may_miss = _sampling_ns(replay, steps)
