@@ -14,7 +14,7 @@ speed differed by less than 10 % between the recorded program and the one beside
 made of them. From the seventh on, the turns of a *steady* program differ by at most 15 %.
 
 The project's own programs are predicted better: constants were fitted on half of them, the rules were made while
-looking at them, and most were timed beside a host of one speed.
+looking at them, and most were timed while the host kept its speed.
 
 *A turn of the same programs* is as near as a prediction can come: each unprofiled turn of a program is predicted by
 the median of the other turns in the same process, some seconds apart (in the seventh minutes, in the eighth and
@@ -80,8 +80,9 @@ THIRD = """\
 
 Twenty-two programs on an H100. The code that predicted them contains all changes that the second judgement led to, and
 none that were made later. The truth for a live capture comes from turns of 15 steps among its own (rule 10). No
-prediction can be nearer than this (rule 11): the median turn of a program's own process is 6 % from the mean of its
-other turns in the median of eleven programs, and 14 % at the most; every other turn is 1.7 % from the others.
+prediction can be nearer than turns of one process are to each other (rule 11). In the median of eleven programs, the
+median turn of a process is 6 % from the mean of the process's other turns; at the most it is 14 %. Every second turn,
+predicted by the turns between, is 1.7 % off.
 
 The largest misses are these.
 A step of `nearest_infer` calls its network eight times and a step of `pages_send` three times. One
@@ -144,9 +145,9 @@ The largest misses are these.
 While `crowd_infer`, `strips_send`, `scans_send` and `twice_infer` were recorded, the host was slow:
 its counts took 1.4 to 5.9 times as long as in the turns. While `pairs_infer_small` was recorded it was fast: counts
 took half as long. So the steps are predicted 62 to 174 % too long, and 46 % too short, and steps after changes by as
-much. `pinned` of small copies once more left less than predicted, even apart from that. Short steps captured live are
-too long by a fifth to a half (`twice_infer`, `pairs_infer`, `crowd_infer`, `digits_send`, `gates_infer`), one is too
-short (`translate_infer`).
+much. Apart from that, steps with small copies are shorter with `pinned` than predicted, as before. Short steps
+captured live are too long by a fifth to a half (`twice_infer`, `pairs_infer`, `crowd_infer`, `digits_send`,
+`gates_infer`), one is too short (`translate_infer`).
 
 Four things were changed after these rows were seen, and are not in them. If short steps got shorter while they were
 recorded, caches were cold, and the last one counts. If the host was slow while it recorded, the profiler's costs grow
@@ -271,7 +272,7 @@ The live capture timed the first steps, and predicted those; nsys and one turn f
 `birds_train`, `dreams_train`, `spikes_train` and `atoms_train` are 17 to 27 % too long: after its recording, the
 captured process itself took 28 to 65 % longer than the process that never profiled. `clicks_infer` under nsys is
 predicted 29 % too short: its host counted as fast as in one turn of 4.2 ms, and the other turns took 6.1 and 6.4. The
-turns of `chess_load` took 24 and 42 ms, and its process under nsys 42. Two misses are faults of ours, and no row is
-changed: the number for `vocoder_infer` under nsys, 8.6 ms, is less than the 9.1 ms that its kernels take, and the live
-capture of `wind_infer` has no step.
+turns of `chess_load` took 24 and 42 ms, and its process under nsys 42. Two misses were faults of ours and are mended
+since; no row is changed. The number for `vocoder_infer` under nsys, 8.6 ms, was less than the 9.1 ms that its kernels
+take, and the live capture of `wind_infer` had no step.
 """

@@ -131,9 +131,9 @@ wait, but by one wait in all steps at most, because workers take turns. If a cha
 the change is as uncertain. The two measured times differ by {apart:.1%} in the median.
 
 Some causes of the largest errors are known. `input_three` was 30 to 53 % off at first: its three workers bring three
-batches at a time, and its time was the median of blocks of four steps. Two in three such blocks hold one wait, and
-the third holds two. Its time is now their mean, and later programs were timed in blocks of whole cycles. Compiled
-programs and short ones were recorded on a host that was slow while it recorded, which its launches show
+batches at a time, and its time was the median of blocks of four steps. Two of three blocks have one wait, the third
+block has two. The time is now the mean of the blocks, and later programs were timed in blocks of whole cycles.
+Compiled programs and short ones were recorded on a host that was slow while it recorded, which its launches show
 ([below](#programs-and-a-host-that-nothing-was-fitted-on)). `torch.profiler`'s own `step()` between two marks took 14
 to 38 µs, of 335 in `alexnet_infer`; it is now subtracted. The rest of the error of `alexnet_infer` is not explained.
 """
@@ -145,9 +145,10 @@ Each program was timed without the profiler before and after a change that was r
 from the plain trace before the change. Times are in ms. *Sign right* also counts changes that are too small to have a
 sign: below 5 %, or below the difference between two processes of the unchanged program (a quarter for `conv_train`).
 
-The effect of `channels_last` on other kernels is a range: the shares of time that convolutions and normalisations
-were seen to take in that layout. A copy from pageable memory takes no fixed time per byte: in `copy_double`, 32 MiB
-take 4.2 ms, and 8 MiB, more of which fits a cache, take 0.5 ms. `dtype` and `pinned` scale the recorded time.
+The effect of `channels_last` on other kernels is a range. It comes from measured programs: the time of convolutions
+and normalisations in that layout, over the time in the usual one. A copy from pageable memory takes no fixed time per
+byte: in `copy_double`, 32 MiB take 4.2 ms, and 8 MiB, more of which fits a cache, take 0.5 ms. `dtype` and `pinned`
+scale the recorded time.
 """
 
 
