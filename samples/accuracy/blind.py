@@ -234,6 +234,9 @@ def _of_traces(name: str) -> Iterable[Predicted]:
         yield Predicted("", row["said_before"], row["before"], is_held=True, line="")
 
 
+_TURN = "a turn of the same programs"
+
+
 def beside(own_predictions: dict[str, Iterable[Predicted]]) -> str:
     """Return the table of the project's own programs, by kind, beside those judged blind."""
     lines = [
@@ -256,9 +259,7 @@ def beside(own_predictions: dict[str, Iterable[Predicted]]) -> str:
         lines += [f"| {words} | {name}{_STEADY} | {errors(steady)} |"] if steady else []
     for name in _JUDGED:
         own_turns = list(_own_turns(name))
-        lines.append(
-            f"| a turn of the same programs | {name} | {errors(own_turns, has_range=False)} |"
-        )
+        lines.append(f"| {_TURN} | {name} | {errors(own_turns, has_range=False)} |")
     for kind, words in list(_KINDS.items())[1:]:
         lines += (
             [f"| {words} | own | {errors(own_predictions[kind])} |"]
@@ -275,15 +276,25 @@ def beside(own_predictions: dict[str, Iterable[Predicted]]) -> str:
 def latest(own_predictions: dict[str, Iterable[Predicted]]) -> str:
     """Return the table of the project's own programs beside the last blind judgement of each kind.
 
-    Rows of hosts of one speed are left out.
+    Rows of hosts of one speed are left out. Turns of the programs of these judgements come last.
     """
     lines = beside(own_predictions).splitlines()
+    turns = {}
     chosen = {}
     for line in lines[2:]:
-        words, who = line.split(" | ")[:2]
-        if who == "own" or who in _JUDGED:
-            chosen[words, who == "own"] = line
-    return "\n".join([*lines[:2], *chosen.values()])
+        words, who = line.removeprefix("| ").split(" | ")[:2]
+        if words == _TURN:
+            turns[who] = line
+        elif who == "own" or who in _JUDGED:
+            chosen[words, who == "own"] = (who, line)
+    shown = {who for who, _ in chosen.values()}
+    return "\n".join(
+        [
+            *lines[:2],
+            *(line for _, line in chosen.values()),
+            *(line for who, line in turns.items() if who in shown),
+        ]
+    )
 
 
 def _apart(name: str) -> tuple[float, float]:
