@@ -192,12 +192,12 @@ SITES = Table(
 
 STEPS = Table(
     "steps",
-    "A step of the program. It ends when the host has begun the next one and the device has"
-    " finished what was launched before, whichever is later; so there is no time between"
-    " steps. The first step of a window begins with its mark, or when earlier work ends, even"
-    " if that work was launched before the trace began. The last step ends with its mark, or"
-    " with the last device work launched in it. A step ends at the latest where the end of"
-    " the trace cut work off.",
+    "A step of the program. It ends as soon as the host has begun the next step and the device"
+    " has finished the work launched before, so no time lies between steps. The first step of"
+    " a window begins with its mark, or with the end of earlier work if that is later, even of"
+    " work launched before the trace began. The last step ends with its mark, or with the end"
+    " of the last device work launched in it. If the end of the trace cut work off, the step"
+    " ends there at the latest.",
     (
         RANK,
         Column(

@@ -120,8 +120,9 @@ took as long as before, and the kernels that change layouts were gone; but argma
 concatenation took longer by more than those kernels had taken. `photos_one` and `photos_three` are about as long
 without the profiler as with it, as their workers set the pace.
 
-One thing was changed later, and is not in these rows: in the upper limit of `channels_last` such kernels take twice as
-long. So the answer on `parts_infer_wide` is *no clear gain*. No other clear answer of the four judgements changed.
+One thing was changed later, and is not in these rows: in the upper limit of `channels_last`, kernels such as argmax
+take twice as long. So the answer on `parts_infer_wide` is *no clear gain*. No other clear answer of the four judgements
+changed.
 
 Six live captures for which there was no time were taken in a second run, on another H100, and judged by the same code:
 `parts_infer_wide` (the one program of several calls a step), `centers_infer`, `views_infer`, `faces_send`,

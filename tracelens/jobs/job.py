@@ -116,10 +116,10 @@ def _at_once(job: Job, tell: Tell) -> tuple[Trace, dict[str, str]]:
 
 
 def _by_rank(job: Job, engine: Engine, tell: Tell) -> tuple[Trace, dict[str, str]]:
-    """Collect the sources as tasks of the engine.
+    """Collect the sources as tasks of the engine; return the trace and the skipped files.
 
-    The ranks of a source that cannot be read are missing in the trace. Ranks that the target
-    already has, from the same sources and options, are not read again.
+    Skipped files are returned by name, each with its error. Their ranks are missing in the trace.
+    Ranks that the target already has, from the same sources and options, are not read again.
     """
     skipped: list[str] = []
     tasks = tasks_of(job.paths, job.kind, job.ranks, skipped)

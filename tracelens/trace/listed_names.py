@@ -87,7 +87,9 @@ class ListedNames(Struct, frozen=True):
 
 
 def listed_names(trace: Source) -> dict[str, ListedNames]:
-    """Return the listed names by table, for tables with more names than the limit.
+    """Return the names that results list one by one, by table, for tables with too many names.
+
+    All other names of such a table count as one. The limit is `NAMES`.
 
     Names of steps are always listed, because results have one row per step.
     """

@@ -23,9 +23,9 @@ _MOST = 200
 _SHORTEST_BLOCK_NS, _LONGEST_BLOCK_NS = 1_000_000, 5_000_000
 """Limits on the length of a block of steps, which are timed together.
 
-A block takes a tenth of the time since the last window, within these limits. Reading the clocks of
-host and device takes up to 30 µs, which would count for a step. `_MOST` of the longest blocks take
-the whole second.
+A block takes a tenth of the time since the last recording ended, within these limits. Reading the
+clocks of host and device takes up to 30 µs, which would count for a step. `_MOST` blocks of the
+longest length take `_RUN_NS`.
 """
 _LONG = 3
 """A step is long if it takes more than this many times the median, as a step with a checkpoint."""

@@ -95,7 +95,7 @@ def _of_streams(bound: Bound) -> int:
 def _experts_by_rows(bound: Bound) -> int:
     """Return the FLOPs of experts with packed weights.
 
-    Arguments are the number of columns and the number of experts per token.
+    The call's arguments hold the number of columns and the number of experts per token.
     """
     columns = bound.value("2")
     n_chosen = bound.value("q")

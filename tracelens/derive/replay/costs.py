@@ -265,9 +265,9 @@ def is_of(trace: Trace, rank: int, kind: str) -> bool:
 def slowness(replay: Replay) -> float:
     """Return the factor by which the profiler is slower here than where its costs were fitted.
 
-    On a usual host, the profiler's cost in a launch shows this factor. If launches take longer than
-    on the slowest usual host, the whole host was slow while it recorded. The factor then grows in
-    proportion to the launches' time.
+    Up to a limit, the factor comes from the time that launches take longer than without a profiler.
+    Launches that take longer than this limit show that the whole host was slow while it recorded.
+    Then the factor grows in proportion to the time of launches.
     """
     launch_ns = _launch_ns(replay)
     if launch_ns is None:

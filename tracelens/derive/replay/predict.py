@@ -386,8 +386,9 @@ def _changes_device(replay: Replay, before: Ints, after: Ints) -> bool:
 def _device_ns(replay: Replay, weights: Ints, scale: float, before: float) -> float:
     """Return the time in ns of a step's device work with these weights, at most `before`.
 
-    `before` is the step's time before the changes. Recorded steps may be longer because the host
-    was slower. Then `scale` is less than 1, but the device's work takes its recorded time.
+    `before` is the step's time before the changes. `scale` is the factor from replayed to real
+    time. A factor below 1 shows that the host was slow while it recorded, so it is not applied to
+    the device.
     """
     return min(
         device_step_ns(replay, weights) * max(scale, 1),
