@@ -125,7 +125,8 @@ def list_ranks(ranks: Iterable[int]) -> str:
 def _subject(ranks: Sequence[int], following: str) -> str:
     """Return the ranks as the beginning of a sentence, such as `Each of ranks 0 to 3`.
 
-    `following` is the next character of the sentence. After a space, a singular verb follows.
+    `following` is the character after the ranks. If it is a space, a singular verb comes next, so
+    several ranks need `Each of`.
     """
     phrase = list_ranks(ranks)
     each = following == " " and phrase.startswith("ranks")

@@ -77,8 +77,8 @@ class Costs:
         """Return the cost of converting a tensor to another layout.
 
         If the conversion was not benchmarked, the cost is estimated from the time to read and write
-        the tensor at the observed bandwidth. The estimate is twice this time, with the bounds once
-        and four times.
+        the tensor at the observed bandwidth. The estimate is twice this time. The bounds are this
+        time and four times this time.
         """
         call = json.dumps(["contiguous", [list(node.shape)], []])
         known = self._known.get((f"to_{layout.lower()}", call, node.dtype, layout))

@@ -42,8 +42,8 @@ class Function(Struct, frozen=True):
     `constraints` is a term over the tensors in0, in1 (the other summand), weight, out, and view (a
     tensor in in0's memory). The name window refers to a convolution's strides and padding.
     `realisation` is torch's function for the call. `cost_key` is another function whose measured
-    times are used, such as the out-of-place form of an in-place call. `fits` checks edges and
-    arguments, which a term cannot express.
+    times are used, such as the out-of-place form of an in-place call. `fits` checks what a term
+    cannot express: the arguments of the operators, and which result each operator reads.
     """
 
     name: str

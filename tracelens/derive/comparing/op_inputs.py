@@ -70,13 +70,16 @@ def _difference(examples: tuple[str | None, str | None]) -> str | None:
 
 
 def inputs_of_ops(base: Trace, other: Trace, column: str) -> tuple[str | None, str | None]:
-    """Return text on the inputs of ops in base and in other: `the same`, or an op that differs.
+    """Return an op whose inputs differ, as one text with its inputs for each run.
 
-    The texts are None if inputs cannot be compared. Shapes are compared for ops that take weights
-    or inputs of the model, or for all ops that do work if there are no such ops. If the runs call
-    different ops, as a compiled and an eager run do, only a difference in most calls counts. A
-    compiled and an eager run are compared by the sizes of their matrix products. Dtypes are
-    compared for all ops that do work.
+    `column` is input_shapes or input_dtypes. Both texts are `the same` if no op differs. If only
+    one run recorded inputs, the texts say so. Both texts are None if inputs cannot be compared.
+
+    Only ops that both runs call are compared. Dtypes are compared for all ops that do work. Shapes
+    are compared for ops that take weights or inputs of the model, or for all ops that do work if a
+    run has no such ops. For a compiled and an eager run, only sizes of matrix products are compared
+    if both runs have any. If the runs call different ops, shapes count as the same unless most
+    calls of each run differ.
     """
     sides = [_calls_of_ops(trace, column) for trace in (base, other)]
     if not all(side[column].count() for side in sides):
@@ -124,8 +127,9 @@ def _calls_by_inputs(trace: Trace) -> pl.DataFrame:
 
 
 def _comparable(sides: Sequence[pl.DataFrame], *, is_compiled: bool) -> list[pl.DataFrame]:
-    """Return the calls whose inputs show the amount of work, with `key`, equal for equal work.
+    """Return the calls whose inputs show the amount of work, with `key`.
 
+    Calls of an op with equal keys do equal work.
     Compilers fold dimensions and exchange operands. So if one run is compiled, the key of a matrix
     product is its operands' numbers of elements.
     """

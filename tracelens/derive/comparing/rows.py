@@ -129,8 +129,9 @@ def _with_speedups(rows: pl.DataFrame, *, by_step: bool) -> pl.DataFrame:
 
 
 def _call_sums(side: str, values: pl.DataFrame, n_runs: int | None) -> pl.DataFrame:
-    """Return SIDE_n_calls, SIDE_ns and SIDE_call_ns, one row per `row`.
+    """Return SIDE_n_calls, SIDE_ns and SIDE_call_ns for each key.
 
+    The column `row` of `values` is the number of a key.
     Numbers and times are medians over the steps, or if `n_runs` is given, means over the runs.
     """
     n_calls = pl.col("n")

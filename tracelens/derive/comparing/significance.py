@@ -74,7 +74,8 @@ def judge(  # noqa: PLR0913 - both sides, the key of a row, and the rules
     medians over the runs' medians, and the spread is the spread between runs, which steps of one
     run do not show. `low` and `high` bound other minus base with 95 % confidence for all rows
     together. The outcome is faster (less), slower, or unclear with a `reason`. The outcome is None
-    if one side lacks the row.
+    if one side lacks the row. `tick` is the clock's resolution: a difference of at most TICKS_EQUAL
+    ticks does not count. `refusal` is a reason why every row of both sides is unclear.
 
     The spread of a median is the spread of its bootstrap distribution, which needs no resampling
     (Maritz and Jarrett, JASA 73, 1978). The interval uses Student's t, because few steps give a

@@ -123,7 +123,7 @@ def sizes_of(*inputs: int) -> Outputs:
 
 
 def result_like(*inputs: int) -> Outputs:
-    """Return the formula of `sizes_of`, which returns no sizes for a call without results."""
+    """Return a formula like `sizes_of`, but with no sizes for a call without results."""
     sizes = sizes_of(*inputs)
     return lambda bound: sizes(bound) if bound.results else []
 

@@ -9,7 +9,7 @@ from tracelens.derive.kernels.recorded_dtypes import recorded_inputs
 from tracelens.trace import Trace
 
 _WINDOW = 8
-"""Number of casts after a copy, on the copy's stream, among which its cast is searched."""
+"""At most this many casts are examined after a copy, on the copy's stream."""
 
 _CAST_NAME = r"direct_copy_kernel|float16_copy_kernel|bfloat16_copy_kernel|LoadWithCast"
 # CUPTI through Kineto and nsys demangle differently: `{lambda(float)#1}`, `2ul>, 4` and
@@ -28,12 +28,12 @@ def casts_after_copies(trace: Trace) -> pl.DataFrame:
     Columns: rank, memcpy_id, read_bytes and written_bytes (per element), elements, dtype (of the
     copied elements), and is_recorded (whether an op recorded the dtype).
 
-    The cast is the first kernel that fits among the next few of ATen's casting copies on the
-    stream, before the stream's next copy to the device. The cast's grid has to cover size_bytes / 8
-    or size_bytes / 4 elements, with less than one block to spare. The functor's name shows the
-    written type. The size of a read element does not show whether it is an integer or a float. If
-    the op around the copy or the cast recorded types and sizes of its tensors, one tensor has to
-    match, because sizes may agree by chance.
+    The cast is searched among the next few casts by ATen on the copy's stream, up to the stream's
+    next copy to the device. The first one that fits counts. The cast's grid has to cover
+    size_bytes / 8 or size_bytes / 4 elements, with less than one block to spare. The functor's name
+    shows the written type. The size of a read element does not show whether it is an integer or a
+    float. If the op around the copy or the cast recorded types and sizes of its tensors, one tensor
+    has to match, because sizes may agree by chance.
     """
     return trace.derived(_casts_after_copies)
 

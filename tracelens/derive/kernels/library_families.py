@@ -210,7 +210,10 @@ def _linear_groups_read(bound: Bound) -> int:
 
 
 def _of_adapter(bound: Bound) -> int:
-    """Return the number of weights of one adapter, from the list of (adapters, columns, length)."""
+    """Return the number of weights of one adapter.
+
+    Each tensor in the list of weights is (adapters, columns, length).
+    """
     shapes = bound.call.shapes[bound.arguments.index("L")]
     if not isinstance(shapes, list):
         raise UnknownWorkError

@@ -172,9 +172,9 @@ def _gathered_reads(bound: Bound) -> int:
 
 
 def _scattered(bound: Bound) -> list[int]:
-    """Return the number of written elements: all of a new tensor, or in place as many as sources.
+    """Return the number of elements that a scatter writes: all elements of a new tensor.
 
-    If an op in place has more indices than sources, it writes as many elements as indices.
+    In place, it writes one element per index or per source, whichever are more.
     """
     if "w" not in bound.arguments:
         return [bound.nth(0).n_elements]
@@ -300,7 +300,7 @@ def _padded(bound: Bound) -> list[int]:
 
 
 def _sampled(bound: Bound) -> list[int]:
-    """Return the number of sampled values, one per channel and point of (batch, …, coordinates)."""
+    """Return the number of samples: one per channel of an image and point of the image's grid."""
     x, grid = bound.nth(0).shape, bound.nth(1).shape
     return [prod(x[:2]) * prod(grid[1:-1])]
 

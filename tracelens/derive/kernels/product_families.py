@@ -297,7 +297,7 @@ def _chosen_experts_of_pairs(bound: Bound) -> int:
 
 
 def _packed(tokens: Sequence[int], weights: Sequence[int]) -> int:
-    """Return the numbers per element of the weights, for example two four-bit numbers per byte."""
+    """Return how many numbers an element of the weights holds, such as two per byte."""
     if not tokens or not weights:
         raise UnknownWorkError
     per_element = tokens[-1] // max(weights[-1], 1)

@@ -53,9 +53,9 @@ class RecordedCall(Struct, frozen=True):
     """Holds the recorded inputs of one call, by position.
 
     `words` are the recorded types. The profiler does not record the element type of tensors in
-    lists: `list_type` is its name and its bytes, if it is known from elsewhere. `experts` is the
-    number of experts per token and the bytes per weight, for a call that does not record the
-    weights of experts.
+    lists. If the type is known from elsewhere, `list_type` is the type's name and bytes. `experts`
+    is the number of experts per token and the bytes per weight, for a call that does not record
+    the weights of experts.
     """
 
     shapes: Sequence[Any]

@@ -174,9 +174,9 @@ def _delta_rule(bound: Bound) -> int:
 def _recurrent(bound: Bound) -> int:
     """Return the least operations of a linear recurrence, token by token.
 
-    Queries and values are (batch, length, heads, width). The update of a head's state by key and
-    value, and the product of query and state, take a product and a sum each per number of the
-    state.
+    Queries and values are (batch, length, heads, width). Each number of a head's state takes four
+    operations per token: a product and a sum to add key times value to the state, and a product
+    and a sum to multiply the query by the state.
     """
     queries, values = bound.nth(0).shape, bound.nth(2).shape
     if len(queries) != 4 or len(values) != 4:

@@ -1,7 +1,8 @@
 """Infer strides and paddings of convolutions and poolings in traces without argument values.
 
-The size of the result is an input size of the op that reads the result. This op is the next op of
-the thread with an input whose size the call can produce.
+They follow from the size of a call's result, which is not recorded. The op that reads the result
+shows this size. It is taken to be the next op of the thread with an input whose size the call can
+produce.
 """
 
 import json
@@ -203,8 +204,9 @@ def _values(
 
 
 def _stride_and_padding(size: int, window: int, n_results: int) -> tuple[int, int] | None:
-    """Return the least stride, with its padding, that yields this many results; None without one.
+    """Return the least stride, and its padding, for which there are `n_results` windows.
 
+    Return None if there is no such stride. `size` and `window` are lengths in one dimension.
     The stride is at most the window's length (or 2), and padding is shorter than the window.
     """
     for stride in range(

@@ -31,8 +31,9 @@ If no pattern matches, a weight is as wide as an element of the tokens.
 def with_experts(trace: Trace, calls: pl.DataFrame, kernels: pl.DataFrame) -> pl.DataFrame:
     """Return the calls with `n_chosen` (experts per token) and `weight_bytes` (per weight).
 
-    The values are None for other ops, and if they are unknown. `calls` has rank, span_id, name,
-    input_shapes and input_dtypes, as text. `kernels` has rank, span_id and name.
+    The values are None if they are unknown, and for ops that are not in OPS. `calls` has
+    rank, span_id, name, input_shapes and input_dtypes, as text. `kernels` has rank, span_id and
+    name.
     """
     expert_calls = calls.filter(pl.col("name").is_in(OPS))
     if expert_calls.is_empty():

@@ -28,8 +28,8 @@ def cheapest_path(times: Sequence[tuple[float, float]], change_cost: float) -> l
     compiled time, infinite if the layer cannot run so. `change_cost` is paid wherever the
     configuration changes. The model's caller is eager, so a path that begins or ends compiled pays
     there, too. Of equally cheap paths, the path with later changes is taken. With a cost of 0, each
-    layer takes its faster configuration, eager in case of a tie. That is the recurrence of the
-    thesis "Evaluating the PyTorch Compiler in the Vision Domain".
+    layer takes its faster configuration, eager in case of a tie. The recurrence of the thesis
+    "Evaluating the PyTorch Compiler in the Vision Domain" has no such cost.
     """
     cost = [0.0, inf]
     came_from: list[list[int]] = []
@@ -199,10 +199,11 @@ def _faster(base: float | None, other: float | None) -> int:
 
 
 def operations(kernels: Sides, rank: int) -> dict[Any, tuple[Row, Row]]:
-    """Return each common layer's GPU time per step by operation, in base and in other.
+    """Return the GPU time per step by operation, for each layer that both runs have.
 
-    An operation is a primitive. All phases are summed. `kernels` is from `both_kernel_times`. Time
-    in layout transforms and memory operations counts for the layer's longest other primitive.
+    A layer has two dicts: the times in base and in other. An operation is a primitive. All phases
+    are summed. `kernels` is from `both_kernel_times`. Time in layout transforms and memory
+    operations counts for the layer's longest other primitive.
     """
     is_of_rank = pl.col("rank") == rank
     base_times, other_times = kernels

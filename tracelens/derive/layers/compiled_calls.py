@@ -27,11 +27,11 @@ def lacks_sizes(trace: Trace) -> bool:
 
 
 def with_compiled(called: pl.DataFrame, trace: Trace) -> pl.DataFrame:
-    """Return the kernels; kernels without a modelled op get their call of the compiled graph.
+    """Return the kernels; kernels outside of modelled ops get their call of the compiled graph.
 
-    `called` has rank, kernel_id, is_communication, run, call and the columns WORK. If a kernel of a
-    graph's call belongs to a modelled op, the call's other kernels get no call, because the work
-    would count twice. Calls of compiled graphs have negative numbers.
+    `called` has rank, kernel_id, is_communication, run, call and the columns WORK. If one kernel of
+    such a call is in a modelled op, no kernel gets the call, because its work would count twice.
+    Calls of compiled graphs have negative numbers.
     """
     if not trace.has("provenance") or lacks_sizes(trace):
         return called

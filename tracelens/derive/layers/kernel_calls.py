@@ -130,9 +130,9 @@ def _with_backward_nodes(works: pl.DataFrame, trace: Trace) -> pl.DataFrame:
     For a function `F`, the trace records the backward node `FBackward` with only the result's
     gradient as input. So the node's work is derived from the forward call that made the node. A
     node's operations are the forward call's operations times the factor of the op's family. The
-    node reads the inputs and the result's gradient, and writes a gradient for each input. These are
-    twice the bytes of the forward call, minus the result. With a factor of 1, the function only
-    passes the gradient through, and moves as many bytes as the forward call.
+    node reads the inputs and the result's gradient, and writes a gradient for each input.
+    `_not_moved` compares this with twice the bytes of the forward call. With a factor of 1, the
+    function only passes the gradient through, and moves as many bytes as the forward call.
     """
     factors = _backward_factors(works)
     if not factors:
@@ -201,8 +201,10 @@ def _nodes_with_forward_work(works: pl.DataFrame, spans: pl.DataFrame) -> pl.Dat
 def _not_moved(recorded: pl.Series) -> pl.Series:
     """Return, for each node, the bytes to subtract from twice the bytes of its forward call.
 
-    Twice the forward bytes count the forward call's result twice. The backward node only reads the
-    result's gradient, its first input, once. A broadcast gradient is stored in fewer bytes.
+    Twice the bytes of the forward call count the call's result twice. The node does not move the
+    result. Instead, it reads the result's gradient, which is the node's first input. So the number
+    is twice the bytes of the result, minus the bytes of the gradient. A gradient that was broadcast
+    takes less memory than the result. The number is None if the gradient's size is unknown.
     """
     texts = recorded.struct.unnest().cast(pl.String)
     sizes = {row: _not_moved_by(row) for row in texts.unique().iter_rows()}

@@ -22,9 +22,11 @@ def layer_host_times(trace: Trace, by: Sequence[str] = ()) -> pl.DataFrame:
     """Return the self time of each layer's ops on the host.
 
     There is one row per rank, layer, class_name, phase, evidence and value of `by`, with n_ops and
-    op_self_ns. `by` names further columns of spans, such as the step. An op of a compiled graph
-    counts once in each module of its call, if these modules were recorded. Its self time is split
-    among them. Without ops, the frame has no columns.
+    op_self_ns. `by` names further columns of spans, such as the step. Without ops, the frame has no
+    columns.
+
+    Compile provenance may show the modules from which an op of a compiled graph was made. The op
+    then counts once in each of these modules, and its self time is split among them.
     """
     spans = trace.select("spans", *_COLUMNS, *by)
     compiled = _ops_of_graphs(trace)

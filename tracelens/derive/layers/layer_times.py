@@ -128,10 +128,11 @@ class Way(NamedTuple):
 
 
 def layer_pairs(base: Trace, other: Trace, kernels: Sides | None) -> pl.DataFrame:
-    """Return one row per layer, phase and way of timing that both traces have.
+    """Return the times of both traces, one row per layer, phase and pair of ways of timing.
 
-    Columns are the columns of COMPARE_LAYERS up to the evidence. One way is the kernel time, from
-    `both_kernel_times`. The other ways are the pairs of `measured_ways`.
+    Columns are the columns of COMPARE_LAYERS up to the evidence. One pair is the kernel times of
+    both traces (`kernels`, from `both_kernel_times`). The other pairs are from `measured_ways`.
+    Without any pair, the frame is empty and has no columns.
     """
     parts = []
     if kernels is not None:
@@ -275,7 +276,8 @@ def _measured_pairs(base: list[Way], other: list[Way]) -> list[tuple[Way, Way]]:
 def _comparable(base: Way, other: Way) -> bool:
     """Return whether two ways of timing give times that can be compared.
 
-    Times by the profiler must be self times, each on the device on which its configuration ran.
+    They do if their columns VARIANT are equal. Of the times by the profiler, only the self times
+    on the device of the configuration can be compared.
     """
     if base.variant[0] != "profiler":
         return base.variant == other.variant

@@ -1,4 +1,4 @@
-"""Align kernels with recorded library calls, between two kernels that Inductor generated.
+"""Find the recorded library call of each kernel that no op shows.
 
 This is a Viterbi alignment (Viterbi, IEEE Transactions on Information Theory 13, 1967). The hidden
 state is the current library call, and each kernel is an observation. The path with the best sum of
@@ -34,7 +34,7 @@ _UNKNOWN_KERNEL = 2.0
 _UNKNOWN_CALL = 1.0
 """Score of a kernel that is not a main kernel, in a call whose name implies no primitive."""
 _PREPARES = 0.25
-"""Score of any other kernel that begins a call, such as a layout change."""
+"""Score of a kernel that begins a call by preparing the call's work, such as a layout change."""
 _FINISHES_WORK = 0.5
 """Score of a reduction after the main kernel, which probably finishes the main kernel's work."""
 _SECOND_OF_BACKWARD = 1.0
@@ -67,10 +67,13 @@ class _Path(NamedTuple):
 def calls_in_gap(primitives: Sequence[str], calls: Sequence[str]) -> list[int | None]:
     """Return the index of each kernel's library call, None for an unmatched kernel.
 
-    `primitives` are the primitives of a gap's kernels, `calls` the names of the gap's library
-    calls, each in order. A call's main kernel does its work. Kernels before the main kernel prepare
-    the work, and kernels after it finish the work. If a call gets no kernel that may be its main
-    kernel, its kernels stay unmatched. A single call gets all kernels.
+    A gap is the part of a run between two calls that are already matched. `primitives` has the
+    primitive of each kernel in the gap. `calls` has the name of each library call that was recorded
+    for the gap. Both are in order.
+
+    The main kernel of a call does the call's work. Kernels before the main kernel prepare the work,
+    and kernels after it finish the work. If no kernel of a call can be the main kernel, all kernels
+    of the call stay unmatched. A single call gets all kernels.
     """
     if len(calls) < 2:
         return [0 if calls else None] * len(primitives)
