@@ -90,7 +90,10 @@ def linked(page: Path, link: str) -> Path | None:
 
 
 def _to_page(page: Path, match: re.Match[str]) -> str:
-    """Return a link to a folder as a link to the folder's page; without a page, return its text."""
+    """Return a link to a folder as a link to the folder's page.
+
+    If the folder has no page, return only the link's text. Other links stay unchanged.
+    """
     text, link, place = match[1], match[2], match[3] or ""
     if "://" in link or not (page.parent / link).is_dir():
         return match[0]

@@ -23,9 +23,9 @@ COLORS = ("#4c78a8", "#f58518", "#54a24b", "#e45756", "#b279a2", "#d6a90e", "#72
 
 
 def save(charts: Mapping[str, alt.TopLevelMixin], folder: Path) -> None:
-    """Write each chart as FOLDER/NAME.svg, unless DejaVu Sans is not installed.
+    """Write each chart as FOLDER/NAME.svg; write nothing if DejaVu Sans is not installed.
 
-    Labels would then be measured in a narrower font, and cut for readers with DejaVu Sans.
+    Without it, labels would be measured in a narrower font, and cut for readers with DejaVu Sans.
     """
     files = [file for place in FOLDERS for file in Path(place).expanduser().rglob("DejaVuSans.ttf")]
     if not files:

@@ -21,7 +21,7 @@ from typing import NamedTuple
 LEAST = 12
 """Least number of values per side for quartiles to distinguish two medians."""
 BY_CHANCE = 0.03
-"""If two medians are equal, the rule calls a given one smaller with at most this probability."""
+"""Largest probability that the rule calls the first of two equal medians smaller."""
 NEAR = 0.1
 """Largest relative distance at which a ratio agrees with the claimed one."""
 _FIVE = "1.000 0.886 0.786 0.738 0.700 0.648 0.618 0.587 0.560 0.538 0.521 0.503 0.485"
@@ -101,10 +101,12 @@ def judge(answer: bool | None) -> Verdict:
 
 
 def judge_size(ratio: Range, claimed: float) -> Verdict:
-    """Return the verdict on a claimed ratio, which must agree in its side of 1 and in its size.
+    """Return the verdict on a claimed ratio by a measured ratio.
 
-    If the range includes 1, the verdict is "differs" if the claimed ratio lies outside of the
-    range, else "undecided".
+    - On the same side of 1: AGREES if the sizes agree, else DIRECTION.
+    - On different sides of 1: DIFFERS.
+    - If the measured range includes 1: DIFFERS if the claimed ratio lies outside of the range by
+      more than NEAR, else UNDECIDED.
     """
     side = above(ratio)
     if side is None:
@@ -129,7 +131,10 @@ def judge_cases(answers: Iterable[bool | None]) -> Verdict:
 
 
 def judge_sizes(ratios: Sequence[Range], claimed: float) -> Verdict:
-    """Return the verdict on a claimed ratio in several cases, by their side of 1 and their size."""
+    """Return the verdict on a claimed ratio that several cases measure.
+
+    Cases vote on the side of 1 on which the ratio lies, and then on the ratio's size.
+    """
     sides = [above(ratio) for ratio in ratios]
     side = judge_cases(None if side is None else side is (claimed > 1) for side in sides)
     if side is not Verdict.AGREES:

@@ -15,7 +15,10 @@ _PRIMITIVE = Column("primitive", STR, "Kind of computation.", values=PRIMITIVES)
 
 
 def _shape(prefix: str = "", of: str = "") -> tuple[Column, ...]:
-    """Return columns for grid and block size along each axis."""
+    """Return columns for grid and block size along each axis.
+
+    `prefix` begins the columns' names, and `of` ends their meanings.
+    """
     return tuple(
         Column(
             f"{prefix}{what}_{axis}",

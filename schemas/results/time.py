@@ -29,9 +29,9 @@ IDLE_PARTS = tuple(cause for cause in CAUSES if cause != "communication")
 PARTS = ("compute", "communication", "waiting", "copy", *IDLE_PARTS)
 """Parts that add up to a rank's time.
 
-`communication` and `copy` are time that no other work hides. `waiting` is in collectives for other
-ranks. Idle time is by cause. `communication` is the device's, and also the host's while the device
-is idle.
+In `communication`, the device communicates and computes nothing, or the host communicates and the
+device is idle. In `copy`, copies and no kernels run. `waiting` is time in collectives in which
+other ranks are late; it does not count as communication. All further parts are causes of idle time.
 """
 
 PROGRAM = "program"

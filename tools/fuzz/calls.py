@@ -87,10 +87,11 @@ class Chance(random.Random):
 
 @functools.cache
 def plan() -> tuple[bytes, list[list[int]], list[int]]:
-    """Return what the C parser must know of tables: the result of `fields.plan`, as lists.
+    """Return the plan with which the C parser is created, as three values.
 
-    The lists are the text of all keys, the 64-bit words of keys, tables and columns, and the
-    numbers of the tables of allocations, of counters and of unplaced events.
+    - The text of all keys, as in `fields.plan`.
+    - Three lists of 64-bit words on keys, tables and columns, as in `fields.plan`.
+    - Three table numbers: ALLOCATIONS, COUNTERS and UNPLACED of `fields`.
     """
     if "LD_PRELOAD" not in os.environ:
         fields = importlib.import_module("tracelens.collectors.torch.fields")

@@ -16,9 +16,10 @@ _OF_OPS = 1 << 31
 class Arrows(Struct):
     """Numbers the arrows of a rank, which Perfetto calls flows.
 
-    - `calls`: the id of the launching API call of each kernel, copy and fill, sorted. The row's
-      number is the number of the arrow from the call to the work.
-    - `n_drawn`: the number of a call's arrows that have been drawn, in the row of its first arrow.
+    - `calls`: the id of the launching call, one row per arrow from an API call to a kernel, copy or
+      fill. Rows are sorted by id. The number of an arrow is the number of its row.
+    - `n_drawn`: rows as in `calls`. The row of a call's first arrow has the number of the call's
+      arrows that have been drawn. Other rows are 0.
     - `pairs`: one row per end of an arrow from a forward to a backward op: span_id, first_flow,
       n_flows, and ends_flow, which is True for the backward op.
     """
@@ -49,7 +50,10 @@ class Arrows(Struct):
         )
 
     def of_work(self, work: pl.DataFrame) -> pl.DataFrame:
-        """Return device work with first_flow, the next arrow of the launching call, and n_flows."""
+        """Return device work with first_flow, n_flows and ends_flow; update `n_drawn`.
+
+        Each row ends the next arrow of its launching call. Rows without a call have no arrow.
+        """
         call = work["api_call_id"]
         calls = call.drop_nulls().value_counts()
         first = self._first_of(calls["api_call_id"])

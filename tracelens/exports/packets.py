@@ -227,9 +227,10 @@ class PacketWriter(Struct):
         is_begin: pl.Series,
         times: pl.Series,
     ) -> None:
-        """Write the begins and ends of a lane's slices.
+        """Write packets that begin or end slices of a lane, one packet per row of `times`.
 
-        For each beginning slice, `begins` has the encoded bytes up to the track's number.
+        If a slice begins, `rows` has its row in `begins`, which holds the slice's encoded bytes up
+        to the track's number.
         """
         first_begin = rows.zip_with(is_begin, rows * 0)
         heads = begins.take(first_begin.to_arrow())
@@ -245,7 +246,8 @@ class PacketWriter(Struct):
     def _heads(self, frame: pl.DataFrame) -> list[pa.Array]:
         """Return the encoded bytes of each slice up to its flows, as pieces to be joined.
 
-        The first piece is the bytes that equal slices share. Each further piece is an argument.
+        The first piece has the bytes that are the same for equal slices. Each further piece has one
+        argument of `_OF_EACH`.
         """
         arguments = [name for name in _OF_EACH if name in frame.columns and frame[name].count()]
         pieces = [self._shared_heads(frame, arguments)]
@@ -261,10 +263,11 @@ class PacketWriter(Struct):
         return pieces
 
     def _shared_heads(self, frame: pl.DataFrame, arguments: Sequence[str]) -> pa.Array:
-        """Return the encoded bytes of each slice up to its own arguments.
+        """Return the encoded bytes of each slice up to `arguments`, whose values differ by slice.
 
-        Equal slices share these bytes, which are encoded once. A packet begins with its length, so
-        equal slices also have the same number of flows and the same kinds of arguments.
+        Slices that are equal except for these values have the same bytes, which are encoded once.
+        The bytes contain the packet's length. So slices only count as equal if they also have the
+        same number of flows and lack the same arguments.
         """
         shared = [name for name in frame.columns if name not in _NOT_SHARED]
         no_flows = pl.lit(None).alias("n_flows")
@@ -285,7 +288,11 @@ class PacketWriter(Struct):
         shared: Sequence[str],
         arguments: Sequence[str],
     ) -> bytes:
-        """Return the shared bytes of one slice, with the packet's length."""
+        """Return the bytes of one slice up to `arguments`, with the packet's length.
+
+        `row` has the values of the columns `shared`. It also has `n_flows`, and `has NAME` for each
+        argument.
+        """
         present = [name for name in arguments if row[f"has {name}"]]
         n_argument_bytes = sum(map(self._argument_bytes, present))
         n_flow_bytes = wire.FLOW_BYTES * (row["n_flows"] or 0)

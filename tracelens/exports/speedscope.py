@@ -18,7 +18,7 @@ _STACKS = (
     ("own time of the host by stack", "nanoseconds", host_stacks),
     ("stops by stack", "none", stop_stacks),
 )
-"""Names, units and rows of profiles by stack."""
+"""Profiles by stack: the name, the unit of a row's weight, and the function that returns rows."""
 _SCHEMA = "https://www.speedscope.app/file-format-schema.json"
 _EVENTS_AT_ONCE = 1 << 16
 

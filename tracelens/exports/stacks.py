@@ -25,8 +25,10 @@ class Stacks(Struct, frozen=True):
 
     `parts` reads the rows in order of start, some rows at a time: start_ns, duration_ns, `name` of
     the innermost frame, `path` of the frames around it, and `place`, such as the thread. Stacks of
-    different places are never merged. A path is an index into `names`, the last name of each path,
-    and into `parents`, each path without its last name, -1 for an outermost frame.
+    different places are never merged.
+
+    A path is a number. `names[path]` is its innermost frame. `parents[path]` is the path of the
+    frames around that frame, -1 if there are none.
     """
 
     parts: Callable[[], Iterator[pl.DataFrame]]

@@ -31,8 +31,8 @@ class Track(Struct, frozen=True):
 
     `path` names the track and its parent tracks, outermost first. `thread` is the process and
     number of a host thread, whose slices are nested. Columns are start_ns, end_ns, category, name,
-    and columns with details. `n_flows` arrows begin at a slice, or end there if `ends_flow`; their
-    numbers begin at `first_flow`.
+    and columns with details. A slice has `n_flows` arrows, numbered from `first_flow` on. The arrows
+    end at the slice if `ends_flow` is True, and begin there otherwise.
     """
 
     path: tuple[str, ...]

@@ -135,7 +135,10 @@ def _on_ray(
 
 
 def _awaited(ray: Any, done: Any, task: Task) -> Any:
-    """Return the result of a finished task, or the versions of its node if they are wrong."""
+    """Return the value of `_on_node` for a finished task, or a SourceError if the task was lost.
+
+    Also return a SourceError for an unforeseen error. Errors of tracelens are raised.
+    """
     try:
         return ray.get(done)
     except ray.exceptions.RayTaskError as error:
@@ -164,7 +167,7 @@ def _versions() -> str:
 
 
 def _on_node(expected: str, task: bytes) -> Any:
-    """Run a pickled task and return its result, or this node's versions if they are wrong."""
+    """Run a pickled task and return its result; return `_versions()` if not as `expected`."""
     import pickle  # noqa: PLC0415
 
     versions_here = _versions()

@@ -38,7 +38,8 @@ Engine: TypeAlias = Callable[[Sequence[Task], Work], Iterator[tuple[Task, Any]]]
 """A function that runs the work for each task, and yields each task with its result.
 
 Results come in order of completion. The work must be picklable. The result is a SourceError if the
-task's sources cannot be read, or if its process is killed every time. A TargetError is raised.
+task's sources cannot be read, or if its process is killed every time. A TargetError of a task is
+raised and ends the job.
 """
 
 

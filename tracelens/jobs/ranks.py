@@ -237,7 +237,7 @@ def _create(objects: Objects, record: RankRecord) -> RankRecord:
 def _place(captures: Sequence[Capture], rank: int, target: str) -> dict[str, Any]:
     """Return `host`, `node` and `groups` of a record, from the first capture of the rank.
 
-    A single capture is taken to be of this rank. The result is empty without such a capture.
+    A single capture is taken to be of this rank. The result is empty if no capture is of the rank.
     """
     of_rank = captures if len(captures) == 1 else [c for c in captures if c.rank == rank]
     first = next(iter(of_rank), None)

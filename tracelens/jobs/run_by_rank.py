@@ -78,7 +78,7 @@ def _ask_rank(
     """Return the results for a task's rank by analysis, and the breakdown of the rank's time.
 
     Analyses that lack a table are left out. The breakdown is None unless `of_time` is set.
-    `awaited` has the time from which other ranks wait for each rank. It distinguishes a late rank
+    `awaited` is the result of `awaited_from` for all ranks. With it, a late rank is distinguished
     from a rank that is starting up.
     """
     trace = Trace.open(place, task.ranks[0]).with_listed_names()

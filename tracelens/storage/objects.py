@@ -219,9 +219,10 @@ def is_of_store(error: BaseException) -> bool:
 
 
 def _credentials(url: str) -> dict[str, Any]:
-    """Return the options of a store that takes S3's credentials from a profile of the AWS CLI.
+    """Return options for a store in S3, with the credentials of the AWS CLI's profile.
 
-    The result is empty if the environment holds the credentials or there is no profile.
+    The result is empty for other stores, if the environment holds the credentials, and without a
+    profile or boto3.
     """
     has_profile = "AWS_PROFILE" in os.environ or Path("~/.aws/credentials").expanduser().exists()
     if (

@@ -187,12 +187,12 @@ class Manifest(Struct):
         A live capture times consecutive steps before or after the profiled steps. A step lasts from
         the end of the previous step to its own end. A step's end is the end of its work on the
         device if the device finishes after the host. CUPTI slows down API calls even after the
-        profiler has stopped; this time is subtracted. Much longer steps do not count: see
-        `long_steps`. For captures of earlier versions, which have no key `turn`, the
-        result is the median.
+        profiler has stopped; the time lost by this is subtracted. Much longer steps do not count:
+        see `long_steps`. Captures of earlier versions give the median instead of the mean.
 
-        Return None if the time is unknown, or not below the mean of the profiled steps. A profiler
-        that costs too little can cause the latter, and so can profiled steps with other work.
+        Return None if the time is unknown. Also return None if the time is not below the mean of
+        the profiled steps. This happens if the profiler costs almost nothing, or if the profiled
+        steps did other work.
         """
         return self.unprofiled_steps_ns().get(rank)
 
@@ -231,7 +231,7 @@ class Manifest(Struct):
         return key_of(table, rank, attempt)
 
     def of_rank(self, rank: int) -> Manifest:
-        """Return the manifest limited to one rank, with the same names of the rank's files."""
+        """Return the manifest limited to one rank; the rank's files keep their names."""
         key = str(rank)
         return replace(
             self,
@@ -372,7 +372,7 @@ _SOURCE_TYPES = {
 def _unprofiled_step_ns(source: Mapping[str, Any]) -> int | None:
     """Return the mean time of one source's steps without the profiler, in nanoseconds.
 
-    The cases of None are those of `Manifest.unprofiled_step_ns`.
+    Return None in the same cases as `Manifest.unprofiled_step_ns`.
     """
     settings = source.get("settings")
     if not isinstance(settings, dict):

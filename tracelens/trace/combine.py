@@ -39,8 +39,8 @@ def combine(
     - `is_one_run`: all captures are of one program. This is not checked.
     - `force_mix`: warn if captures cannot be ranks of one program, instead of raising SourceError.
 
-    Given `ranks` also imply that all captures are of one program. Raises SourceError if two
-    captures of one profiler claim the same rank, and UsageError if `ranks` does not fit the
+    If `ranks` is not empty, all captures are also taken to be of one program. Raises SourceError if
+    two captures of one profiler claim the same rank, and UsageError if `ranks` does not fit the
     captures.
     """
     for capture in captures:
@@ -179,7 +179,10 @@ def _one_profiler_a_rank(
 def _tables(
     rank: int, capture: Capture, chosen: Mapping[int, Capture]
 ) -> dict[str, pl.DataFrame | Stored]:
-    """Return the capture's tables that have rows, without events if another profiler's are kept."""
+    """Return the capture's tables that have rows.
+
+    Events and layers are left out if the rank's events come from another capture.
+    """
     tables = capture.tables | capture.stored | {"diagnostics": capture.diagnostics.frame()}
     left_out = (
         (*EVENT_TABLES, "layers")

@@ -23,7 +23,7 @@ _NAMED = {
 """By table with many names: the table and column from which the time of each name is computed."""
 _KERNELS, _OPS, _FUNCTIONS, _RANGES, _MODULES = "kernels", "ops", "Python functions", "ranges", ""
 _WHAT = pl.Enum([_KERNELS, _OPS, _RANGES, _FUNCTIONS, _MODULES])
-"""Groups of names, each with its own limit. The empty one is of modules, which are all listed."""
+"""Groups of names, each with its own limit. Only modules, the last group, are all listed."""
 _OF_KIND = {"op": _OPS, "python": _FUNCTIONS, "module": _MODULES}
 """The group of names by kind of span. Spans of other kinds are ranges."""
 _KEY = ("hash", "what")
@@ -49,8 +49,8 @@ class Source(Protocol):
 class ListedNames(Struct, frozen=True):
     """The hashes of a column's listed names, and the name that replaces all unlisted names.
 
-    An unlisted name with the hash of a listed name also counts as listed. This happens to a handful
-    of millions of names.
+    An unlisted name with the hash of a listed name also counts as listed. Among millions of names,
+    this happens to a few.
     """
 
     column: str

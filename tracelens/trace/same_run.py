@@ -165,7 +165,7 @@ def _processes(capture: Capture) -> frozenset[int]:
 def _windows(ranks: Sequence[RankFacts]) -> Iterator[tuple[RankFacts, RankFacts, str]]:
     """Yield the first two files that one process wrote one after the other, and the reason.
 
-    Each is then a trace of the same rank.
+    Both files are then traces of the same rank.
     """
     by_process: dict[frozenset[int], RankFacts] = {}
     for other in ranks:

@@ -151,7 +151,7 @@ class Trace(Tables):
 
     @property
     def shared_names(self) -> dict[str, str]:
-        """The common name of the names that results do not list one by one, by table.
+        """The name that stands for a table's unlisted names in results, by table.
 
         The dict is empty if results list all names.
         """

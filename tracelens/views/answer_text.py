@@ -31,7 +31,7 @@ _MOST_OF = {"sentence": 2, "place": 2, "detail": 2, "change": 3, "fact": 2}
 _BEFORE_UNIT = re.compile(r"(?<=[0-9]) (?=(?:ns|µs|ms|s|%)(?![a-z]))")
 """Matches the space between a number and its unit, where a line must not break."""
 _GLYPHS = {WORK: "█▓▆▂", WAIT: "░▒▚▖", REST: "·"}
-"""Characters of a bar by kind of part. The parts of a kind use its characters in turn."""
+"""Characters of a bar by kind of part. Parts of the same kind take these characters in turn."""
 
 
 def answer_text(
@@ -208,7 +208,7 @@ def _legend(
 
 
 def _drawn_changes(answer: Answer, columns: int) -> Iterator[Text]:
-    """Yield lines with the numbered changes, each with its step time or its share of the time."""
+    """Yield lines with the numbered changes, each with the change's `after_text`."""
     if not answer.changes:
         yield from _wrapped(answer.no_change or "", "fact", columns, "  ")
         return

@@ -167,7 +167,10 @@ def _view_names(timeline: Timeline) -> tuple[str, str]:
 
 
 def overviews(report: Report, model: TimeModel, drawn: list[Timeline]) -> dict[str, dict[str, Any]]:
-    """Return the overview of the steps of each drawn rank, by the words for the rank."""
+    """Return the overview of each drawn rank's steps, by the words for the rank.
+
+    Ranks with a single step are left out.
+    """
     steps = model.program_steps.sort("start_ns")
     overviews_by_name = {}
     ranks = {_view_names(view)[0]: view.drawn_step.rank for view in drawn}
@@ -189,8 +192,8 @@ def _overview(
 ) -> dict[str, Any]:
     """Return lists with the number, duration, share of device work and view of each step.
 
-    At most MOST_COLUMNS steps are listed. The view is the word by which the user chooses it, None
-    for a step without a view.
+    At most MOST_COLUMNS steps are listed. `working` has the share of device work by step. `choices`
+    has, by step, the word by which the user chooses the step's view. A missing value is None.
     """
     head = steps.head(MOST_COLUMNS)
     return {

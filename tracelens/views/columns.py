@@ -56,8 +56,8 @@ def useful(section: Section) -> list[str]:
 def _informative(section: Section) -> list[str]:
     """Return the informative columns of a section, as `informative` does.
 
-    If the analysis compares ranks, a single rank is kept, because it is the answer. An example is
-    the rank for which the other ranks wait.
+    If the analysis compares ranks, the column `rank` is kept even with one rank in all rows. That
+    rank is then the answer, for example the rank for which the other ranks wait.
     """
     frame = section.frame
     columns = informative(frame)

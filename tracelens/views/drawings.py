@@ -84,8 +84,8 @@ def draw_events(report: Report, model: TimeModel) -> list[Drawing]:
 def ranks_alone(model: TimeModel, together: list[int]) -> list[int]:
     """Return the ranks that have timelines of their own.
 
-    These are all ranks if they are few. Of many ranks, they are the first rank and the ranks in
-    `together`, which also share a timeline.
+    If the trace has few ranks, return all of them. Otherwise return the first rank and the ranks in
+    `together`, which also have one timeline together.
     """
     ranks = model.trace.manifest.ranks
     if len(ranks) <= MANY:

@@ -103,8 +103,8 @@ def _drawn(bar: Bar) -> DrawnBar:
 def step_lanes(report: Report, answer: Answer, program_steps: pl.DataFrame) -> list[DrawnBar]:
     """Return up to three bars of a step: as recorded, without the profiler, after a change.
 
-    The result is empty if fewer than two of these times are known. The profiler slows only the
-    host, so the device's time of work is the same in the first two bars. `program_steps` of the
+    The result is empty if fewer than two of these three step times are known. The profiler slows
+    only the host, so the device works equally long in the first two bars. `program_steps` of the
     time model show whether the recorded step is the median or the mean.
     """
     row = _unprofiled(report)
@@ -139,9 +139,9 @@ def _recorded_label(row: dict[str, int], program_steps: pl.DataFrame) -> str:
 
 
 def _unprofiled(report: Report) -> dict[str, int] | None:
-    """Return the row of unprofiled_step of the first rank with a step time.
+    """Return a row of the section `unprofiled_step`: the first rank's with a recorded step time.
 
-    Return None if the report has no such row, or if it compares two traces.
+    Return None if there is no such row, or if the report compares two traces.
     """
     if report.base is not None:
         return None
@@ -196,7 +196,7 @@ def card(model: TimeModel) -> list[tuple[str, str]]:
 
 
 def _devices(trace: Trace) -> str:
-    """Return the models of the GPUs that ran kernels, with their numbers over all ranks."""
+    """Return the models of the GPUs that ran kernels, each with its number of GPUs."""
     used = trace.select("kernels", "rank", "device_id").unique()
     names = trace.devices.join(used, on=["rank", "device_id"], how="semi").sort(
         "rank", "device_id"
@@ -208,7 +208,8 @@ def _devices(trace: Trace) -> str:
 def _steps(model: TimeModel) -> list[tuple[str, str]]:
     """Return facts on the steps: their number, their time, and the profiler's cost.
 
-    The length of a step's mark is added if it is shorter than the step.
+    The mark is the span that marks a step on the host. Its median length is added if it differs
+    from the step time.
     """
     trace = model.trace
     times = step_times(model)

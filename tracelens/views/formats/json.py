@@ -24,8 +24,7 @@ def to_json(report: Report, rows: int | None = None) -> str:
 
     If the user names no sections and sets a limit, sections have only the columns that text has,
     and fractions are rounded to four digits. "n_columns" is then the number of all columns.
-    Sections of `_ANSWER` always have all columns and digits, and at least as many rows as a named
-    section.
+    Sections of `_ANSWER` still have all columns and digits, and their limit is at least `_ROWS`.
 
     Times are integer nanoseconds. NaN and infinity become JSON's null value. A section without an
     answer has no rows, and the reason is under "missing". A comparison also has "base", and a
