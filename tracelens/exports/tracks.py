@@ -31,8 +31,8 @@ class Track(Struct, frozen=True):
 
     `path` names the track and its parent tracks, outermost first. `thread` is the process and
     number of a host thread, whose slices are nested. Columns are start_ns, end_ns, category, name,
-    and columns with details. A slice has `n_flows` arrows, numbered from `first_flow` on. The arrows
-    end at the slice if `ends_flow` is True, and begin there otherwise.
+    and columns with details. A slice has `n_flows` arrows, numbered from `first_flow` on. If
+    `ends_flow` is True, the arrows end at the slice, else they begin there.
     """
 
     path: tuple[str, ...]
