@@ -7,8 +7,8 @@ from typing import NamedTuple
 class Share(NamedTuple):
     """Holds the work done and the whole work of a task, in bytes or in other units.
 
-    With `is_part`, the numbers are those of a subtask. The share of the whole task was logged
-    before, and the subtask's progress is added to it.
+    With `is_part`, `done` counts only the current subtask. A bar adds it to the work done of the
+    whole task, which was logged before the subtask began.
     """
 
     done: int

@@ -418,7 +418,7 @@ def _not_none(*traces: Trace | None) -> list[Trace]:
 
 
 def _shared_names(frame: pl.DataFrame, *traces: Trace | None) -> list[str]:
-    """Return one sentence per placeholder in the frame for names with little time."""
+    """Explain each text in the frame that stands for all names with little time."""
     shared = {others for trace in _not_none(*traces) for others in trace.shared_names.values()}
     texts = frame.select(pl.col(pl.String))
     return [

@@ -132,11 +132,13 @@ def make_plan(
 ) -> Plan:
     """Return the plan that an oracle chooses from an eager run (base) and a compiled one.
 
-    The plan is for the lowest rank. As in layer_oracle with `beyond_spread`, only a layer that is
-    certainly faster is compiled for its speed and counts in the prediction. A layer with different
-    choices for its operations is compiled or not as a whole, as in its faster run. Raises
-    UsageError for an unknown oracle, and without evidence that base ran eager and other compiled.
-    Raises MissingTableError if the runs lack the oracle's path.
+    The plan uses the times of the lowest rank. A layer whose ranges in the two runs overlap counts
+    as equally fast in both. An oracle may choose differently for the operations of one layer. Then
+    the whole layer is compiled if it took less time in the compiled run. `switch_cost_ns` and
+    `method` have the same meaning as in layer_oracle.
+
+    Raises UsageError for an unknown oracle, and without evidence that base ran eager and other
+    compiled. Raises MissingTableError if the runs lack the times that the oracle needs.
     """
     if oracle not in ORACLES:
         raise UsageError(f"no oracle is called {oracle}; the oracles are {', '.join(ORACLES)}")

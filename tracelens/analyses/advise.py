@@ -26,9 +26,9 @@ from tracelens.schemas.results.calls import ADVISE
 from tracelens.trace import Trace
 
 _NO_PROBLEM = 0.02
-"""Share of kernel time from which another layout is advised.
+"""Another layout is advised if it may save this share of kernel time.
 
-Layout transforms must take this share now, or the other layout must save it.
+It is also advised if layout transforms take this share now.
 """
 
 

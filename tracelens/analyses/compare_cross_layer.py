@@ -1,4 +1,4 @@
-"""Compare two runs' kernel time by library and primitive, and give the share in common kernels."""
+"""Compare two runs' kernel time by library and primitive, and the share in kernels of both."""
 
 import polars as pl
 

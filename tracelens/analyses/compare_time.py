@@ -66,12 +66,12 @@ def compare_time(base: Trace, other: Trace, *, rules: Rules = DEFAULT) -> pl.Dat
 
 
 def _widened(recorded: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
-    """Make each row's interval at least as wide as the interval of its recorded times.
+    """Make the intervals of `rows` at least as wide as those of the `recorded` times.
 
     If the recorded times have another outcome, the row's outcome becomes unclear. The times of
-    `rows` leave out the profiler's time, by one ratio for all steps of a run. The error of this
-    ratio is equal in all steps, so their spread does not show it. With both rules, equal runs are
-    found different no more often than by their recorded times.
+    `rows` leave out the profiler's time, by one ratio for all steps of a run. An error of this
+    ratio changes all steps equally, so the spread between steps does not show it. Equal runs are
+    therefore found different no more often than by their recorded times.
     """
     columns = [*_KEY, "low", "high", "outcome", "reason"]
     both = rows.join(

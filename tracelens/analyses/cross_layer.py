@@ -108,11 +108,11 @@ def _op_parts(trace: Trace) -> pl.DataFrame:
     """Split kernels among ops: one row per kernel, or one per op of a fused kernel.
 
     Columns: rank, op, op_id, library, primitive, duration_ns, low_ns and high_ns. `op` is the
-    outermost operator around the launch (aten::conv2d, a node of autograd), else the outermost op
-    (a compiled region). `op_id` is its span. Without an op, op and op_id are None. A fused
-    kernel of a compiled graph with recorded provenance has one row per op from which it was made,
-    without op_id. Its time is split by the bytes that the ops write, as `layer_attribution` splits
-    it among modules.
+    outermost operator around the launch, such as aten::conv2d or a node of autograd. Without an
+    operator, `op` is the outermost op, such as a compiled region. `op_id` is the id of the op's
+    span. Both are None for a launch outside of ops. A fused kernel of a compiled graph has one row
+    per op from which it was made, if provenance was recorded. These rows have no op_id. They share
+    the kernel's time in proportion to the bytes that their ops write.
     """
     kernels = _with_ops(trace).with_columns(low_ns="duration_ns", high_ns="duration_ns")
     parts = _split_fused(trace) if trace.has("provenance") else None
@@ -131,7 +131,7 @@ def _op_parts(trace: Trace) -> pl.DataFrame:
 def _with_ops(trace: Trace) -> pl.DataFrame:
     """Return every kernel with its op and op_id, see `_op_parts`.
 
-    The ops come from the table sites if the ops of all sites are operators, else from the spans.
+    The ops come from the table `sites` if every op in it is an operator, else from the spans.
     """
     if trace.has("sites"):
         sites = trace.select("sites", "rank", "site_id", "op")

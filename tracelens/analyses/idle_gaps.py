@@ -48,8 +48,8 @@ def idle_gaps(trace: Trace) -> pl.DataFrame:
 def _program_times(model: TimeModel) -> pl.DataFrame:
     """Return each device's time without the time that the profiler is known to add.
 
-    Columns: rank, device_id, judged_ns and kept. The profiler slows some parts of the time. `kept`
-    is the share of these parts that the program takes without the profiler.
+    Columns: rank, device_id, judged_ns and kept. The profiler slows launches and other host work.
+    `kept` is the share of this work's time that is the program's own.
     """
     kept = pl.DataFrame(
         [*model.kept_shares().items()],

@@ -192,7 +192,7 @@ def _cost(culprit: Culprit) -> str:
 
 
 def _why(culprit: Culprit, peer: str) -> str:
-    """Say in which part of a step the culprit spends more time than its peer."""
+    """Say in which part of a step the culprit spends more time than the rank that `peer` names."""
     each = " a step" if culprit.when else ""
     cause = culprit.cause
     if culprit.measure in (IDLE, OWN_TIME) and (cause is None or cause in _HOST_WORDS):
@@ -246,11 +246,11 @@ def _range(shares: Sequence[float]) -> str:
 
 
 def _shared_loss(culprit: Culprit, judged: list[RankTime]) -> tuple[str, list[float]]:
-    """Return the part that takes most time of the culprit's ranks and of the other ranks alike.
+    """Return the part that takes most time on late and other ranks alike, and its two shares.
 
-    Each part has two shares, the median share of time on either set of ranks. The part with the
-    largest smaller share is returned, with its shares in ascending order. Computing and waiting are
-    left out.
+    A share is the median over the culprit's ranks, or over the other ranks. Parts are compared by
+    the smaller share, so the part takes much time on both. The smaller share is returned first.
+    Computing and waiting are left out.
     """
     members = {*culprit.members.ranks}
     of_members = [time for time in judged if time.rank in members]

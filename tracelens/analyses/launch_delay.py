@@ -78,9 +78,10 @@ def _launched_work(trace: Trace) -> pl.DataFrame:
 
 
 def _per_call(matched: pl.DataFrame) -> pl.DataFrame:
-    """Return one row per call and kind of work: the key, api_ns, n and is_short.
+    """Return one row per call and kind of work: the columns of _KEY, api_ns, n and is_short.
 
-    `is_short` means that the work took less time than the call.
+    `n` is the number of kernels, copies or fills that the call started. `is_short` means that they
+    took less time than the call.
     """
     # A graph launch starts many kernels. The call's time is compared with the sum of their times.
     is_short = pl.col("duration_ns").sum() < pl.col("api_ns").first()

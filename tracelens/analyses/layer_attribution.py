@@ -38,12 +38,14 @@ def layer_attribution(
     A kernel of a replayed CUDA graph is placed by the first of three rules that applies. If the
     source recorded the graph's nodes, the kernel belongs to the module around the call that made
     its node. If the capture of the graph was recorded, in this trace or in `base`, the kernels get
-    the layers of the captured launches in order (evidence: graph capture). This needs the same
-    number, kernels, grids and shapes. If `base` is a run of the same program without graphs, its
-    kernels are aligned by name, and a kernel gets the layer of its partner (evidence: base
-    capture). Kernels that are not aligned stay unattributed. If fewer than half are aligned, all
-    stay unattributed. With `by_step`, there is one row per rank, layer, phase and step. The step is
-    None outside of steps. Raises MissingTableError without kernels.
+    the layers of the captured launches in order (evidence: graph capture). This needs a capture
+    whose launches fit nearly all kernels of the replay by name, grid or input shapes. If `base` is
+    a run of the same program without graphs, its kernels are aligned by name, and a kernel gets the
+    layer of its partner (evidence: base capture). Kernels that are not aligned stay unattributed.
+    If fewer than half are aligned, all stay unattributed.
+
+    With `by_step`, there is one row per rank, layer, phase and step. The step is None outside of
+    steps. Raises MissingTableError without kernels.
     """
     if not trace.has("kernels") and process_ranks(trace):
         raise MissingTableError(

@@ -43,8 +43,8 @@ def layer_oracle(
     """List each oracle's choices for layers, eager or compiled, one row per rank, oracle and layer.
 
     An oracle is a rule for the choice: the faster one for each layer, the faster one for each
-    operation, or the cheapest path with the cost of changes. Layers are in the order of first
-    calls, after the row (total).
+    operation, or the cheapest path if changes between eager and compiled cost time. Layers are in
+    the order of first calls, after the row (total).
 
     Base is meant to be the eager run, and other the compiled one. Without evidence for that, the
     choices are called base and other. `method` selects the times as compare_layers names them. By
@@ -53,9 +53,9 @@ def layer_oracle(
     counts as eager. By default the cost is half of the measured cost of calling a compiled region
     (in timings), or 0 if that was not measured. A layer that only one run timed keeps that run's
     choice and counts in no speedup. Rows of compare_layers whose name is in brackets are left out.
-    With `beyond_spread`, a layer whose ranges in the two runs overlap counts with its time in base
-    on both sides. Such a layer changes neither choice nor speedup. Raises MissingTableError if no
-    layer is matched, UsageError for an unknown method or an invalid cost.
+    With `beyond_spread`, a layer whose times in the two runs may be equal (their ranges overlap)
+    counts as equally fast in both, with its time in base. Raises MissingTableError if no layer is
+    matched, UsageError for an unknown method or an invalid cost.
     """
     if method is not None and method not in _METHODS:
         raise UsageError(f"no method is called {method}; the methods are {', '.join(_METHODS)}")

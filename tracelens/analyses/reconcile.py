@@ -71,7 +71,7 @@ def reconcile(base: Trace, other: Trace) -> pl.DataFrame:
 
 
 def _evidence() -> pl.Expr:
-    """Return the column evidence: how many of the captures record a layer, an op or shapes."""
+    """Return the column evidence: whether both captures, one or none record layer, op or shapes."""
     in_base = pl.any_horizontal(pl.col(_WHERE).is_not_null())
     in_other = pl.any_horizontal(pl.col(f"{column}_other").is_not_null() for column in _WHERE)
     return (
@@ -86,9 +86,9 @@ def _evidence() -> pl.Expr:
 def _by_kind(trace: Trace, side: str) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Number the kinds of a trace's kernels, and return the kernels and the kinds.
 
-    Kernels of one kind have equal layer, op, shapes, name and grid. The column named by `side` has
-    the number of the kind in both frames. The kernels also have rank, id and time, the kinds the
-    columns of _KIND.
+    Kernels of one kind have equal layer, op, shapes, name and grid. In both frames, the column
+    named by `side` has the number of the kind. The frame of kernels also has rank, id and time. The
+    frame of kinds also has the columns of _KIND.
     """
     kernels = _recorded(trace)
     numbers, kinds = numbered(kernels, _KIND)

@@ -234,9 +234,9 @@ def _sum_if_known(column: str) -> pl.Expr:
 
 
 def _largest_work(unit: str) -> pl.Expr:
-    """Return the largest possible work of calls of which some have contexts of unknown length.
+    """Return the most work that calls can do if the lengths of some contexts are unknown.
 
-    It is None if all contexts are known, or if one is not bounded.
+    It is None if all lengths are known, or if one has no bound.
     """
     is_range = (pl.col("assumed") == UNKNOWN_CONTEXTS).fill_null(value=False)
     most, exact = f"most_{unit}", "flops" if unit == "flops" else "least_bytes"

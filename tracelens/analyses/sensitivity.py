@@ -113,7 +113,10 @@ def _outer(layers: list[str | None]) -> list[str | None]:
 
 
 def _largest(subject: Subject, kind: str, names: list[str | None]) -> list[tuple[str, str, Flags]]:
-    """Return the names with most time, each with flags that mark its edges in the replay."""
+    """Return the names with most time: `kind`, name, and flags of the name's edges in the replay.
+
+    `names` has the name of each edge of the replay's graph, or None.
+    """
     frame = pl.DataFrame(
         {
             "name": pl.Series(names, dtype=pl.String),
@@ -134,7 +137,7 @@ def _largest(subject: Subject, kind: str, names: list[str | None]) -> list[tuple
 
 
 def _causes(subject: Subject) -> list[tuple[str, str, Flags]]:
-    """List causes of host time and kinds of device work, each with flags that mark its edges."""
+    """List causes of host time and kinds of device work: "cause", name, and flags of its edges."""
     table = subject.replay.table
     causes = sorted({cause for cause in subject.labels.causes if cause})
     of_device = ((KERNEL, "kernels"), (COPY, "copies"), (COLLECTIVE, "collectives"))

@@ -88,8 +88,8 @@ def serving(
     """Sum an inference server's steps by phase: one row per rank and phase.
 
     The bytes that a replayed graph moves come from the recorded capture of that graph, in the trace
-    or in `base`. Raises MissingTableError if no step's mark gives its requests, as the marks of
-    vLLM and SGLang do.
+    or in `base`. Raises MissingTableError if no step's mark gives its requests. The marks of vLLM,
+    SGLang and TensorRT-LLM give them.
     """
     trace.require("serving", "steps")
     steps = steps_of(trace).drop_nulls("phase")

@@ -187,9 +187,10 @@ def _take(threads: _Threads, rank: int, events: pl.DataFrame) -> None:
 
 
 def _alike(frame: pl.DataFrame, keys: Sequence[str]) -> Iterator[pl.DataFrame]:
-    """Split a frame into one frame per distinct key.
+    """Split a frame into parts in which each column in `keys` has one value.
 
-    Columns are split one after another, because most have the same value in all rows.
+    The frame is split by one column after the other, because most columns have only one value
+    already.
     """
     if not keys or not frame.height:
         yield from [frame] * bool(frame.height)

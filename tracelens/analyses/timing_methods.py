@@ -139,7 +139,7 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
 
 
 def _cost(part: pl.DataFrame, variant: str, profiled: bool) -> dict[str, Any] | None:
-    """Return the row of a way of timing, with pure_low_ns.
+    """Return the row of a way of timing, with pure_low_ns: the pure run's low_ns.
 
     Return None if this way or the pure run was not measured.
     """

@@ -149,8 +149,8 @@ def _captures(trace: Trace) -> list[dict[str, object]]:
 def _is_too_little(rank: RankTime) -> bool:
     """Return whether a rank has too few kernels, or too little device time, to judge.
 
-    A rank with several steps is judged if its device works long enough, or if it ran twice as many
-    kernels as a rank without several steps needs.
+    A rank with several steps has too little only if both hold: its device works too little, and it
+    ran fewer than twice _HANDFUL kernels.
     """
     scarce = 1 - sum(rank.shares[name] for name in IDLE_PARTS) < _SCARCE
     few = rank.n_work < _HANDFUL
@@ -187,7 +187,10 @@ def _counted(n: int, noun: str) -> str:
 
 
 def _caveat(trace: Trace, rank: RankTime) -> str | None:
-    """Describe waiting that counts as another part: for other ranks, or for pages in kernels."""
+    """Describe waiting that counts as communication or computing; None if none is known.
+
+    A rank waits for other ranks within collectives, and for pages of memory within kernels.
+    """
     communicates = bool({rank.bound, rank.second} & {"communication", "waiting"})
     if communicates and len(trace.manifest.ranks) == 1 and missing_ranks(trace):
         lone = lone_waits(trace)
@@ -332,10 +335,10 @@ def _doubts(trace: Trace, frame: pl.DataFrame) -> list[str]:
 
 
 def _of_either_end(trace: Trace, ranks: list[RankTime]) -> list[str]:
-    """Name the bounds of the shortest and of the longest possible step, if they differ.
+    """Name what limits the step without the profiler, at the low and the high end of its range.
 
-    The step is the one without the profiler. The list is empty for several ranks, because they wait
-    for each other, but each is replayed alone.
+    The list is empty if both ends have the same bound. It is also empty for several ranks, because
+    they wait for each other, but each is replayed alone.
     """
     step = unprofiled_steps(trace).get(ranks[0].rank) if len(ranks) == 1 else None
     bounds = None if step is None else bounds_of_range(ranks[0], step)
@@ -351,7 +354,7 @@ def _of_either_end(trace: Trace, ranks: list[RankTime]) -> list[str]:
 
 
 def _capture_only(trace: Trace) -> list[str]:
-    """Say that a trace holds the capture of CUDA graphs, and none of their replays."""
+    """Warn if a trace holds only the capture of CUDA graphs, and no replay; empty otherwise."""
     if graph_use(trace) != GraphUse.CAPTURED:
         return []
     return ["This is a capture of CUDA graphs, not a run: no replay of them was recorded."]

@@ -185,7 +185,10 @@ def notes(
 
 
 def _exchange_sentences(trace: Trace, frame: pl.DataFrame) -> list[str]:
-    """Give the time of all-to-alls, the part that other kernels hide, and their unevenness."""
+    """Give the time of all-to-alls, the part that other kernels hide, and how uneven ranks are.
+
+    The list is empty without all-to-alls.
+    """
     columns = ("rank", "device_id", "kernel_id", "start_ns", "duration_ns", "is_communication")
     kernels = trace.select("kernels", *columns, "name")
     is_own = matching(kernels["name"], _OWN_EXCHANGE)[0]

@@ -40,7 +40,7 @@ class Bar(Struct, frozen=True):
         """The shares of the parts as whole percents.
 
         Each share is rounded by itself, so that it equals the number in cards and tables. The part
-        for all small ones gets the rest of 100. Without that part, the sum may be 99 or 101.
+        that sums small parts gets the rest of 100. Without it, the percents may sum to 99 or 101.
         """
         percents = [round(part.share * 100) for part in self.parts]
         if self.parts and self.parts[-1].kind == REST:
@@ -51,12 +51,14 @@ class Bar(Struct, frozen=True):
 class Change(Struct, frozen=True):
     """A change that would help, and the length of a step with it.
 
+    `saved_frac` is the share of the time that the change saves. Without a prediction, it is the
+    largest share that the change may save. It is None if unknown.
+
     `after_ns` is the predicted step. Without a prediction, it is the shortest possible step.
-    `low_ns` and `high_ns` are its range. All three are None if the step is not known, or if nearly
-    nothing of it would be left. Then only `saved_frac` is given, the largest share of the time that
-    the change may save, or None if that is unknown as well. `has_gain` is False if a replay says
-    that the change may save nothing. `section` is the report's section with the evidence. `place`
-    is the code or layer in which the time goes.
+    `low_ns` and `high_ns` are the range of the step. All three times are None if the step is not
+    known, or if the change would save nearly all of it. `has_gain` is False if a replay says that
+    the change may save nothing. `section` is the report's section with the evidence. `place` is the
+    code or layer in which the time goes.
     """
 
     text: str
@@ -77,8 +79,8 @@ class Change(Struct, frozen=True):
     def after_text(self) -> str:
         """The time of a step after the change in words, with its range.
 
-        A change without a clear gain has a range only. Without steps, the text is the share that
-        the change saves.
+        If the gain is not clear, words say so instead of the time. Without steps, the text is the
+        share that the change saves.
         """
         if self.saved_frac is None:
             return "not known"

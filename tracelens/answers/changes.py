@@ -26,8 +26,8 @@ def changes_of(
 ) -> tuple[Change, ...]:
     """Return the best changes, the largest saving first.
 
-    `step_ns` is the time of a step without the changes. Their texts do not repeat `place`, because
-    the answer names it already. Changes for a cause in `without` are left out.
+    `step_ns` is the time of a step without the changes. A change at `place` does not repeat it,
+    because the answer names this place already. Changes for a cause in `without` are left out.
     """
     changes = []
     for advised in advised_changes(trace):
@@ -92,9 +92,10 @@ def _predicted(change: Change, prediction: Prediction) -> Change:
 
 
 def _change(saving: Saving, step_ns: int | None, place: str | None) -> Change:
-    """Return the change with the length of a step after it.
+    """Return the change with the length of a step after it, given `step_ns` before it.
 
-    Shares of the mean step are taken as shares of the median step.
+    The saving is known as a share of the mean step. `step_ns` is shortened by the same share, even
+    if it is the median step.
     """
     text = saving.text[:1].lower() + saving.text[1:]
     where = saving.places[0][0] if saving.places else None

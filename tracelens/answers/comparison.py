@@ -126,9 +126,8 @@ def _middle_rank(times: pl.DataFrame) -> pl.DataFrame:
 def _of_one_with_steps(base: Trace, other: Trace, rank: int) -> Answer:
     """Return the answer if only one run marks steps.
 
-    Its step is compared with the time that the other run takes for as much work. Work is counted in
-    kernels, or in ops without a device. The other run's whole time is not compared, because it is
-    no step.
+    A step of this run is compared with the time that the unmarked run takes for as much work. Work
+    is counted in kernels, or without a device in ops.
     """
     names = ("new", "base") if _marks_steps(other) else ("base", "new")
     traces = (other, base) if _marks_steps(other) else (base, other)
@@ -159,7 +158,10 @@ def _rank_time(trace: Trace, rank: int) -> RankTime:
 
 
 def _step_words(ranks: tuple[RankTime, RankTime], whole: dict[str, Any]) -> str:
-    """Return " in the median step" if a run's mean step reads differently, else " a step"."""
+    """Return " in the median step" if a run's mean step has another length, else " a step".
+
+    Lengths that are written alike count as equal.
+    """
     medians = whole["base_ns"], whole["other_ns"]
     means = (rank.judged_step_ns for rank in ranks)
     is_uneven = any(

@@ -158,7 +158,10 @@ def _of_another_thread(
     bound: str,
     where: str | None,
 ) -> tuple[str, ...]:
-    """Name the Python function that another thread ran during the idle time at `where`."""
+    """Name the Python function that another thread ran during the idle time at `where`.
+
+    The result is empty if no such function is known, or if the host does not limit the rank.
+    """
     kinds = model.trace.select("spans", "kind", rank=rank.rank)["kind"]
     if bound not in ("host", "launch") or where is None or not (kinds == "python").any():
         return ()

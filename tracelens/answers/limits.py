@@ -344,11 +344,12 @@ def _work_and_waits(model: TimeModel, rank: RankTime) -> WorkAndWaits | None:
 
 
 def with_long_steps(trace: Trace, rank: RankTime, sentence: str) -> tuple[str, str | None]:
-    """Return the sentence, and a detail on the few much longer steps without the profiler.
+    """Return the sentence, and a detail on steps that took much longer than most.
 
-    If the long steps take most of the time, the sentence begins with them, and the detail says how
-    to record one. For example, a program that saves its state for 400 ms in every fifth step of 14
-    ms is limited by saving. The detail is None if there are no such steps.
+    Such steps are found among the steps that were timed without the profiler. If they take most of
+    the time, the sentence begins with them, and the detail says how to record one. For example, a
+    program is limited by saving if a step takes 14 ms, and every fifth one saves for 400 ms. The
+    detail is None without such steps.
     """
     long = trace.manifest.long_steps(rank.rank)
     usual_ns = rank.unprofiled_ns or rank.judged_step_ns

@@ -46,10 +46,10 @@ def about(trace: Trace, model: TimeModel | None = None) -> str:
 def uneven_steps(model: TimeModel, rank: int, *, is_busy: bool) -> tuple[str, ...]:
     """Describe how the steps of a rank differ in length; empty if they differ little.
 
-    If all steps from one on are longer or shorter, the times before and after are given. Otherwise
-    long steps are named, if the shortest of them exceeds the others by at least the range of the
-    others. Else the range of all steps is given. With `is_busy`, a function that only long steps
-    run is named, too. If the device waits, the answer's place shows the cause instead.
+    If the length of steps changes for good at some step, the times before and after are given.
+    Otherwise long steps are named, if the shortest of them exceeds the others by at least the range
+    of the others. Else the range of all steps is given. With `is_busy`, a function that only long
+    steps run is named, too. If the device waits, the answer's place shows the cause instead.
     """
     steps = model.program_steps.filter(rank=rank).sort("step")
     numbers, times = steps["step"].to_list(), steps["duration_ns"].to_list()
@@ -104,7 +104,7 @@ def _only_in(trace: Trace, rank: int, long: list[int], least_ns: float) -> str |
 
 
 def _is_change(times: list[int], place: int) -> bool:
-    """Return whether steps from `place` on are all longer, or all shorter, by about the same."""
+    """Return whether the length of steps changes for good at position `place`."""
     before, after = times[:place], times[place:]
     jump = abs(median(after) - median(before))
     spread = max(max(side) - min(side) for side in (before, after))
