@@ -133,7 +133,7 @@ def advise_greedily(
 ) -> Advice:
     """Return a greedy sequence, as written by hand: the largest match first, in channels-last.
 
-    Its cost shows the gain of the search.
+    The gain of the search is how much less the sequence of `advise_rank` costs than this one.
     """
     calls, costs = _calls_and_costs(trace, rank, others)
     greedy = Greedy(costs)

@@ -199,7 +199,8 @@ def _copies(trace: Trace, expression: Expression) -> pl.DataFrame:
 def _host_times(trace: Trace, expression: Expression, names: Sequence[str]) -> pl.DataFrame:
     """Return the host time of the ops' outermost calls: rank, name, step, value, n.
 
-    With `each`, calls of other names do not count as outer calls.
+    A call of one of `names` inside another such call is left out. With `each`, it is left out only
+    inside a call of the same name.
     """
     if expression.each and names:
         return pl.concat(outermost_ops(trace, [name]) for name in names)

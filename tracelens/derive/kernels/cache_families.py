@@ -31,8 +31,8 @@ def _listed_read(bound: Bound) -> int:
 def _split_keys(bound: Bound) -> tuple[int, int]:
     """Return the FLOPs per pair of query and key in all heads, and the bytes per cached token.
 
-    In this latent attention, queries are (tokens, heads, width), and their rotated part is a
-    separate input. A row of the cache is as wide as a query and its rotated part.
+    Attention is latent. Queries are (tokens, heads, width), and their rotated part is a separate
+    input. A row of the cache is as wide as a query and its rotated part together.
     """
     queries = bound.nth(0).shape
     rows = bound.first("K")

@@ -378,7 +378,8 @@ CONTEXT_DECIDES: dict[str, tuple[str, ...]] = {
     "loss": ("elementwise", "reduction"),
     "optimizer": ("elementwise", "reduction"),
 }
-"""For each primitive of an op, the primitives of kernels that it overrules, besides `unknown`.
+"""For each primitive of an op, the primitives by a kernel's name that it replaces.
 
-Any other primitive of a kernel remains, such as a layout change or a fill below a convolution.
+It also replaces `unknown`. Any other primitive by the kernel's name remains, such as a layout
+change or a fill below a convolution.
 """

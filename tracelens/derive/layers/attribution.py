@@ -160,8 +160,9 @@ _Replays = list[tuple[pl.DataFrame, pl.DataFrame, str]]
 def _replays(trace: Trace, base: Trace | None = None) -> _Replays:
     """Return the sources of layers for replayed kernels, in order of preference.
 
-    A source has three items: pairs of replayed kernels and launches or kernels of the source, the
-    layers of these launches or kernels, and the name of the evidence.
+    A source is a trace with launches from a graph's capture, or with kernels of a run without
+    graphs. It has three items: the pairs of a replayed kernel and the launch or kernel that
+    corresponds to it, the layers of these launches or kernels, and the name of the evidence.
     """
     if not has_replays(trace):
         return []

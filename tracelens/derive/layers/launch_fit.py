@@ -12,7 +12,12 @@ GRID, BLOCK = (tuple(f"{what}_{axis}" for axis in "xyz") for what in ("grid", "b
 
 
 def fits(row: dict[str, Any]) -> bool | None:
-    """Return whether a row's launch fits its kernel; None if nothing recorded can show it."""
+    """Return whether a launch fits a kernel; None if nothing recorded can show it.
+
+    `row` describes both. Of the kernel, it has name, primitive, grid and block. Of the launch, it
+    has kernel_id, `launched` (the name of its kernel, empty if not recorded), op, input_shapes, and
+    the grid with the prefix launch_.
+    """
     is_of_name = row["launched"] in ("", row["name"].removesuffix(".kd"))
     if row["kernel_id"] is None or not is_of_name:
         return False

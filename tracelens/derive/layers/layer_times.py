@@ -276,8 +276,8 @@ def _measured_pairs(base: list[Way], other: list[Way]) -> list[tuple[Way, Way]]:
 def _comparable(base: Way, other: Way) -> bool:
     """Return whether two ways of timing give times that can be compared.
 
-    They do if their columns VARIANT are equal. Of the times by the profiler, only the self times
-    on the device of the configuration can be compared.
+    They do if their columns VARIANT are equal. Times by the profiler may differ in the quantity,
+    because each has to be the self time on the device of its configuration.
     """
     if base.variant[0] != "profiler":
         return base.variant == other.variant
