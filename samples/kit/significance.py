@@ -1,8 +1,8 @@
 """Derive verdicts from measurements by one rule for every page, which RULE in page.py describes.
 
-- Two medians differ if their quartiles do not overlap and each side has at least LEAST values. By
-  Mood's median test, the probability of this for equal medians is at most 6 % (3 of 12 values
-  beyond the cut on one side, 9 on the other: Fisher's exact test, two-sided).
+- Two medians differ if their quartiles do not overlap and each side has at least LEAST values. If
+  the medians are equal, the probability of such quartiles is at most 6 % by Mood's median test (3
+  of 12 values beyond the cut on one side, 9 on the other: Fisher's exact test, two-sided).
 - A ratio agrees with a claimed ratio if it lies within NEAR of the claim.
 - A rank correlation (Spearman) is significant at the level of 5 %: `spearman_limit`. The strongest
   of several correlations is significant if its probability under chance is below 5 %: `by_chance`.

@@ -112,8 +112,8 @@ class Selection(Struct, frozen=True, dict=True):
     ) -> Iterator[pl.Expr]:
         """Yield conditions on start_ns for consecutive windows of a rank's time.
 
-        Windows limit memory: the largest of the tables has about ROWS_AT_ONCE rows per window that
-        meet `where`. By default, the tables are spans, API calls and kernels.
+        Windows limit memory: each has about ROWS_AT_ONCE rows of the largest of the tables. Only
+        rows that meet `where` count. By default, the tables are spans, API calls and kernels.
         """
         sizes = {}
         for name in tables or _LARGE:

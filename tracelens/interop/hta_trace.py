@@ -292,12 +292,11 @@ _PLACED = ("span_id", "device_id", "stream_id", "start_ns", "duration_ns")
 
 
 def _annotations(spans: pl.DataFrame, work: pl.DataFrame) -> pl.DataFrame:
-    """Return Kineto's annotations on the device, one per annotation and stream.
+    """Return Kineto's events of category gpu_user_annotation, one per annotation and stream.
 
-    Their category is gpu_user_annotation.
-    A device annotation lasts from the first to the last work launched directly in the annotation,
-    and is one nanosecond wider at both ends, as in Kineto. Collectors do not keep these events, so
-    they are computed here.
+    An event covers the stream's work that was launched directly in the annotation, from the first
+    start to the last end. It is one nanosecond wider at both ends, as in Kineto. Collectors do not
+    keep these events, so they are computed here.
     """
     marks = (spans["category"] == "user_annotation").fill_null(value=False)
     names = spans.select("span_id", mark=nearest_row(spans["parent_id"], marks)).drop_nulls("mark")

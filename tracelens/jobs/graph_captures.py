@@ -24,11 +24,12 @@ _AT_ONCE, _LONGEST_MARK = 1 << 20, 64
 
 
 def captures_of(path: str | os.PathLike[str], trace: Trace) -> list[Path]:
-    """Return a folder's files with the captures of a trace's graphs; for a file, the file itself.
+    """Return the files at a path that hold captures of the graphs that a trace replays.
 
-    Only files of the trace's lowest rank are considered. For each batch size of the trace's steps,
-    the file with the smallest sufficient batch size is returned. If no step has a batch size, the
-    first file whose launches fit a replay is returned.
+    Of a folder, only files of the trace's lowest rank are considered. For each batch size of the
+    trace's steps, the file with the smallest sufficient batch size is returned. If there is no such
+    file, the result is the first file whose launches fit a replay. The path itself is returned for
+    a file, and for a folder with one file or without captures that state a batch size.
     """
     folder = Path(path)
     files = _files_of_rank(folder, min(trace.manifest.ranks)) if folder.is_dir() else []

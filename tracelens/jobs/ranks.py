@@ -214,7 +214,8 @@ def _create(objects: Objects, record: RankRecord) -> RankRecord:
     """Write a rank's record, and return the valid record.
 
     If the target already has a record of the same sources and options, that record is returned, and
-    the new files are removed. Raises TargetError if its sources or options differ.
+    the new files are removed. Raises TargetError if the target's record has other sources or
+    options.
     """
     rank, key = record.rank, f"{RANKS}/{record.rank}.json"
     if objects.create(key, json_bytes(msgspec.to_builtins(record))):

@@ -94,8 +94,8 @@ def names_in(folder: Path) -> list[str]:
 def folder_of(baseline: str) -> Path:
     """Return the folder of a baseline.
 
-    A baseline may be named with a path or URL, as in `s3://bucket/NAME`. A bare name is a folder in
-    FOLDER. Raises UsageError for an invalid name.
+    A baseline may be named with a path or URL such as `s3://bucket/NAME`. A bare name is a folder
+    in FOLDER. Raises UsageError for an invalid name.
     """
     parent, _, name = baseline.rpartition("/")
     if not _NAME.fullmatch(name):

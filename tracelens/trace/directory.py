@@ -112,7 +112,7 @@ def read_parts(
 ) -> pl.DataFrame:
     """Return these columns of the parts, strings as Categorical.
 
-    If `change` is given, it is applied to each batch of rows first.
+    If `change` is given, it gets each row group of the files and returns the rows to use instead.
     """
     if change is not None:
         groups = (_changed_groups(part, columns, change) for part in parts)
@@ -134,7 +134,7 @@ def _changed_groups(
     columns: Sequence[str],
     change: Callable[[pa.Table], pa.Table],
 ) -> Iterator[pl.DataFrame]:
-    """Yield the result of `change` for these columns of each row group of the part."""
+    """Yield these columns of each row group of the part, as changed by `change`."""
     columns_of_file = [column for column in columns if column != "rank"]
     for rows in read_groups(part.file, columns_of_file, use_threads=True):
         changed = pl.DataFrame(pl.from_arrow(change(rows)))

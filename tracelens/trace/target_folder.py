@@ -24,7 +24,8 @@ _ABANDONED_S = 3600
 def build_folder(target: Path) -> Iterator[Path]:
     """Yield a temporary folder in which a trace is built, and remove the folder afterwards.
 
-    The folder lies beside the target, or for an object store among this machine's temporary files.
+    The folder lies beside the target. If the target is in an object store, the folder lies among
+    this machine's temporary files.
     The folder of a killed process is removed when the same trace is written again. Raises
     SourceError if the folder cannot be created.
     """

@@ -55,7 +55,7 @@ def found_value(verdict: Verdict) -> str:
 
 
 def to_summary(report: Report) -> str:
-    """Return Markdown with the answer, gates, differences between the runs, and judged rows."""
+    """Return Markdown with the answer, the gates, and the sections that compare the runs."""
     answer = answer_text(report.answer).rstrip()
     # An indented block shows a name as it is, whatever it contains.
     parts = [f"# {escape(report.title)}", textwrap.indent(answer, "    ")]
@@ -84,7 +84,7 @@ def to_summary(report: Report) -> str:
 
 
 def _section(section: Section) -> str:
-    """Return a section's notes and judged rows as Markdown."""
+    """Return a section's notes as Markdown, with its rows whose `outcome` is in `_JUDGED`."""
     parts = [f"## {escape(section.analysis.question)}", bullets(section.notes)]
     if "outcome" in section.frame:
         judged = section.frame.filter(pl.col("outcome").is_in(_JUDGED))
