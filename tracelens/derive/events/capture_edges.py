@@ -83,7 +83,10 @@ class CaptureEdges(Struct):
         return max(ends, default=None)
 
     def unrecorded_end(self) -> int | None:
-        """Return the end of the last unrecorded work launched before the capture, None without."""
+        """Return the end of the last unrecorded work that was launched before the capture.
+
+        Return None without such work.
+        """
         if not self._knows_a_launch():
             return None
         ends = [*self._late_starts(), *self._early_waits()]
@@ -110,7 +113,8 @@ class CaptureEdges(Struct):
     def _recorded_ends(self) -> list[int]:
         """Return the last end of recorded work that was launched before the capture, as a list.
 
-        The list is empty if that work outlasts all work launched during the capture.
+        The list is empty without such work, and without work launched during the capture. It is
+        also empty if the earlier work outlasts all work launched during the capture.
         """
         launched_before = pl.col("link") == "pre_window"
         ends_of_earlier = _ends(self._work(launched_before))

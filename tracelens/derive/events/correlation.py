@@ -30,7 +30,7 @@ class Callers:
     """Links tables of device work to API calls, by process and correlation id.
 
     A runtime call and the driver call below it may have one correlation id. Then work is linked to
-    the call that starts work, or to the runtime call if each starts work. Work without a recorded
+    the call that starts work, or to the runtime call if both start work. Work without a recorded
     call is pre_window if it started before the first recorded call. It is also pre_window if its
     correlation id is below all recorded ids, because ids count up. Otherwise it is unlinked.
     """

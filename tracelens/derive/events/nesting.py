@@ -47,10 +47,10 @@ def nest(spans: pl.DataFrame, calls: pl.DataFrame) -> Nesting:
     Spans have process_id, thread_id, start_ns, duration_ns and parent_hint. Within a thread, spans
     nest by containment. They are taken by start, the longest first. A span's parent is the
     innermost open span that contains the span's end, within TOLERANCE_NS. `parent_hint` is the row
-    of the caller that the profiler recorded, or None. When a span with a recorded caller starts,
-    the open spans inside that caller end, whatever their recorded end. A span without length
-    encloses nothing. `self_ns` is a span's duration, up to such an early end, minus the union of
-    its children's time. A call belongs to the innermost open span that contains it.
+    of the caller that the profiler recorded, or None. A span without length encloses nothing. When
+    a span with a recorded caller starts, the open spans inside that caller end, whatever their
+    recorded end. `self_ns` is a span's duration, up to such an early end, minus the union of its
+    children's time. A call belongs to the innermost open span that contains it.
     """
     is_fast = LIBRARY is not None and spans.height + calls.height >= _MANY
     return nest_fast(spans, calls) if is_fast else nest_in_python(spans, calls)
@@ -189,8 +189,9 @@ class _Walk:
     def _close_unreturned(self, caller: int, moment: int) -> None:
         """Close the open spans inside `caller`, because they had returned by `moment`.
 
-        The outermost closed span is the first one that has a recorded caller itself. The closed
-        spans' self time ends at `moment`. The enclosing span's self time goes on from there.
+        Spans between `caller` and the first span that has a recorded caller itself stay open. The
+        self time of the closed spans ends at `moment`. From then on, time counts again as self time
+        of the span around them.
         """
         stack = self.open
         if caller not in stack:
@@ -226,8 +227,8 @@ class _Walk:
 def nest_fast(spans: pl.DataFrame, calls: pl.DataFrame) -> Nesting:
     """Nest spans and calls in C, with the values of `nest_in_python` as Series.
 
-    Rows that are in time order already, as in `assemble`, are not sorted. They take a third of the
-    memory.
+    Rows that are in time order already, as in `assemble`, are not sorted. Nesting them
+    takes a third of the memory.
     """
     assert LIBRARY is not None
     order = _time_order(spans)

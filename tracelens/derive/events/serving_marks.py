@@ -16,8 +16,8 @@ queries, and sqsk the products of a request's two lengths.
   requests, too (its graph runners of draft models, 2026).
 - AMD's ATOM: prefill[bs=C tok=T …] and decode[bs=G/N tok=T …], perhaps with sk, sqsq and sqsk.
 - TensorRT-LLM, as ranges of NVTX: [Executor] _forward_step N: C ctx reqs, T ctx tokens, G gen reqs.
-  T is newer. With drafts, the mark does not say how many tokens each of the G requests gives (its
-  py_executor.py, 2025 and 2026).
+  Older versions leave out T. With drafts, the mark does not say how many tokens each of the G
+  requests gives (its py_executor.py, 2025 and 2026).
 """
 
 import polars as pl

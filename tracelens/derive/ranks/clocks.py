@@ -1,10 +1,10 @@
 """Estimate the clocks of a job's ranks from its collectives: offset and drift, with bounds.
 
 Ranks of one host share a clock. Between hosts, a collective in which every rank needs the data of
-all others cannot end on any rank before its last start. Nor can a receive end before its send
-starts. Every such pair bounds the difference of two clocks. The offset is assumed to be a straight
-line over time. Many lines keep all bounds. The estimate is the line on which the ends of
-collectives agree best, because ranks leave a collective within microseconds of each other.
+all others cannot end on any rank before the last rank starts it. Nor can a receive end before its
+send starts. Each such start and end bound the difference of two clocks. The offset is assumed to be
+a straight line over time. Many lines keep all bounds. The estimate is the line on which the ends of
+collectives agree best, because ranks leave a collective within microseconds.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -342,9 +342,10 @@ def _points(bounds: pl.DataFrame, name: str) -> _Points:
 
 
 def _offset_bounds(both: pl.DataFrame, origin_ns: int) -> pl.DataFrame:
-    """Return the bounds low, high and near of each clock's offset minus `base`, with times in s.
+    """Add low and high, the bounds of each clock's offset, and near, its likely value.
 
-    Differences from the base are small, so that floats hold them exactly.
+    The three are differences from the column `base`, the clock's approximate offset. Such
+    differences are small, so that floats hold them exactly. low_t and high_t are times in s.
     """
     start_ns = pl.col("start_ns")
     end_ns = pl.col("end_ns")

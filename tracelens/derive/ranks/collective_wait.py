@@ -174,8 +174,8 @@ def waiting_pairs(trace: Trace) -> pl.DataFrame:
 def exposed_transfers(trace: Trace) -> pl.DataFrame:
     """Return each matched call's exposed transfer: rank, group_key, call, transfer_ns.
 
-    The transfer lasts from the last rank's start to the rank's end. It is exposed while the rank
-    does not compute.
+    Each rank has a row per call. Its transfer lasts from the start of the last rank to its own end.
+    The transfer is exposed while the rank does not compute.
     """
     calls = match_collectives(trace).calls
     start_ns = pl.col("start_ns")

@@ -122,10 +122,11 @@ def _match(trace: Trace) -> Matched:
 def _without_contradictions(
     trace: Trace, paired: pl.DataFrame
 ) -> tuple[pl.DataFrame, pl.DataFrame, str | None]:
-    """Leave out groups of host calls that contradict each other; return the clocks and a remark.
+    """Return the calls without groups that are matched wrongly, the clocks, and a remark.
 
     Host calls do not name their process group. If several groups make the same calls, some calls
-    are paired wrongly. Then one rank ends a call before another rank begins it.
+    are matched wrongly. Then one rank ends a call before another rank begins it. The remark names
+    the groups that are left out, None without any.
     """
     clocks = clocks_of(trace, paired)
     on_hosts = paired.filter(
@@ -204,8 +205,9 @@ def _with_undescribed(
 ) -> tuple[pl.DataFrame, list[str]]:
     """Add the communication kernels without a recorded collective; also return remarks.
 
-    They get the name of the kernel's function. One kernel serves all sends and receives that a rank
-    has at that time. These differ between ranks, so kernels that send and receive are left out.
+    The added calls get the name of the kernel's function. Kernels that send and receive are left
+    out. One such kernel serves all sends and receives of a rank at a time, and the sends and
+    receives differ between ranks.
     """
     names = kernel_names.cast(pl.String).str.replace(r"^void ", "").str.replace(r"[<(].*", "")
     others = others.with_columns(group=pl.lit(UNDESCRIBED), name=names)

@@ -115,7 +115,10 @@ def _spans_by_rank(trace: Trace) -> dict[int, pl.DataFrame]:
 
 
 def _communicating_spans_of(trace: Trace, ranks: Collection[int]) -> dict[int, pl.DataFrame]:
-    """Return, by rank, the spans of host backends, or of process groups on a rank without those."""
+    """Return, by rank, the spans of host backends.
+
+    A rank without such spans has the ops of its process groups instead.
+    """
     spans = trace.select("spans", "rank", "kind", "name", rank=ranks)
     in_groups, on_host = matching(spans["name"], COMMUNICATION, ON_HOST)
     can_be = spans["kind"].is_in(SPAN_KINDS)

@@ -82,7 +82,10 @@ def interval_classes(
 
 
 def _with_cause(name: str, intervals: pl.DataFrame) -> pl.DataFrame:
-    """Add the class's cause, and None as `row`, unless the intervals have causes of their own."""
+    """Add `cause` and `row` to the intervals of the class `name`, unless they have a cause.
+
+    The cause follows from the class, and `row` is None.
+    """
     if "cause" in intervals.columns:
         return intervals
     of_host = ("computing", "python", "profiler")

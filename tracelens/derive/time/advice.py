@@ -20,11 +20,11 @@ _SAME = 0.95
 class Rule(Struct, frozen=True):
     """Holds advice for one program: a change, the part of the time that shrinks, and the saving.
 
-    `text` is the change in words. `cause` is the part that shrinks. `ns` is the largest saving,
-    summed over all judged time. `is_of_host` marks host time, which recording makes longer.
-    `places` lists the places of this time with their ns, the largest first. `section` names the
-    analyses that show it. `expression` is the change as `whatif` takes it, None if a replay cannot
-    make the change.
+    `text` is the change in words. `cause` is the part that shrinks. `ns` is the most time that the
+    change saves, summed over all judged time. `is_of_host` says that the part is host time, which
+    recording makes longer. `places` lists the places of the part with their ns, the largest first.
+    `section` names the analyses that show the part. `expression` is the change as `whatif` takes
+    it, None if a replay cannot make the change.
     """
 
     ns: int
@@ -41,9 +41,9 @@ class Change(Struct, frozen=True):
 
     Times are for a mean step, or for all judged time without steps. The time that the profiler is
     known to add is left out. `saving_ns` is the largest saving, and `share` the saving as a share
-    of `step_ns`. If the profiler slowed this time by a roughly known amount, `low_ns` and `high_ns`
-    are the limits of the saving. If the amount is unknown, `saving_ns`, `share`, `low_ns` and
-    `high_ns` are all None. The other fields have the same meaning as in `Rule`.
+    of `step_ns`. If the profiler made the saved time longer by a roughly known amount, `low_ns` and
+    `high_ns` are the limits of the saving. If the amount is unknown, `saving_ns`, `share`, `low_ns`
+    and `high_ns` are all None. The other fields have the same meaning as in `Rule`.
     """
 
     text: str
@@ -156,8 +156,8 @@ def _savings(
     """Return the largest saving of a rule over all judged time, with a low and a high bound.
 
     No saving exceeds the time that the rule's cause takes. The bounds are None if they are nearly
-    equal, or if the profiler adds nothing to this time. All three values are None if the bounds
-    would differ by more than a factor of two.
+    equal, or if the profiler does not make the cause's time longer. All three values are None if
+    the bounds would differ by more than a factor of two.
     """
     most = _time_to_save(program, rule)
     slowdown = program.slowdown(rule.cause) if rule.is_of_host else None

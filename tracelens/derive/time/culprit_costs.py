@@ -25,7 +25,10 @@ from tracelens.derive.time.time_parts import TimeModel
 from tracelens.schemas.results.time import IDLE_PARTS
 
 _FELT = 0.5
-"""A delay has no culprit if it costs the job less than this times BLAMED, as a share of a step."""
+"""A delay has no culprit if it costs the job too small a share of a step.
+
+This number times BLAMED is the least share.
+"""
 _MOSTLY = 0.5
 """Idle time of all causes explains a delay if it makes at least this share of the delay."""
 LINK, NETWORK = "link", "network"
@@ -88,6 +91,8 @@ def removals_of(culprit: Culprit, excess_frac: float = 0.0) -> list[Removal]:
     """Return the delays that a replay removes to find the culprit's cost.
 
     If ranks are late in turn, there is one delay for each rank, in the steps in which it is late.
+    `excess_frac` is the delay as a share of the ranks' own time. A replay uses it for ranks without
+    peers to compare with.
     """
     of_device = culprit.cause in DEVICE_PARTS
     if not culprit.rotates:
@@ -101,7 +106,10 @@ def removals_of(culprit: Culprit, excess_frac: float = 0.0) -> list[Removal]:
 
 
 def delays_of(culprit: Culprit, delays: pl.DataFrame) -> list[Removal]:
-    """Return the culprit's delays, with their share of the ranks' own time as excess_frac."""
+    """Return the culprit's delays, each with its excess_frac.
+
+    `delays` is the result of `own_delays`, from which the share is computed.
+    """
     rows = delays.filter(_late_rows(culprit))
     column = COMMUNICATION if culprit.part == "communication" else OWN
     excess_ns = float(rows[column].sum())

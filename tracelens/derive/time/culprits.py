@@ -257,7 +257,10 @@ def _name_set(ranks: frozenset[int], sets: Sequence[RankSet]) -> RankSet:
 
 
 def _kind_of(members: RankSet) -> tuple[str, str]:
-    """Return the kind of a set, and the name of a group, which is the kind of parallelism."""
+    """Return a set's kind, and its name if it is a process group, else an empty text.
+
+    Groups with one kind of parallelism have the same name.
+    """
     return members.kind, members.name if members.kind == "group" else ""
 
 

@@ -45,8 +45,9 @@ def without_deepest(bars: pl.DataFrame, most: int) -> pl.DataFrame:
 def merge_short(bars: pl.DataFrame, length: int, most: int) -> tuple[pl.DataFrame, int | None]:
     """Merge short bars that begin in the same interval of a lane and level.
 
-    Long bars stay. Nothing is merged unless there are more bars than `most`. Also return the length
-    in ns below which bars were merged, None if no bars were merged.
+    `length` is the length of the drawn step in ns. Long bars stay. Nothing is merged unless there
+    are more bars than `most`. Also return the length in ns below which bars were merged, None if no
+    bars were merged.
     """
     width = max(round(length * _FIRST_WIDTH), 1)
     kept = bars

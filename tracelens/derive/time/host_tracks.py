@@ -1,11 +1,16 @@
 """Arrange the activities of host threads in tracks, to look up what delayed a thread at a moment.
 
-A track is a list of disjoint time segments, sorted by start. There is one track per thread, and one
-per process with several threads. A thread may be delayed by its own work, or by another thread of
-its process. Four tracks may explain a moment of a thread: the thread's own work, the work of all
-threads of the process, the thread's own Python, and the Python of the process's main thread. The
-first of them with a segment at that moment counts. All threads of a process share the second track,
-so there are at most twice as many segments as activities.
+A track is a list of disjoint time segments, sorted by start. Each thread has a track of its
+activities. A process with several threads also has a track of the work of all its threads. A thread
+may be delayed by its own work, or by another thread of its process. Of the following, the first
+that has a segment at a moment explains the moment:
+
+- the thread's own work;
+- the work of all threads of the process;
+- the thread's other activity, such as Python;
+- the activity of the process's main thread.
+
+Each activity is in at most two tracks, so there are at most twice as many segments as activities.
 """
 
 from collections.abc import Iterable, Mapping
@@ -44,11 +49,14 @@ _THREAD = ["rank", "process_id", "thread_id"]
 class Tracks(Struct, frozen=True):
     """Holds the tracks that explain the threads of one rank.
 
-    `segments` has the columns SEGMENTS, track after track. Ranks that are read together share one
-    frame of segments. `bounds` are each track's first row and the row after its last. `of_threads`
-    has the columns TRACKS_OF_THREAD, one row per thread. The columns are the indices of three
-    tracks, -1 for none: the thread's own activities, the work of all threads of the process, and
-    the process's main thread.
+    `segments` has the columns SEGMENTS, track after track. It may also have the segments of other
+    ranks. `bounds` has one pair per track of this rank: the track's first row in `segments`, and
+    the row after its last row. `of_threads` has one row per thread. Its columns are indices of
+    `bounds`, -1 for no track:
+
+    - own: the track of the thread's activities;
+    - shared: the track of the work of all threads of the process;
+    - main: the track of the process's main thread.
     """
 
     segments: pl.DataFrame

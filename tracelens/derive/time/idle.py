@@ -207,7 +207,10 @@ def _cause(cause: int) -> list[pl.Expr]:
 
 
 def _on_host(gaps: pl.DataFrame, host: HostTime) -> pl.DataFrame:
-    """Cut gaps, up to the return of the launching call, by the activity that delays its thread."""
+    """Return the part of each gap before the launching call returns, cut by activity.
+
+    The activities are those that delay the thread of the launching call.
+    """
     goes_past = pl.col("host_end") > pl.col("start_ns")
     before_return = gaps.filter(goes_past).with_columns(end_ns="host_end")
     cut = _cut_by_tracks(before_return, host.tracks)

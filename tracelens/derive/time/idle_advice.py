@@ -290,8 +290,8 @@ def _by_loader(program: JudgedProgram, places: list[tuple[str, int]]) -> str | N
 def _few_batches_are_late(program: JudgedProgram) -> bool:
     """Return whether a few batches take most of the time in which the program waits for batches.
 
-    A few batches are the share _FEW of each rank's batches. Each rank has its own share, so that a
-    rank whose batches are all late does not count as few late batches.
+    The few batches are the longest of each rank, up to the share _FEW of the rank's batches. They
+    are chosen rank by rank, so that a rank whose batches are all late does not count as few.
     """
     is_annotation = pl.col("kind") == "annotation"
     spans = program.trace.select(

@@ -242,14 +242,17 @@ def _median(values: pl.Series) -> float:
 def _with_host_excess(
     model: TimeModel, late_steps: pl.DataFrame, delays: pl.DataFrame
 ) -> pl.DataFrame:
-    """Limit the delay by each idle cause to the extra time that the rank's host spent on the cause.
+    """Limit, for each idle cause, the part of a delay that this cause makes.
+
+    The part is the column `CAUSE_excess_ns`. The limit is the extra time that the rank's host spent
+    on the cause.
 
     While a rank waits for others, its host works ahead, so the rank has less idle time later. By
     idle time alone, the other ranks would look late. If a rank's host works longer than its device,
     the rank's whole delay is limited instead of the idle time. The time that the host's speed
     explains is added as by_speed_ns.
 
-    Delays are not limited if no rank has a device, because their times are host times. They are
+    Delays are not limited if no rank has a device, because all times are then host times. They are
     not limited either if neither idle time nor a host's work makes much of any delay.
     """
     idle_ns = pl.sum_horizontal(f"{cause}_excess_ns" for cause in IDLE_PARTS)
@@ -286,10 +289,10 @@ def _with_slowdown(late_steps: pl.DataFrame, hosts: pl.DataFrame) -> pl.DataFram
 
 
 def _limited_to_host(late_steps: pl.DataFrame, hosts: pl.DataFrame, cause: str) -> pl.DataFrame:
-    """Limit the delay by one idle cause to the host's extra time.
+    """Limit the column `CAUSE_excess_ns` of one idle cause to the host's extra time for the cause.
 
     Extra time is the time that exceeds the median host's time. The median host's time is first
-    increased by the slowdown.
+    increased by the share `slowdown` of each late rank.
     """
     column = f"{cause}_excess_ns"
     of_hosts = _with_host_times(late_steps, hosts, cause)

@@ -10,7 +10,10 @@ _BLOCK = (*DEVICE, "address")
 
 
 def allocator_events(trace: Trace, *more: str) -> pl.DataFrame:
-    """List the allocator's events in order of time, with their step (None outside of steps)."""
+    """List the allocator's events in order of time, with their step (None outside of steps).
+
+    `more` names further columns of the table allocations.
+    """
     columns = dict.fromkeys(
         (*DEVICE, "time_ns", "size_bytes", "allocated_bytes", "reserved_bytes", *more)
     )

@@ -13,7 +13,7 @@ from tracelens.trace import Trace
 _BARE = r"^(?:void )?([^<(]+)"
 """Pattern that extracts a kernel's name without template arguments and parameters."""
 WAITS_DOMINATE = 0.5
-"""Least share of kernel time spent waiting for pages at which a verdict names the waits."""
+"""A verdict names the waits for pages if they take at least this share of kernel time."""
 _DEVICE = ("rank", "device_id")
 _END = pl.col("start_ns") + pl.col("duration_ns")
 _MOVED = ("rank", "device_id", "direction", "process_id", "start_ns", "duration_ns", "size_bytes")

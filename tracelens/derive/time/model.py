@@ -49,12 +49,12 @@ def list_idle(trace: Trace) -> pl.DataFrame:
 
 
 def time_model(trace: Trace) -> TimeModel:
-    """Compute the model of a trace, once.
+    """Return the model of a trace, which is computed on the first call only.
 
-    Times are lengths of unions of intervals, so overlapping work counts once. Exposed time is time
-    that no other work hides. Work counts in the step during which it runs. Compute and idle are
-    defined as in HTA's temporal breakdown. Ranks without device work are broken down by
-    `break_down_processes`.
+    If work of one kind overlaps, the time counts once. Communication is exposed while nothing is
+    computed, and a copy is exposed while no kernel runs. Work counts in the step during which it
+    runs. Compute and idle are defined as in HTA's temporal breakdown. The times of ranks without
+    device work come from `break_down_processes`.
     """
     return trace.derived(_model_of)
 

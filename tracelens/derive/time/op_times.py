@@ -321,9 +321,9 @@ def _each(
     name: str,
     *columns: str,
 ) -> Iterator[bool]:
-    """Pass each batch of a table to the method `take` of its rank's ops.
+    """Call `take` with each batch of the table `name` and the `_Ops` of the batch's rank.
 
-    Yield, rank by rank, whether all batches succeeded.
+    Yield one flag per rank, which is False if a batch cannot be read or `take` returns False.
     """
     for rank, batches in trace.batches(name, *columns, use_threads=False):
         ops = ranks.get(rank)

@@ -10,9 +10,9 @@ from tracelens.derive.time.thread_axis import ThreadAxis
 def name_by_neighbours(spans: pl.DataFrame, axis: ThreadAxis, moments: pl.Series) -> pl.Series:
     """Describe each moment outside of any span by the spans just before and just after it.
 
-    If the span after is only the mark of a step, a nearer API call takes its place, such as the
-    launch of a graph replay. In this case, or without a span before, a nearer API call also takes
-    the place of the span before.
+    If the next span is only the mark of a step, or if there is no next span, a nearer API call is
+    used instead, such as the launch of a graph replay. If such a call is used, or if there is no
+    span before, a nearer API call is also used for the event before.
     """
     neighbours = _neighbours(spans, axis, moments)
     before = pl.col("before")

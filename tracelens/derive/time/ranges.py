@@ -266,10 +266,10 @@ def _launched(
 ) -> pl.DataFrame:
     """Sum device work by launching thread and segment of the launch.
 
-    Columns: n_launches, device_ns, kernel_ns, first (start) and last (end), and the keys.
-
-    A segment's number is the index of its first moment in `edges`, or -1 for time before all edges.
-    The rows are sorted by segment.
+    A row is identified by segment and the columns of THREAD. Its other columns are n_launches,
+    device_ns, kernel_ns, first (the first start) and last (the last end). A segment's number is the
+    index of its first moment in `edges`, or -1 for time before all edges. The rows are sorted by
+    segment.
     """
     ids_of_calls = work.select("rank", "api_call_id")
     row = rows_of(calls["rank"], calls["api_call_id"], ids_of_calls)

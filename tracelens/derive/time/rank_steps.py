@@ -138,7 +138,8 @@ def _groups(
 ) -> list[list[int]]:
     """Split the sorted distinct values into at most `most` groups of equal size.
 
-    Each value in `alone` is a group of its own, which may add up to two groups.
+    Each value in `alone` is a group of its own. For each such value, the result may have two groups
+    more than `most`.
     """
     distinct = values.unique().sort().to_list()
     size = -(-len(distinct) // most)

@@ -178,8 +178,9 @@ def trials_ns(kernels: pl.DataFrame, step: int, later: pl.Series) -> int:
 
 
 def start_up_end(gaps: Gaps, first: int, awaited_from: int | None = None) -> int:
-    """Return when the device first works steadily, after its first work.
+    """Return when the device first works steadily, which is not before its first work.
 
+    `first` is the start of this work, or the end of work that was launched before the trace began.
     Start-up ends with the last gap that is mostly start-up and meets two conditions:
 
     - Gaps that are mostly start-up take most of the time up to the end of this gap.
@@ -220,8 +221,8 @@ def start_up_end(gaps: Gaps, first: int, awaited_from: int | None = None) -> int
 def _worked_steadily(row: dict[str, int], gaps: Gaps, start: int) -> bool:
     """Return whether much of the device's work ran steadily between `start` and a gap.
 
-    `start` is the end of start-up that earlier gaps show. If the result is True, the program had
-    begun before the gap, and loading in the gap belongs to the program.
+    `start` is the end of start-up as found from earlier gaps. If the result is True, the program
+    had begun before the gap, and loading in the gap belongs to the program.
     """
     if row["start_ns"] <= start:
         return False

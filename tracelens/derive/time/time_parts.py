@@ -194,10 +194,10 @@ class RankTime(Struct, frozen=True):
     """Holds a rank's judged time in ns by part, with and without the profiler's time.
 
     `recorded` includes the time that the profiler adds, `parts` does not. Both are summed over the
-    `n_devices` that the rank really uses. `step_ns` is the median recorded step. `unprofiled_ns` is
-    the measured time of a step without the profiler. Each is None if unknown. `is_process` says
-    that the rank uses no device, so its process is judged. `n_work` is the number of the program's
-    kernels, or of a process's ops.
+    `n_devices` that the rank really uses. `step_ns` is the median recorded step, None without
+    steps. `unprofiled_ns` is the measured time of a step without the profiler, None if it is not
+    known. `is_process` says that the rank uses no device, so its process is judged. `n_work` is the
+    number of the program's kernels, or of a process's ops.
     """
 
     rank: int
@@ -251,9 +251,10 @@ class RankTime(Struct, frozen=True):
         return max(PARTS, key=self.shares.__getitem__)
 
     def bound_of(self, share: float) -> str:
-        """Return the part that would take most of a step with `share` of the judged step's time.
+        """Return the part that would take most time if the judged step were shorter.
 
-        The difference is taken from launching and the host's other work, which a profiler slows.
+        `share` is the length of the shorter step as a share of the judged step. Only launching and
+        the host's other work get shorter, because these are the parts that a profiler slows.
         """
         slowed = sum(self.parts[part] for part in SLOWED)
         gone = (1 - share) * sum(self.parts.values())
