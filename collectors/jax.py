@@ -107,7 +107,7 @@ def files_of(path: Path) -> list[Path]:
 def _runs(folder: Path) -> list[Path]:
     """Return the folders in `plugins/profile` that hold a trace, one per run, oldest first.
 
-    Their names are times.
+    The folders' names are times.
     """
     runs = folder / "plugins" / "profile"
     return sorted(p for p in runs.glob("*") if any(p.glob(f"*{_ENDING}"))) if runs.is_dir() else []

@@ -12,7 +12,10 @@ from tracelens.collectors.gdb.mi import Record, RefusedError, Session
 from tracelens.errors import ToolError, UsageError
 
 DEFAULT_SYMBOL = "cudnnConvolutionForward"
-"""The symbol at which "Comparing the costs of abstraction for DL frameworks" took its stacks."""
+"""The default symbol.
+
+The paper "Comparing the costs of abstraction for DL frameworks" took stacks at this symbol.
+"""
 
 BACKEND_SYMBOL = "cudnnBackendExecute"
 """The function by which PyTorch 2 calls cuDNN, unless TORCH_CUDNN_V8_API_DISABLED=1 is set."""
@@ -64,8 +67,8 @@ _USE_BACKEND = (
 class Breakpoint(Struct):
     """Holds the breakpoint of one symbol, with its counts.
 
-    `n_calls` counts calls of the symbol, and a forwarded call once. `n_matching` counts calls whose
-    stack has the wanted frame. `n_kept` counts kept stacks. `is_found` is True once a loaded
+    `n_calls` counts calls of the symbol. A forwarded call counts once. `n_matching` counts calls
+    whose stack has the wanted frame. `n_kept` counts kept stacks. `is_found` is True once a loaded
     library defines the symbol. Until then the breakpoint is pending.
     """
 

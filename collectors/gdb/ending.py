@@ -71,7 +71,7 @@ def failed_to_start(reason: str, printed: str) -> str:
 
 
 class Interruption(Struct):
-    """Holds the number of the first signal that asked this process to end, None before it.
+    """Holds the number of the first signal that asked this process to end, None before a signal.
 
     `wake` is a file descriptor that the signal makes readable.
     """

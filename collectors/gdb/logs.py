@@ -307,7 +307,7 @@ class _Log(Struct):
             self._thread = thread[1]
 
     def _backtraces(self) -> list[Stop]:
-        """Return the stops without single frames that are no backtrace.
+        """Return the stops that are backtraces, and leave out frames that gdb printed alone.
 
         gdb prints a single frame on attaching, and after `frame`, `up` and `down`.
         """

@@ -264,7 +264,10 @@ def _without_dictionaries(file: Path, table: pa.Table) -> pa.Table:
 
 
 def _check_types(schema: pa.Schema, columns: list[str] | None) -> None:
-    """Raise ValueError for a column whose decoded size has no bound, because rows share memory."""
+    """Raise ValueError for a column whose decoded size has no bound.
+
+    Rows of such a column may share memory.
+    """
     for field in schema:
         if (columns is None or field.name in columns) and not any(
             is_one(field.type) for is_one in _FLAT

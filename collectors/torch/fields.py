@@ -290,7 +290,7 @@ def plan() -> tuple[bytes, bytes, bytes, bytes]:
     The form is the text of all keys, and words of 64 bits. Words of a key: the position of its
     text, its length, its level (2: a category), its kind or table, and its field. Words of a table:
     its required fields, its other fields, its first column, and the column after its last. Words of
-    a column: how it is filled, its field, and the field to use if that is absent.
+    a column: how it is filled, its field, and the field to use if the first field is absent.
     """
     places = fields()
     text, keys, tables, columns = b"", array("q"), array("q"), array("q")

@@ -167,8 +167,8 @@ def match_events(
     """Return the events that occur both in a light step and in the matching deep step.
 
     Events match if a thread calls the same names in the same order. Columns are the thread, and the
-    event's row, start_ns and end_ns in the light window. Columns with the suffix _deep hold these
-    three of the deep window.
+    event's row, start_ns and end_ns in the light window. The columns row_deep, start_ns_deep and
+    end_ns_deep describe the matching event of the deep window.
     """
     of_deep = deep.filter(pl.col("step") == deep_step).partition_by(THREAD, as_dict=True)
     of_light = light.filter(pl.col("step") == light_step).partition_by(THREAD, as_dict=True)

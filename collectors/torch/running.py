@@ -115,11 +115,11 @@ class capture:  # noqa: N801 - `with tl.capture(...)` and `@tl.capture(...)` rea
     to its end is recorded, unless steps are chosen: `wait` steps are left out, `warmup` steps run
     under the profiler but are not kept, and `active` steps are kept (None: all). `cap.step()` ends
     a step. If it is never called, steps are found as `tracelens collect torch` finds them.
-    `shapes`, `stacks`, `modules`, `memory` and `cuda_sync` are that command's options.
-    `compile_provenance` records what torch.compile generates, so the first run of the compiled code
-    must be inside the block. `graph` records the graph of the model that the block calls. After the
-    block the trace is written. `cap.trace` is then the Trace, and `cap.notes` says what was
-    recorded and what recording cost. As a decorator, it records the function's first call.
+    `shapes`, `stacks`, `modules`, `memory` and `cuda_sync` are options of `tracelens collect
+    torch`, too. `compile_provenance` records what torch.compile generates, so the first run of the
+    compiled code must be inside the block. `graph` records the graph of the model that the block
+    calls. After the block the trace is written. `cap.trace` is then the Trace, and `cap.notes` says
+    what was recorded and what recording cost. As a decorator, it records the function's first call.
 
     Raises UsageError for invalid options, and for a capture within another. Raises SourceError
     before the block if the target exists (unless `force`) or cannot be written. Raises ToolError

@@ -170,10 +170,9 @@ def _by_function(calls: list[Call]) -> dict[Function, CallLines]:
 
 
 def _calls_out_of_program(calls: list[Call]) -> list[tuple[int, int, Line]]:
-    """Return the calls from the program's own code into other code, with their lines.
+    """Return the innermost calls that the program's own code makes: start, end and line.
 
-    A call of one program function by another is left out. The inner function is known by the calls
-    that it makes.
+    A call is left out if another function of the program makes a call before this call ends.
     """
     program_calls = sorted(
         (call for call in calls if call[2][3]),

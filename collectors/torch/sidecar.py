@@ -185,8 +185,8 @@ eleven captures on a host with an H100: see docs/decisions.md.
 SLOWEST_LAUNCH_NS = 7_830
 """The median time of a recorded launch on the slowest usual host.
 
-The costs of `derive.replay.costs` were fitted on a host with 4,350 ns. This limit is 1.8 times as
-long.
+The costs of `derive.replay.costs` were fitted on a host whose median launch took 4,350 ns. This
+limit is 1.8 times as long.
 """
 _TIMES = ("start_ns", "end_ns")
 
@@ -197,9 +197,10 @@ def without_cupti(facts: Mapping[str, Any], raw: Mapping[str, pl.DataFrame]) -> 
     Once CUPTI has recorded a GPU, it stays in the process and slows each API call, unless
     TEARDOWN_CUPTI=1 is set (torch 2.11, CUDA 13.0). Other host work takes as long as before. A slow
     call makes a step longer only while the device waits for the call. A step is at least as long as
-    the work of its busiest device. `mean` and `median` lose the time that CUPTI adds to calls, as
-    by _LEFT_SHARE. `min` loses all time of these calls. `max` stays as measured. Nothing changes if
-    the steps ran before the recording, or if calls of CUDA's API were not recorded.
+    the work of its busiest device. `mean` and `median` lose _LEFT_SHARE of the time of calls for
+    which a device waits. `min` loses the whole time of these calls. `max` stays as measured.
+    Nothing changes if the steps ran before the recording, or if calls of CUDA's API were not
+    recorded.
     """
     times = facts.get("unprofiled_step_ns")
     if not (isinstance(times, dict) and _are_times(times) and facts.get("is_run_slower") is True):

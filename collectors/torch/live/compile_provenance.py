@@ -219,9 +219,9 @@ class Recorder:
 
 
 class _Override:
-    """Replaces a module or object, with other values of some attributes.
+    """Wraps a module or object, and overrides some of its attributes.
 
-    Other code still uses the original.
+    The original does not change, so that other code sees no difference.
     """
 
     def __init__(self, under: Any, **replaced: Any) -> None:

@@ -246,7 +246,8 @@ def _called(target: str) -> str:
 def _arguments(node: Any, same: dict[str, str]) -> tuple[list[str | None], list[Any]]:
     """Return the names of the nodes that a call reads, and its other arguments with defaults.
 
-    `same` maps a node that only takes an operator's first result to the operator's node, by name.
+    Some nodes only take an operator's first result. `same` maps their names to the names of the
+    operators' nodes.
     """
     schema = getattr(node.target, "_schema", None)
     values = list(node.args)

@@ -40,8 +40,8 @@ class LightWindow:
     can stop it. A window that is not complete when the program ends is dropped.
 
     There is no second window without `settings.light`. There is no second window after a window of
-    time, which has no steps to count. There is none in a block, whose steps are all in the first
-    window.
+    time, which has no steps to count. There is no second window in a block of `tl.capture` whose
+    steps are all in the first window.
     """
 
     def __init__(
@@ -130,7 +130,7 @@ class LightWindow:
             self._window.start()
 
     def _offset(self, n: int) -> int | None:
-        """Return the number of steps from the window's first step to step n, None without one."""
+        """Return how many steps after the window's first step n is, None without a window."""
         return None if self._is_dropped or self._first is None else n - self._first
 
     def _action(self, n: int) -> ProfilerAction:

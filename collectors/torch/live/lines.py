@@ -54,8 +54,8 @@ _LIBRARIES = tuple(
 class LineSampler:
     """Samples the stack of one thread: file, function and line of each frame, innermost first.
 
-    The profiler names a Python call by the line of its definition, or by the line at which the
-    recording found it. A sample has the line that runs. Call `start` after the profiler's own
+    The profiler names a Python call by the line of its definition, or by the line that ran in it
+    when the recording began. A sample has the line that runs. Call `start` after the profiler's own
     start, so that the sampling thread is not profiled.
     """
 

@@ -50,7 +50,10 @@ class _Mark:
         self.first_offset = first_offset
 
     def __call__(self, *_: object) -> None:
-        """Let a debugger that begins later trace nothing in this frame."""
+        """Return None, so that a debugger that begins later traces nothing in this frame.
+
+        Python calls this object because it is the frame's `f_trace`.
+        """
 
 
 class Loops:

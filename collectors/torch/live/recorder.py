@@ -174,7 +174,7 @@ class Recorder:
         return WARMUP if action is ProfilerAction.WARMUP else ACTIVE
 
     def _follow(self, n: int) -> None:
-        """Switch the profiler on at the beginning of step n, if it is on in the schedule.
+        """Switch the profiler on at the beginning of step n, if the schedule says so.
 
         Called while the profiler is off.
         """
@@ -240,9 +240,10 @@ class Recorder:
             at_thread_end(self._owner_ends)
 
     def _owner_ends(self) -> None:
-        """End the window before its thread ends, because no other thread can stop the profiler.
+        """End the window before the thread that began it ends.
 
-        If the profiler was still warming up, the window begins again with the next thread's steps.
+        No other thread can stop the profiler. If the profiler was still warming up, the window
+        begins again with the next thread's steps.
         """
         window, self._window = self._window, None
         if window is not None:
@@ -331,8 +332,8 @@ class Recorder:
         """Return the marked steps that are incomplete.
 
         Such a step comes after the last whole step, or a window of time cuts it. If no step is
-        whole, as in a program without steps, the set is empty, so that the recording keeps its
-        mark.
+        whole, as in a program without steps, the set is empty, so that the mark around the
+        recording keeps its name.
         """
         whole = self.times.whole()
         return set(range(self._first_marked, profiler.step_num + 1)) - whole if whole else set()
@@ -340,7 +341,7 @@ class Recorder:
     # ---- the end
 
     def finish(self) -> None:
-        """End the recording and keep it, as the program or the capture ends."""
+        """End the recording and keep it, because the program or the capture ends."""
         if self._is_finished:
             return
         self._is_finished = True

@@ -28,7 +28,10 @@ clocks of host and device takes up to 30 µs, which would count for a step. `_MO
 longest length take `_RUN_NS`.
 """
 _LONG = 3
-"""A step is long if it takes more than this many times the median, as a step with a checkpoint."""
+"""A step is long if it takes more than this many times the median.
+
+An example is a step with a checkpoint.
+"""
 _FEW = 0.2
 """If more than this share of the steps is long, long steps are the program's usual work."""
 FIRST, PLAIN, WARMUP, ACTIVE, LIGHT, PARTLY, SETTLING = (

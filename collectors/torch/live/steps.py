@@ -388,10 +388,10 @@ class StepFinder:
             self._begin_at_calls(module)
 
     def _maybe_another(self, module: Any) -> None:
-        """Handle a module's call, after which the module may replace the main module.
+        """Handle a call of this module, after which it may replace the main module.
 
-        It does so if the loop seems to call the main module no more, or if the loop calls the main
-        module several times between two calls of this module.
+        This module becomes the main module if the loop seems to call the old one no more, or if the
+        loop calls the main module several times between two calls of this module.
         """
         if module is not self.main and (self._is_in_main() or not self._may_mark(module)):
             return

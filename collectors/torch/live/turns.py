@@ -69,9 +69,10 @@ class Turns:
         """Return what a step of the program is, None while this is unknown.
 
         A step is an iteration of the outermost loop if its last two iterations made the same calls.
-        It is a call of the present module if there is no loop, or if the last iteration called
-        only this module. Up to `_SHORT` calls, both are unknown if another loop may be around.
-        After `2 * _SHORT` calls without a step, a step is a call of the most called module.
+        It is a call of the present module if there is no loop, or if the last iteration called only
+        this module. In the first `_SHORT` calls, the step stays unknown if there may be a loop
+        around this loop. After `2 * _SHORT` calls without a step, a step is a call of the most
+        called module.
         """
         module, n_calls = self._calls[-1], len(self._calls)
         outermost: Loop | None = None
@@ -106,8 +107,8 @@ class Turns:
     def is_once(self, module: Any, main: Any) -> bool:
         """Return whether an iteration that begins with `module` calls `main` several times.
 
-        `module` made the last call. The calls since its previous call are an iteration, which must
-        repeat the calls before.
+        The last call was a call of `module`. The calls since the previous call of `module` are
+        taken as an iteration. They must repeat the calls before them.
         """
         *before, _ = self._calls
         places = [n for n, called in enumerate(before) if called is module]

@@ -71,8 +71,8 @@ def advised_changes(trace: Trace) -> list[Advised]:
     """List the changes that save at least 2 % of a step, the largest clear saving first.
 
     If the trace can be replayed, a replay computes the saving, because a removed wait may only move
-    elsewhere. A change of unknown saving is listed, too. For the order, it counts as if it saved
-    all of the time at its places in the program.
+    elsewhere. A change of unknown saving is listed, too. In the order, its saving counts as the
+    whole time of the places in the program that it concerns.
     """
     return trace.derived(_advised_changes)
 
@@ -90,9 +90,10 @@ def _advised_changes(trace: Trace) -> list[Advised]:
 
 
 def _most_saved(item: Advised) -> float:
-    """Return the share of a step that a change saves at most.
+    """Return the largest share of a step that a change may save.
 
-    If no saving is known, this is the share of the time at the change's places in the program.
+    If the saving is unknown, this is the share that the step spends at the places in the program
+    that the change concerns.
     """
     if item.saved_frac is not None:
         return item.saved_frac
@@ -107,8 +108,8 @@ def advise(trace: Trace) -> list[str]:
 def _predictions(trace: Trace) -> dict[str, Prediction]:
     """Return the prediction of each advised change that a replay can make, by expression.
 
-    The dict is empty for several ranks, because a replay of one rank leaves out the waits for
-    others. It is also empty if the step without the profiler is not known.
+    The dict is empty for several ranks, because a replay of one rank leaves out the waits for other
+    ranks. It is also empty if the step without the profiler is not known.
     """
     steps = unprofiled_steps(trace) if len(trace.manifest.ranks) == 1 else {}
     if not any(step.unprofiled_ns for step in steps.values()):

@@ -35,7 +35,7 @@ class Attention(Struct, frozen=True):
 
 
 def sdpa(subject: Subject, _: str | None) -> Change:
-    """Remove the kernels between the matrix products of attention, and the copies of their tensors.
+    """Remove kernels between the matrix products of attention, and layout copies beside products.
 
     A fused kernel computes the same products, and the scores stay on the chip. The host then calls
     a single op.

@@ -80,8 +80,8 @@ def doubt_of(text: str) -> Doubt:
 def spread_of(subject: Subject, text: str) -> Spread:
     """Return the change that an expression describes, with the limits of its effect.
 
-    All three fields are the same for a change whose effect is exact. Raises UsageError as
-    `parse_change` does.
+    The three fields of the result are equal for a change whose effect is exact. Raises UsageError
+    as `parse_change` does.
     """
     change = parse_change(subject, text)
     return change if isinstance(change, Spread) else Spread(change, change, change)
@@ -214,7 +214,7 @@ def _no_sync(subject: Subject, place: str | None) -> Change:
 def _read_numbers(subject: Subject, calls: Flags) -> Flags:
     """Flag the edges that read back a number: the copy to the host, and the copy's call and op.
 
-    Only copies count for which one of the flagged `calls` waits.
+    A copy counts only if one of the flagged `calls` waits for it.
     """
     replay = subject.replay
     table = subject.replay.table
@@ -250,7 +250,7 @@ def _words_of_calls(subject: Subject) -> list[str]:
 
 
 def _without(subject: Subject, cause: str | None) -> Change:
-    """Remove the host's time that has this cause."""
+    """Remove the host's time of one cause: host, allocation, loading or input."""
     if cause not in _REMOVABLE:
         raise UsageError(f"without: say one of {', '.join(_REMOVABLE)}, as without=host")
     chosen = subject.of_cause(cause)

@@ -14,7 +14,7 @@ from tracelens.derive.replay.unprofiled import weights_of_scenarios
 from tracelens.errors import UsageError
 
 _KEPT = ("gemm", "conv", "attention")
-"""Primitives whose kernels the compiler keeps or replaces one by one; others are fused."""
+"""Primitives whose kernels the compiler keeps or replaces one by one. It fuses other kernels."""
 _TRAINS = "^autograd::engine|^Optimizer.step#"
 
 

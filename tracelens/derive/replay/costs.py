@@ -33,12 +33,12 @@ class Costs(Struct, frozen=True):
 
     @property
     def usual_factor(self) -> float:
-        """The factor from the host's time during the recording to its usual time; at most 1."""
+        """The ratio of the host's usual time to its recorded time for the same work; at most 1."""
         return 1
 
     @property
     def fastest_factor(self) -> float:
-        """The factor from the host's usual time to its time at the highest speed; at most 1."""
+        """The ratio of the host's time at its highest speed to its usual time; at most 1."""
         return 1
 
     def times(self, factor: float) -> Costs:
@@ -54,7 +54,7 @@ class Costs(Struct, frozen=True):
 class CostsOfHost(Costs, frozen=True):
     """Holds costs on a host whose speed is known only from the trace.
 
-    `slowness` is the time of its recorded launches divided by the time on the hosts of
+    `slowness` is the time of the recorded launches divided by the time of launches on the hosts of
     `TORCH_COSTS`.
     """
 
@@ -62,12 +62,12 @@ class CostsOfHost(Costs, frozen=True):
 
     @property
     def usual_factor(self) -> float:
-        """The factor from the host's time during the recording to its usual time; at most 1."""
+        """The ratio of the host's usual time to its recorded time for the same work; at most 1."""
         return min(1, SLOWEST_HOST / self.slowness)
 
     @property
     def fastest_factor(self) -> float:
-        """The factor from the usual time to the time on the fast hosts of `TORCH_COSTS`."""
+        """The ratio of the time on the fast hosts of `TORCH_COSTS` to the usual time; at most 1."""
         return 1 / min(max(self.slowness, 1), SLOWEST_HOST)
 
 
@@ -90,7 +90,7 @@ class CostsBeside(Costs, frozen=True):
 
     Kinds are launches of kernels, other calls that start device work (copies, fills, graphs), and
     all others. `python_ns` is the cost of an NVTX range. `slowness` is the time of the recorded
-    launches over the time of launches on a fast host.
+    launches divided by the time of launches on a fast host.
     """
 
     of_launch: CallCost = CallCost(0, 0)
@@ -100,7 +100,7 @@ class CostsBeside(Costs, frozen=True):
 
     @property
     def usual_factor(self) -> float:
-        """The factor from the host's time during the recording to its usual time; at most 1.
+        """The ratio of the host's usual time to its recorded time for the same work; at most 1.
 
         A trace does not show whether a slow host is always slow. The usual speed is therefore
         taken as the geometric mean of the recorded speed and a fast host's speed.
@@ -109,7 +109,7 @@ class CostsBeside(Costs, frozen=True):
 
     @property
     def fastest_factor(self) -> float:
-        """The factor from the usual time to the time on a fast host; at most 1."""
+        """The ratio of the time on a fast host to the usual time; at most 1."""
         return self.usual_factor
 
     def times(self, factor: float) -> CostsBeside:
@@ -128,7 +128,7 @@ class CostsBeside(Costs, frozen=True):
     def of_calls(self, kinds: pl.Series) -> tuple[Floats, Floats]:
         """Return the costs in ns inside and beside each call; `kinds` has the calls' kinds.
 
-        Each array ends with a 0, so that the index -1 gives the cost of no call.
+        Each array ends with a 0, which the index -1 selects where there is no call.
         """
         is_launch = (kinds == "kernel_launch").to_numpy()
         is_work = kinds.is_in(_WORK_CALLS).to_numpy()
@@ -168,7 +168,7 @@ NSYS_COSTS = CostsBeside(
     CallCost(1_000, 2_000),
     CallCost(200, 1_500),
 )
-"""Costs of nsys with CUDA and NVTX, with the operating system's calls or without.
+"""Costs of nsys when it traces CUDA and NVTX, whether or not it also traces the OS runtime.
 
 They are fitted by samples/nsys/costs/fit.py on half of its programs. docs/accuracy.md judges them
 on the other half.
@@ -263,11 +263,11 @@ def is_of(trace: Trace, rank: int, kind: str) -> bool:
 
 
 def slowness(replay: Replay) -> float:
-    """Return the factor by which the profiler is slower here than where its costs were fitted.
+    """Return the ratio of the profiler's costs on the recorded host to the fitted costs.
 
-    Up to a limit, the factor comes from the time that launches take longer than without a profiler.
-    Launches that take longer than this limit show that the whole host was slow while it recorded.
-    Then the factor grows in proportion to the time of launches.
+    Up to a limit, the ratio comes from the time that the profiler adds to a launch. Launches that
+    take longer than this limit show that the whole host was slow during the recording. The ratio
+    then grows in proportion to the time of launches.
     """
     launch_ns = _launch_ns(replay)
     if launch_ns is None:
@@ -278,10 +278,11 @@ def slowness(replay: Replay) -> float:
 
 
 def nsys_costs(replay: Replay, costs: CostsBeside = NSYS_COSTS) -> CostsBeside:
-    """Return the costs of nsys at the speed that the host had while it recorded.
+    """Return the costs of nsys at the host's speed during the recording.
 
-    The median launch here, divided by the median launch where the costs were fitted, is the factor
-    of all costs. Most of the cost of nsys lies outside of the recorded launch.
+    All costs are multiplied by one factor. It is the median time of a launch in this recording,
+    divided by the median time in the captures on which the costs were fitted. Most of the cost of
+    nsys lies outside of the recorded launch.
     """
     took_ns = _launches_ns(replay)
     if len(took_ns) < _FEW_LAUNCHES:

@@ -26,15 +26,17 @@ LEAST_LATENCY_NS = 1_500
 _USUAL_LATENCY_NS, _USUAL_GAP_NS = 5_000, 1_000
 """Launch latency and gap in ns that are assumed if the excerpt shows none."""
 _LONG_GAP_NS, _LONG_LATENCY_NS = 10_000, 20_000
-"""Longest usual gap between queued work, and longest excess of a launch over its usual latency.
+"""Longest delays of work that waits for nothing else, in ns.
 
-Work that begins later than that waited for something else.
+Queued work begins at most _LONG_GAP_NS after the previous work's end. Other work begins at most
+_LONG_LATENCY_NS after the usual latency of its launch.
 """
 _LEAST_REST = 0.1
-"""Least delay of a stream's first work that counts as a wait for work from before the excerpt.
+"""Least delay of a stream's first work that shows a wait for work from before the excerpt.
 
-The delay is a share of the time from the excerpt's begin to the launch. If the excerpt begins with
-a long pause of the host, a slightly late start has another reason than earlier work.
+The delay lasts from the launch to the start. It is given as a share of the time from the excerpt's
+begin to the launch. If the excerpt begins with a long pause of the host, a slightly late start has
+another reason than earlier work.
 """
 _NEAR_NS = 5_000
 """Work may have waited for other work that ended at most this long before the waiting work began.
@@ -112,13 +114,13 @@ def add_device_edges(
     call_begins: Ints,
     origin: int,
 ) -> Latency:
-    """Add the edges to the begins and ends of device work; return the usual latencies.
+    """Add the edges that lead to begins and ends of device work; return the usual latencies.
 
     `call_begins` has the moment at which each call begins. `origin` is the excerpt's first moment.
     Work starts once it is launched and the previous work on its stream is done. Work that starts
-    later waited for another stream's work. A recorded wait of its stream names that work. Otherwise
-    work that had just ended is taken, and the edge is marked as inferred. If a stream's first work
-    is late and nothing recorded explains that, it waited for work from before the excerpt.
+    later waited for another stream's work. A recorded wait of the stream names the awaited work.
+    Without a recorded wait, it is the work that had just ended, and the edge is marked as inferred.
+    If a stream's first work is late and has neither, it waited for work from before the excerpt.
     """
     has_previous = work.previous >= 0
     gaps = np.where(
@@ -248,7 +250,8 @@ def _add_queue_edges(edges: Edges, work: Work, rows: Ints, queue_ns: Ints) -> No
 def _just_ended(work: Work, row: int) -> int:
     """Return the row of the work of another stream that ended last before this work began.
 
-    Return -1 if none ended shortly before, and after this work's launch.
+    Only work counts that ended within _NEAR_NS before this begin, and after this work's launch.
+    Return -1 without such work.
     """
     begin = work.starts[row]
     queue = work.queues[row]
@@ -264,7 +267,7 @@ def _just_ended(work: Work, row: int) -> int:
 def _recorded_waits(excerpt: Excerpt, work: Work) -> tuple[Ints, Flags]:
     """Return, for each work, the row of the work for which its stream waited, -1 for none.
 
-    Also return whether such a wait was recorded.
+    Only recorded waits count. Also return a flag for each work, True if it has such a row.
     """
     awaited = np.full(len(work.starts), -1, np.int64)
     streams = excerpt.work["stream_id"].to_numpy()

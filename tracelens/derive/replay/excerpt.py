@@ -389,7 +389,7 @@ _COMMON = {
     "site_id": pl.lit(None),
     "primitive": pl.lit(None),
 }
-"""Expressions for the columns of _SCHEMA, unless _OF_TABLES has another for a table."""
+"""Default expressions for the columns of _SCHEMA. _OF_TABLES has each table's own expressions."""
 _MEMORIES = pl.concat_str(["source_memory", "destination_memory"], separator=">")
 _KERNEL_KIND = pl.when("is_communication").then(pl.lit("collective")).otherwise(pl.lit("kernel"))
 _OF_TABLES = {

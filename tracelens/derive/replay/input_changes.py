@@ -31,7 +31,7 @@ _LONG_WAIT_NS, _COLD_NS, _WARM_SHARE = 5_000_000, 3_000_000, 0.5
 
 _LONG_WAIT_NS is the shortest such wait, and _COLD_NS is the time for which caches stay cold. With
 warm caches, the same work takes _WARM_SHARE of its time. The share was measured on two programs of
-samples/whatif, and is within a quarter of it in the others.
+samples/whatif. In the other programs, it differs from this value by at most a quarter.
 """
 _NO_INPUT = (
     "the trace shows no time of a loader; record with stacks, or annotate what reads the input with"
@@ -92,8 +92,9 @@ def workers(subject: Subject, value: str | None) -> Spread:
     """Divide a loader's time among more workers, and hide it behind the rest of the step.
 
     torch's ops may use all cores in the main process, but only one core in a worker. So the upper
-    limit of the range assumes that workers do not make these ops faster. If `value` has the present
-    number of workers, this limit is not needed.
+    limit of the range assumes that more workers do not make these ops faster. `value` is the new
+    number of workers, such as `4`, or the present and the new number, such as `2:8`. With the
+    present number, all limits are equal.
     """
     numbers = re.fullmatch(r"(?:([0-9]{1,9}):)?([0-9]{1,9})", value or "")
     if not numbers or int(numbers[2]) < 1:
@@ -144,9 +145,9 @@ def _waits_for_workers(subject: Subject, is_input: Flags) -> bool:
 
 
 def pinned(subject: Subject, _: str | None) -> Change:
-    """Make copies from pageable memory as fast as pinned copies, and the host does not wait.
+    """Make copies from pageable memory as fast as pinned copies, and remove the host's waits.
 
-    The copying op then has no wait in the copy's call, and no synchronisation after the copy.
+    The removed waits are in the copy's own call, and in synchronisations by the same op.
     """
     work = subject.replay.excerpt.work
     table = subject.replay.table
@@ -183,7 +184,10 @@ def pinned(subject: Subject, _: str | None) -> Change:
 
 
 def _synchronisations(replay: Replay, rows: Flags) -> list[int]:
-    """Return the API calls that wait for a copy in `rows`, inside the op that copies."""
+    """Return the API calls that wait for a copy in `rows`, and are made by the op that copies.
+
+    The copy's own call is left out.
+    """
     op_of = replay.call_ops
     copy_calls = replay.work.calls
     return [

@@ -12,14 +12,15 @@ from tracelens.derive.time.advice_rules import CONTIGUOUS_NORMS
 from tracelens.errors import UsageError
 
 _FUSED_HOST, _FUSED_DEVICE = 0.05, 0.3
-"""A fused optimizer's shares of the host and device time of an unfused optimizer.
+"""Ratios of a fused to an unfused optimizer's time, on the host and on the device.
 
 They were measured on four programs of samples/whatif, whose errors are in docs/accuracy.md.
 """
 _FOREACH_HOST = (0.05, 0.2, 0.4)
-"""A fused optimizer's least, usual and largest share of the host time of a foreach optimizer.
+"""Least, usual and largest ratio of a fused optimizer's host time to a foreach optimizer's.
 
-The share was 0.04 and 0.30 in two programs of samples/blind. The limits are chosen around these.
+The ratio was 0.04 and 0.30 in two programs of samples/blind. The limits are chosen by hand around
+these two values.
 """
 _NOT_FUSED = (
     r"^Optimizer\.step#(?:ASGD|Adadelta|Adafactor|Adagrad|Adamax|LBFGS|Muon|NAdam|RAdam|RMSprop|Rprop"
@@ -27,22 +28,23 @@ _NOT_FUSED = (
 )
 """Marks of torch's optimizers that have no fused form on a GPU (torch 2.13)."""
 _FUSED_LISTS, _SHORT_PASS = 7, 4
-"""Number of lists of tensors that a fused Adam reads and writes, and the limit of short kernels.
+"""Number of lists of tensors that a fused Adam reads and writes, and a limit for short kernels.
 
 A fused Adam reads parameters, gradients and two moments, and writes all but the gradients. A kernel
-does not pass over the parameters if the longest kernel takes more than _SHORT_PASS times as long.
+is short if the longest kernel takes more than _SHORT_PASS times as long. Short kernels do not pass
+over the parameters.
 """
 _LEAST_CONVOLUTION, _LEAST_NORMALIZATION, _MOST_NORMALIZATION_NS = 0.49, 0.58, 10_200
 """Least shares of time that kernels keep with channels last, and the longest normalisation.
 
 They were measured on six pairs of captures: ResNet-50 and MobileNet of samples/advisor with batches
-of 1 and 32, samples/torch, and conv_infer_large of samples/whatif. The normalisation of a single
-picture of any size took the longest time, and 3 µs without channels last.
+of 1 and 32, samples/torch, and conv_infer_large of samples/whatif. The longest normalisation is of
+a single picture of any size. It took 3 µs without channels last.
 """
 _USUAL_CONVOLUTION = 0.81
-"""The median share of time that convolutions keep, in five of the six pairs.
+"""The median share of time that convolutions keep with channels last.
 
-The pair of conv_infer_large is left out.
+It is the median of five of the six pairs above, without conv_infer_large.
 """
 _ALONG_CHANNELS, _MOST_ALONG_CHANNELS = "(?i)upsample|CatArray|reduce_kernel", 2
 """Kernels that run slower with channels last, and the largest ratio of their times.
@@ -111,7 +113,7 @@ def channels_last(subject: Subject, _: str | None) -> Spread:
 
 
 def fused_optimizer(subject: Subject, _: str | None) -> Spread:
-    """Shorten the optimizer's steps to the measured share of fused optimizers.
+    """Multiply the optimizer's host and device time by the measured ratios of fused optimizers.
 
     The trace must mark the optimizer's steps. A `foreach` optimizer, torch's default, updates
     several parameters at once. It gains less, and its prediction has a range. Raises UsageError if

@@ -68,9 +68,9 @@ Kernels may run up to 4 % faster after a change that concerns only the host, as 
 graph of conv_infer in samples/whatif.
 """
 _LONGER = 1.1
-"""Recorded steps lack waits if steps without the profiler take this many times as long.
+"""Recorded steps lack waits if steps without the profiler take more than this many times as long.
 
-A replay of such steps does not predict the program, as beyond `LARGEST_ERROR`.
+A replay of such steps cannot predict the program, so it is refused.
 """
 _WITHOUT_PROFILER = (0, 1, 3)
 """Indices of the scenarios without the profiler: a usual, a slower and a fast host."""
@@ -314,10 +314,10 @@ def _with_sampling(
     low: float,
     margin: float,
 ) -> tuple[float, float]:
-    """Return the low end of the range with other batches, and the time to add to its high end.
+    """Widen the range for other batches: return its low end, and the time to add to its high end.
 
     If a step waits for a loader, other batches make the step longer or shorter. The low end is not
-    below the step without any such wait, less the `margin`.
+    lowered below the time of a step without waits, less the `margin`.
     """
     if step is None or not step.sampling_ns:
         return low, 0.0
@@ -354,14 +354,17 @@ def _accepted_error(replay: Replay, step: UnprofiledStep | None) -> float:
 
 
 def _doubt_ns(doubts: Sequence[Doubt], before: float, usual: float) -> float:
-    """Return the expected error in ns that the changes add: the largest `Doubt` of each kind."""
+    """Return the expected error in ns that the changes add.
+
+    Each field of `Doubt` counts with its largest value among the changes.
+    """
     of_change = max((doubt.of_change for doubt in doubts), default=0)
     of_rest = max((doubt.of_rest for doubt in doubts), default=0)
     return of_change * abs(before - usual) + of_rest * usual
 
 
 def _lacks_waits(step: UnprofiledStep) -> bool:
-    """Return whether the recorded steps lack waits: steps without the profiler are much longer."""
+    """Return whether unprofiled steps are so much longer that recorded steps must lack waits."""
     return step.unprofiled_ns is not None and step.unprofiled_ns > _LONGER * step.recorded_ns
 
 

@@ -141,7 +141,10 @@ def replay_of(trace: Trace, rank: int) -> Replay | None:
 
 
 def build(excerpt: Excerpt) -> Replay | None:
-    """Return the replay of an excerpt; None if `host_chains` finds no chain."""
+    """Return the replay of an excerpt; None if too many threads work side by side.
+
+    The limit is explained in `host_chains`.
+    """
     edges = Edges()
     chains = host_chains(excerpt)
     if not chains:
@@ -260,8 +263,8 @@ def _add_host_edges(  # noqa: PLR0913, PLR0917 - of three tables each
     """Add the edges along a chain, one per interval between moments.
 
     If a call waits for the device, its last edge takes only the time without the wait. A chain
-    other than the main one also follows the steps' marks, because a data loader's queue ties the
-    two together.
+    other than the main one also follows the steps' marks, because a data loader's queue ties this
+    chain to the main chain.
     """
     if not len(chain.times):
         return
@@ -372,7 +375,7 @@ def step_ends(replay: Replay, times: Ints) -> Ints:
 def last_moment(replay: Replay, times: Ints, step: int) -> int:
     """Return the index of the moment that ends a step.
 
-    It is the next mark, or the end of the last work launched until the mark.
+    It is the next step's mark, or the end of work launched before this mark, whichever is later.
     """
     end = int(step_ends(replay, times)[step])
     if int(times[replay.marks[step + 1]]) == end:
@@ -415,11 +418,12 @@ def steady_step_ns(replay: Replay, weights: Ints | None = None) -> float:
 
 
 def keep_workers_pace(replay: Replay, weights: Ints, slower: float = 1) -> Ints:
-    """Return the weights with other waits for workers, because a faster host waits longer.
+    """Return the weights with the waits for workers that fit the workers' unchanged pace.
 
-    The waits grow by the time per step that the host saves, or shrink by the time that it loses.
-    They at most double, because a host that hardly waits would soon limit the step itself. `slower`
-    is the factor by which the workers are slower than in the recording.
+    A faster host waits longer. The waits grow by the time per step that the host saves, or shrink
+    by the time that it loses. They at most double, because a host that hardly waits would soon
+    limit the step itself. `slower` is the factor by which the workers are slower than in the
+    recording.
     """
     saved_ns = slower * steady_step_ns(replay) - steady_step_ns(replay, weights)
     waited_in_step = replay.waited.sum() / (len(replay.marks) - 1)

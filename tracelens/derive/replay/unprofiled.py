@@ -244,9 +244,9 @@ def _sampling_ns(replay: Replay, steps: pl.DataFrame) -> tuple[float, float]:
 
 
 def bounds_of_range(rank: RankTime, step: UnprofiledStep) -> tuple[str, str] | None:
-    """Return a rank's bound, its limiting activity, at the low and high end of the step's range.
+    """Return the activities that limit a rank at the low and at the high end of the step's range.
 
-    Return None if the two bounds are equal, or if the step without the profiler is measured or
+    Return None if the two activities are equal, or if the step without the profiler is measured or
     unknown.
     """
     if step.evidence in {"measured", "unknown"} or step.low_ns is None or step.high_ns is None:
@@ -257,15 +257,15 @@ def bounds_of_range(rank: RankTime, step: UnprofiledStep) -> tuple[str, str] | N
 
 
 def measured_range(trace: Trace, rank: int) -> tuple[int, int, int] | None:
-    """Return the time, low and high end in ns of the step that a live capture timed unprofiled.
+    """Return the rank's step time that a live capture measured without the profiler, and its range.
 
-    Return None if no step was timed without the profiler. The range contains the shortest and the
-    longest timed step. To each side, it is at least as wide as the usual difference between two
-    processes of a program.
+    The result has the time, the low end and the high end in ns. It is None if no step was timed
+    without the profiler. The range contains the shortest and the longest timed step. To each side,
+    it is at least as wide as the usual difference between two processes of a program.
 
     A timed step may be longer than the recorded step if batches come from a loader's workers. The
-    timed step is a mean over whole turns of the workers. The few recorded steps contain more or
-    fewer waits by chance.
+    timed step is a mean over whole turns, in each of which every worker delivers one batch. The few
+    recorded steps contain more or fewer waits by chance.
     """
     step_ns = trace.manifest.unprofiled_step_ns(rank)
     for source in trace.manifest.sources:

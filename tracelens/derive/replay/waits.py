@@ -11,7 +11,7 @@ from tracelens.derive.replay.excerpt import Excerpt
 from tracelens.derive.replay.moment_graph import COPY, Ints
 
 _USUAL_CALL_NS = 4_000
-"""Time of a call that does not wait, assumed if the excerpt has none of the function."""
+"""Assumed time of a call that does not wait, if the excerpt has no such call of the function."""
 _USUAL_RETURN_NS = 8_000
 _IMPLICIT = (
     r"^(cuda|cu|hip)(Mem)?(Free|FreeHost|HostFree|HostUnregister|HostAlloc|HostRegister)(_v\d)?$"
@@ -150,11 +150,11 @@ def _with_usual_times(
     starts: Ints,
     ends: Ints,
 ) -> list[HostWait]:
-    """Replace times that a call does not show by usual times.
+    """Fill in usual times where a call does not show the time itself.
 
-    A call that waited does not show its own time (-1). It gets the usual time of calls of the same
+    A call that waited does not show `own_ns` (-1). It gets the usual time of calls of the same
     function that did not wait. A call that did not wait does not show the time to return from a
-    wait. That time is at most the usual one of calls that waited.
+    wait. So its `return_ns` is limited to the usual `return_ns` of calls that waited.
     """
     names = excerpt.calls["api"].to_list()
     waiting = {wait.call for wait in waits if wait.own_ns < 0}

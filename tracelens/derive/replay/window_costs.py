@@ -15,7 +15,7 @@ from tracelens.trace import Trace
 
 
 def keep_window_costs(trace: Trace) -> None:
-    """Store the profiler's costs that a source's two windows show in the source's settings.
+    """Derive the profiler's costs from each source's two windows, and store them in its settings.
 
     Sources without two windows stay as they are.
     """
@@ -65,6 +65,6 @@ def _median(settings: Mapping[str, Any], name: str) -> float:
 
 
 def _per_step(replay: Replay, flag: str) -> float:
-    """Return the mean number of spans of a kind that begin in a step."""
+    """Return the mean number of spans with a flag, such as is_op, that begin in a step."""
     spans = replay.excerpt.spans.filter(flag)
     return spans.filter("begins_inside").height / (len(replay.marks) - 1)
