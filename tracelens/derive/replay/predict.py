@@ -314,7 +314,7 @@ def _with_sampling(
     low: float,
     margin: float,
 ) -> tuple[float, float]:
-    """Widen the range for other batches: return its low end, and the time to add to its high end.
+    """Return the range's new low end, and the time to add to its high end, for other batches.
 
     If a step waits for a loader, other batches make the step longer or shorter. The low end is not
     lowered below the time of a step without waits, less the `margin`.
@@ -364,7 +364,7 @@ def _doubt_ns(doubts: Sequence[Doubt], before: float, usual: float) -> float:
 
 
 def _lacks_waits(step: UnprofiledStep) -> bool:
-    """Return whether unprofiled steps are so much longer that recorded steps must lack waits."""
+    """Return whether recorded steps lack waits, because unprofiled steps are much longer."""
     return step.unprofiled_ns is not None and step.unprofiled_ns > _LONGER * step.recorded_ns
 
 
