@@ -39,13 +39,13 @@ _NAMED_LOSERS = 3
 def compare_layers(base: Trace, other: Trace, *, rules: Rules = DEFAULT) -> pl.DataFrame:
     """Compare layers: one row per layer, phase and way of timing.
 
-    Rows are sorted by way, then by time in base, longest first. Layers that one run lacks come
-    last. The row for work outside of layers has times and no speedup. Kernel times are per
-    step, or for the whole trace if no step is marked. Measured times are per execution. Each
-    way's rows are judged together, see `judge`. Fused kernels may be split among layers in two
-    ways. A layer is unclear if it is faster by one split and slower by the other. Raises
-    MissingTableError unless both runs have kernels, or layers that were measured by the same
-    method.
+    A way is a method with the configurations that it timed. Rows are sorted by way, then by time in
+    base, longest first. Layers that one run lacks come last. The row for work outside of layers has
+    times and no speedup. Kernel times are per step, or for the whole trace if no step is marked.
+    Measured times are per execution. Each way's rows are judged together, see `judge`. A fused
+    kernel's time can be split among layers by several rules. A layer is unclear if the rule decides
+    whether it is faster or slower. Raises MissingTableError unless both runs have kernels, or
+    layers that were measured by the same method.
     """
     pairs = layer_pairs(base, other, both_kernel_times(base, other))
     if pairs.is_empty():

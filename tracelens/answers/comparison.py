@@ -189,10 +189,7 @@ def _sentence(whole: dict[str, Any], step: str, work: str) -> str:
 
 
 def _bars(ranks: tuple[RankTime, RankTime], whole: dict[str, Any]) -> tuple[Bar, ...]:
-    """Draw the two steps on one scale, with the same parts.
-
-    Each bar has the shares of its own run.
-    """
+    """Draw a step of either run on one scale, with the parts that are largest in the two runs."""
     totals = whole["base_ns"] or 1, whole["other_ns"] or 1
     longest = max(totals)
     sides = list(zip(("base", "new"), ranks, totals, strict=True))

@@ -189,11 +189,10 @@ def without_profiler(model: TimeModel, rank: RankTime) -> str | None:
 def _profiler_cost(trace: Trace, rank: RankTime) -> str | None:
     """Compare the recorded step with steps that were timed without the profiler.
 
-    The time without the profiler is followed by its range. If one recorded step is much longer than
-    the others, it makes their mean long, so the median stands beside the mean. If the answer's
-    percentages refer to neither time, a third time is added, to which they refer. It is the
-    recorded step, less the time that the profiler is known to add. Return None if no steps were
-    timed.
+    The time without the profiler is followed by its range. The recorded step is the mean. If the
+    median differs much, as with one long step, it is given too. The answer's percentages may refer
+    to a third time: the recorded step, less what the profiler is known to add. Then this time is
+    given as well. Return None if no steps were timed.
     """
     measured, judged_ns = measured_range(trace, rank.rank), rank.judged_step_ns
     if measured is None or rank.recorded_step_ns is None or judged_ns is None:

@@ -356,9 +356,9 @@ def _judge_gates(
     gates: Sequence[Expression],
     rules: Rules,
 ) -> tuple[list[Verdict] | None, SourceError | None]:
-    """Return the results of the gates, or the error to raise once the report is shown.
+    """Return the results of the gates, and the error to raise once the report is shown.
 
-    Without gates, return None for either.
+    One of the two is None. Without gates, both are.
     """
     if not gates:
         return None, None
