@@ -61,8 +61,8 @@ class Session(Struct, frozen=True):
     ) -> Iterator[pl.DataFrame]:
         """Return the columns of a table in chunks. The first chunk has no rows.
 
-        An absent table thus has its columns, too. Raises SourceError if the table exists without a
-        needed column.
+        So the columns are known even if the table is absent. Raises SourceError if
+        the table exists without a needed column.
         """
         if self.export.has(table):
             missing = [name for name in needed if name not in self.export.columns[table]]

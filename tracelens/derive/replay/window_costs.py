@@ -33,9 +33,9 @@ def costs_of_windows(trace: Trace, rank: int, settings: Mapping[str, Any]) -> di
 
     The light window records ops and API calls. The deep window also records Python calls and
     shapes. The light window's steps are longer than steps without the profiler by the costs of ops
-    and API calls. The deep window's steps are longer than the light window's by the costs of Python
-    calls. Without stacks, they are longer by further costs of ops. The result is empty if steps
-    without the profiler were not timed, or no costs explain the times.
+    and API calls. The deep window's steps are longer than the light window's steps by the costs of
+    Python calls or, if no stacks were recorded, by further costs of ops. The result is empty if
+    steps without the profiler were not timed, or no costs explain the times.
     """
     step = unprofiled_steps(trace).get(rank)
     replay = replays(trace).get(rank)
