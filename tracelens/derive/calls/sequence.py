@@ -29,10 +29,10 @@ def advise_calls(calls: Calls, search: Search) -> list[Advised]:
     """Return the cheapest sequence for the whole graph, part by part.
 
     Each part is searched for each pair of layouts of its input and its result, and dynamic
-    programming joins the pairs. Cuts between parts do not exclude a sequence. The result is only an
-    upper bound (`search.statistics.is_bound`) if a part has more than MOST_NODES nodes and is cut
-    further, or if a part stays as recorded because MOST_STATES states were expanded. The list is
-    empty if there is no graph.
+    programming joins the pairs, so no sequence is excluded. The cost of the result is only an upper
+    bound of the least cost (`search.statistics.is_bound`) if a part has more than MOST_NODES nodes
+    and is cut further, or if a part stays as recorded because MOST_STATES states were expanded. The
+    list is empty if there is no graph.
     """
     parts = split(calls, search)
     best: dict[str, tuple[float, list[Advised]]] = {NCHW: (0.0, [])}

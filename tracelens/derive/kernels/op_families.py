@@ -110,7 +110,7 @@ def _channels(bound: Bound, shape: Sequence[int]) -> int:
 
 
 def _normalised(bound: Bound) -> list[int]:
-    """Return the elements of the result, of the means, and of the standard deviations."""
+    """Count the elements of the result, of the means, and of the standard deviations."""
     x = bound.nth(0)
     channels = _channels(bound, x.shape)
     n_statistics = x.n_elements // max(channels, 1) if bound.value("z") else channels
@@ -123,7 +123,7 @@ def _normalised(bound: Bound) -> list[int]:
 
 
 def _normalised_backward(bound: Bound) -> list[int]:
-    """Return the elements of each requested gradient among input, weights and bias."""
+    """Count the elements of each requested gradient among input, weights and bias."""
     x = bound.nth(0)
     channels = _channels(bound, x.shape)
     sizes = [x.n_elements, channels, channels][: len(bound.results)]
@@ -259,7 +259,7 @@ def _dropped(bound: Bound) -> list[int]:
 
 
 def _picked(bound: Bound) -> list[int]:
-    """Return the elements of nll_loss's results: the loss, and the sum of weights (one).
+    """Count the elements of nll_loss's results: the loss, and the sum of weights (one).
 
     The loss has one element, or one per target if it is not reduced.
     """

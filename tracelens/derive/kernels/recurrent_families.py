@@ -47,7 +47,7 @@ def _states(bound: Bound) -> list[Tensor]:
 
 
 def _layer_results(bound: Bound) -> list[int]:
-    """Return the elements of the output, of the last hidden state, and of the last cell state."""
+    """Count the elements of the output, of the last hidden state, and of the last cell state."""
     n_directions = 2 if bound.value("B") is True else 1
     hidden, *cells = _states(bound)
     output = _n_tokens(bound) * n_directions * hidden.shape[-1]
@@ -59,7 +59,7 @@ def _layer_results(bound: Bound) -> list[int]:
 
 
 def _layer_gradients(bound: Bound) -> list[int]:
-    """Return the elements of the input's gradient, and of all weights' gradients."""
+    """Count the elements of the input's gradient, and of all weights' gradients."""
     return [
         bound.nth(0).n_elements,
         sum(map(prod, _weight_shapes(bound))),
@@ -76,25 +76,25 @@ def _layer_reads(bound: Bound) -> int:
 
 
 def _lstm_cell(bound: Bound) -> list[int]:
-    """Return the elements of the hidden state, of the cell state, and of the saved gates."""
+    """Count the elements of the hidden state, of the cell state, and of the saved gates."""
     gates, state = bound.nth(0), bound.nth(2)
     return [state.n_elements, state.n_elements, gates.n_elements]
 
 
 def _gru_cell(bound: Bound) -> list[int]:
-    """Return the elements of the state, and of the tensors saved for the backward pass."""
+    """Count the elements of the state, and of the tensors saved for the backward pass."""
     state = bound.nth(2).n_elements
     return [state, _GRU_SAVED * state]
 
 
 def _lstm_cell_backward(bound: Bound) -> list[int]:
-    """Return the elements of the gates' gradient and of the cell state's gradient."""
+    """Count the elements of the gates' gradient and of the cell state's gradient."""
     saved = bound.all("t")[-1].n_elements
     return [saved, saved // _LSTM_GATES]
 
 
 def _gru_cell_backward(bound: Bound) -> list[int]:
-    """Return the elements of the gradients of input gates, hidden gates and state."""
+    """Count the elements of the gradients of input gates, hidden gates and state."""
     state = bound.nth(0).n_elements
     return [_GRU_GATES * state, _GRU_GATES * state, state]
 

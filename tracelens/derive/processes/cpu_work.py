@@ -292,7 +292,8 @@ def _with_copies_of_arithmetic(spans: pl.DataFrame, ops: pl.DataFrame) -> pl.Dat
     `worker` is the operator for such a copy, and the op itself for any other op. A copy is part of
     the arithmetic of an operator that computes for longer than the copy takes, or that cannot work
     without the copy. If copies nest, the operator around the outermost copy counts. Operators that
-    compute little, such as reshape, pad and matmul, do not change the kind of their copies.
+    compute little themselves, such as reshape, pad, and matmul, which leaves the product to mm, do
+    not change the kind of their copies.
     """
     op_names = spans["name"].gather(ops["op"])
     names = op_names.cast(pl.Categorical)
