@@ -198,6 +198,11 @@ def test_nsys_costs_time_in_and_beside_a_call() -> None:
     assert row["low_ns"] < left_ns < row["high_ns"]
 
 
+def test_launches_of_no_time_under_nsys_show_a_fast_host() -> None:
+    row = unprofiled_step(under_nsys(0, 10).trace("nsys")).row(0, named=True)
+    assert row["low_ns"] < row["unprofiled_ns"] <= row["recorded_ns"] == 1_000_000
+
+
 def test_a_host_under_nsys_may_be_slow_only_for_a_moment() -> None:
     """Launches four times as long as on a fast host: a usual host takes half as long for the rest.
 

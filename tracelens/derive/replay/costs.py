@@ -105,7 +105,7 @@ class CostsBeside(Costs, frozen=True):
         A trace does not show whether a slow host is always slow. The usual speed is therefore
         taken as the geometric mean of the recorded speed and a fast host's speed.
         """
-        return min(1.0, 1 / math.sqrt(self.slowness))
+        return 1 / math.sqrt(max(self.slowness, 1))
 
     @property
     def fastest_factor(self) -> float:
