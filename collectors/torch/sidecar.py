@@ -50,9 +50,9 @@ def _beside(trace: Path, suffix: str) -> Path:
 
 
 def read_sidecar(trace: Path, diagnostics: Diagnostics) -> dict[str, Any]:
-    """Return the facts in the sidecar beside a trace, empty if there is no sidecar.
+    """Return the facts in the sidecar beside a trace.
 
-    They are also empty if the sidecar is damaged, and `diagnostics` gets a warning.
+    They are empty if there is no sidecar. If the sidecar is damaged, `diagnostics` gets a warning.
     """
     path = sidecar_of(trace)
     if str(trace) == "-" or not path.is_file():
@@ -153,10 +153,10 @@ def _are_times(times: Any) -> bool:
 
 
 def light_step_times(facts: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings on step times for the trace of the light window.
+    """Return the step times for the metadata of the light window's trace.
 
-    `profiled_step_ns` has times of the light window's steps. `deep_step_ns` has times of the first
-    window's steps.
+    - `profiled_step_ns`: times of the light window's steps.
+    - `deep_step_ns`: times of the first window's steps.
     """
     settings: dict[str, Any] = {LIGHT: True}
     if step_times(facts) and _are_times(facts.get("light_step_ns")):
@@ -170,7 +170,7 @@ LIGHT = "light_window"
 
 
 def is_sidecar(path: Path) -> bool:
-    """Return whether the file is a sidecar of a trace, not a trace of its own."""
+    """Return whether the file is the sidecar of a trace."""
     return path.name.endswith((SUFFIX, LIGHT_SUFFIX))
 
 
@@ -192,21 +192,19 @@ _TIMES = ("start_ns", "end_ns")
 
 
 def without_cupti(facts: Mapping[str, Any], raw: Mapping[str, pl.DataFrame]) -> dict[str, Any]:
-    """Return a sidecar's facts with `unprofiled_step_ns` as in a process that never profiled.
+    """Return a sidecar's facts with step times as if CUPTI had never been loaded.
 
-    Once CUPTI has recorded a GPU, it stays in the process and slows each API call, unless
-    TEARDOWN_CUPTI=1 is set (torch 2.11, CUDA 13.0). Other host work takes as long as before. A slow
-    call makes a step longer only while the device waits for the call. A step is at least as long as
-    the work of its busiest device. `mean` and `median` lose _LEFT_SHARE of the time of calls for
-    which a device waits. `min` loses the whole time of these calls. `max` stays as measured.
-    Nothing changes if the steps ran before the recording, or if calls of CUDA's API were not
-    recorded.
+    Only `unprofiled_step_ns` changes. Once CUPTI has recorded a GPU, it stays in the process and
+    slows each API call (torch 2.11, CUDA 13.0). A slow call makes a step longer only while the
+    device waits for the call. `max` stays as measured.
     """
     times = facts.get("unprofiled_step_ns")
     if not (isinstance(times, dict) and _are_times(times) and facts.get("is_run_slower") is True):
         return dict(facts)
     stays_ns, least_ns = _cupti_and_work_ns(raw)
+    # `min` loses the whole recorded time of these calls, not only a share of it.
     left_ns = {"mean": stays_ns, "median": stays_ns, "min": stays_ns / _LEFT_SHARE}
+    # A step takes at least as long as the work of its busiest device.
     shorter = {
         name: round(min(times[name], max(times[name] - left_ns[name], least_ns)))
         for name in left_ns

@@ -25,15 +25,13 @@ OWN_THREADS = "tracelens"
 
 
 def is_main_thread() -> bool:
-    """Return whether this is the main thread, which handles signals and runs windows of time."""
+    """Return whether this is the main thread."""
     return threading.current_thread() is threading.main_thread()
 
 
 def at_end(finish: Callable[[], None], in_child: Callable[[], None]) -> Callable[[], None]:
-    """Call `finish` when this process exits, raises or is terminated.
+    """Call `finish` when this process exits, raises or gets SIGTERM.
 
-    Interrupts and exceptions lead to an exit by themselves, but SIGTERM does not. Unless the
-    program handles SIGTERM, `finish` is called, and then the signal ends the program as usual.
     `in_child` is called in each forked child process. Return a function that removes both calls.
     """
     process_id = os.getpid()
@@ -60,6 +58,8 @@ def at_end(finish: Callable[[], None], in_child: Callable[[], None]) -> Callable
     # multiprocessing ends its child processes without running atexit functions.
     util.Finalize(None, finish_here, exitpriority=0)
     os.register_at_fork(after_in_child=forked)
+    # Interrupts and exceptions end in an exit by themselves, but SIGTERM does not. A program that
+    # handles SIGTERM keeps its handler.
     if is_main_thread() and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
         signal.signal(
             signal.SIGTERM,
@@ -69,11 +69,9 @@ def at_end(finish: Callable[[], None], in_child: Callable[[], None]) -> Callable
 
 
 def _remember_interrupt() -> None:
-    """Make Python end by SIGINT again after a KeyboardInterrupt that the program did not catch.
-
-    Python forgets the interrupt if code is run from text at exit. Importing a module that declares
-    a dataclass runs such code. Stopping torch's profiler may import such a module.
-    """
+    """Make Python end by SIGINT again after an uncaught KeyboardInterrupt."""
+    # Python forgets the interrupt if code is run from text at exit. Stopping torch's profiler may
+    # import a module with a dataclass, which runs such code.
     with contextlib.suppress(KeyboardInterrupt):
         exec("raise KeyboardInterrupt")  # noqa: S102 - Python notes an interrupt where code from text raises one
 
@@ -101,8 +99,7 @@ def later(
 ) -> Callable[[], None]:
     """Call the function in the main thread after `seconds`, as soon as `is_busy` returns False.
 
-    No signal is used. Return a function that cancels the call. The waiting thread runs no Python
-    code, because the profiler would record this code as the program's.
+    Return a function that cancels the call.
     """
     cancels: list[Callable[[], None]] = []
 
@@ -118,6 +115,7 @@ def later(
         released = threading.Lock()
         released.acquire()
         cancels[:] = [released.release]
+        # The waiting thread runs no Python code, because the profiler would record it.
         waits = map(released.acquire, [True], [after])
         _thread.start_new_thread(deque, (map(go_on, waits), 0))
 

@@ -70,10 +70,10 @@ def is_helper(words: Sequence[str]) -> bool:
 
 
 def _run_target(words: Sequence[str]) -> tuple[str, str]:
-    """Return the target of Python's command line.
+    """Return the kind and the text of what Python's command line runs.
 
-    The target is ("module", name), ("code", text) or ("script", path). The path is empty if there
-    is no script. Words after the target are the program's own, so a later `-m` does not count.
+    The pairs are ("module", name), ("code", text) and ("script", path). Without a script, the path
+    is empty.
     """
     rest = iter(words[1:])
     for word in rest:

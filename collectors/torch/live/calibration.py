@@ -1,7 +1,7 @@
-"""Train with small ops, so that the host limits the step and the profiler's cost shows.
+"""Train with small ops, the program that `tracelens calibrate` captures.
 
-`tracelens calibrate` captures this program. It imports only torch and the standard library, because
-it may run in another Python than tracelens.
+Its host limits the step, so the profiler's cost shows. It imports only torch and the standard
+library, because it may run in another Python than tracelens.
 """
 
 from __future__ import annotations

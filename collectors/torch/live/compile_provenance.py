@@ -1,10 +1,13 @@
 """Record the modules from which torch.compile makes each kernel that it generates or calls.
 
-This code runs inside the profiled program while a model is lowered, so it imports only the standard
-library and torch. It never makes a compilation fail. Kernel calls that it cannot read are counted
-in the sidecar's notes. It changes Inductor in three ways. The cache folder is empty, so that graphs
-compiled earlier are lowered again. `trace.provenance_tracking_level` is set, so that Inductor
-tracks the kernels' FX nodes. CUDA graphs are off, because a replay hides its kernels' ops.
+This code runs inside the profiled program, so it imports only the standard library and torch. It
+changes Inductor in three ways:
+
+- The cache folder is empty, so that graphs compiled earlier are compiled again.
+- `trace.provenance_tracking_level` is set, so that Inductor stores each kernel's FX nodes.
+- CUDA graphs are off, because a replay hides its kernels' ops.
+
+It never makes a compilation fail. Kernel calls that it cannot read are counted in the sidecar.
 """
 
 from __future__ import annotations
@@ -132,11 +135,8 @@ class Recorder:
             self._cache = None
 
     def write(self, stem: Path) -> None:
-        """Write the graphs compiled so far to the sidecar beside the trace, as gzip JSON.
-
-        Without any graph there is no file, unless recording was not possible. The sidecar's notes
-        then say why.
-        """
+        """Write the graphs compiled so far to a gzip JSON file beside the trace."""
+        # Without any graph, a file is written only to say why recording was not possible.
         if self.graphs or not self._undo:
             write_whole(
                 Path(f"{stem}.provenance.json.gz"),
@@ -233,7 +233,7 @@ class _Override:
 
 
 def _nothing(*_given: Any, **_named: Any) -> None:
-    """Do nothing, in place of a hook."""
+    """Do nothing; this function replaces a hook."""
 
 
 def _annotated(call: Any) -> Any:
@@ -310,9 +310,9 @@ def _described(fx_nodes: list[Any]) -> list[dict[str, Any]]:
 
 
 def _module(node: Any) -> tuple[str | None, str]:
-    """Return the path of the module whose forward made the node, and the source of this path.
+    """Return the path of the module whose forward made the node, and where the path was found.
 
-    The path is read from the node itself, else from its forward node, else from a neighbour.
+    The node itself is read first, then its forward node, then its neighbours.
     """
     for key in _STACKS:
         if stack := node.meta.get(key):

@@ -1,9 +1,13 @@
 """Record the graph of the program's model, its operators and their tensors.
 
 This code runs inside the profiled program, so it imports only the standard library and torch. After
-the steps were recorded, the model is exported once, on tensors without data. If this fails, the
-graph is made from the calls that were observed in the model's first run. If this fails, too,
-torch.fx traces the model, without shapes. If all three ways fail, there are only notes.
+the steps were recorded, three ways are tried, and the first that succeeds is used:
+
+- Export the model, on tensors without data.
+- Read the calls that were observed in the model's first run.
+- Trace the model with torch.fx, without shapes.
+
+If all fail, there are only notes.
 """
 
 from __future__ import annotations
@@ -246,8 +250,7 @@ def _called(target: str) -> str:
 def _arguments(node: Any, same: dict[str, str]) -> tuple[list[str | None], list[Any]]:
     """Return the names of the nodes that a call reads, and its other arguments with defaults.
 
-    Some nodes only take an operator's first result. `same` maps their names to the names of the
-    operators' nodes.
+    `same` maps the name of a node that only takes a result to the name of the operator's node.
     """
     schema = getattr(node.target, "_schema", None)
     values = list(node.args)

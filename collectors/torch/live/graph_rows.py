@@ -46,6 +46,6 @@ def _is_plain(value: Any) -> bool:
 
 
 def bare_name(name: str) -> str:
-    """Return an operator's name without namespace, and without the suffix of in-place operators."""
+    """Return an operator's name without namespace, and without the `_` of in-place operators."""
     name = name.removeprefix("aten::")
     return name if name.startswith("_") else name.removesuffix("_")

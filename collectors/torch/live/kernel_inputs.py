@@ -1,8 +1,7 @@
 """Describe the arguments of the library calls and generated kernels of a compiled graph.
 
-This code runs inside the profiled program while a model is lowered, so it imports only the standard
-library and torch. The result has the form in which torch.profiler records an op's inputs. It is
-four lists (sizes, element types, strides and values) with one item per argument.
+This code runs inside the profiled program, so it imports only the standard library and torch. Like
+torch.profiler, it describes arguments by four lists: sizes, element types, strides and values.
 """
 
 from __future__ import annotations
@@ -80,8 +79,7 @@ def _result(value: Any) -> Any:
 def _of_kernel(node_schedule: list[Any]) -> Inputs:
     """Return the arguments of a generated kernel: read buffers, written buffers, iterations.
 
-    A buffer that is read and written counts twice. Results that only the kernel itself uses never
-    reach memory, and are left out.
+    A buffer that is read and written is in the result twice.
     """
     scheduled = [item for item in node_schedule if hasattr(item, "read_writes")]
     graph: Any = importlib.import_module("torch._inductor.virtualized").V.graph
@@ -98,6 +96,7 @@ def _of_kernel(node_schedule: list[Any]) -> Inputs:
         for dependency in item.read_writes.reads
         if type(dependency).__name__ == "MemoryDep" and dependency.name not in inside
     )
+    # Results that only the kernel itself uses never reach memory.
     results = [
         out.get_name()
         for out in written

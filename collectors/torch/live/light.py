@@ -1,8 +1,7 @@
 """Record a second window of the program with little detail, to get its times.
 
-The first window records Python calls, shapes and modules, which slows the host. The second window
-records only ops, API calls and kernels. `collectors.torch.two_windows` combines both windows into
-one trace.
+The first window also records Python calls, shapes and modules, which slows the host.
+`collectors.torch.two_windows` combines both windows into one trace.
 """
 
 from __future__ import annotations
@@ -32,16 +31,11 @@ them deliver a batch in the window.
 
 
 class LightWindow:
-    """Records a second window, `BETWEEN` steps without a profiler after the first window.
+    """Records a second window of steps, `BETWEEN` steps after the first window.
 
-    It has `settings.active` steps, and more if a loader has more workers, so that each worker
-    delivers a batch. Call `plan` when the first window has ended, and `begin_step` when a step
-    begins. All calls are made by the main thread, because only the thread that starts a profiler
-    can stop it. A window that is not complete when the program ends is dropped.
-
-    There is no second window without `settings.light`. There is no second window after a window of
-    time, which has no steps to count. There is no second window in a block of `tl.capture` whose
-    steps are all in the first window.
+    Call `plan` when the first window has ended, and `begin_step` when a step begins. The main
+    thread makes all calls, because only the thread that starts a profiler can stop it. A window
+    that is not complete when the program ends is dropped.
     """
 
     def __init__(
@@ -67,7 +61,7 @@ class LightWindow:
         """Set the steps of this window when the first window is over.
 
         `settling` is the number of the first step after the first window. In `turn` steps, each
-        worker of a loader delivers one batch.
+        worker of a data loader delivers one batch.
         """
         self._first = settling + 1 + BETWEEN
         active = self._settings.active or 0
@@ -79,10 +73,7 @@ class LightWindow:
         return offset is None or offset > self._settings.warmup + self._n_steps
 
     def state(self, n: int) -> str | None:
-        """Return the profiler's state in step n, None in steps that the window does not affect.
-
-        The window affects its warm-up steps, its recorded steps and one settling step after these.
-        """
+        """Return the profiler's state in step n, None if the window does not affect this step."""
         offset = self._offset(n)
         if offset is None or offset < 0:
             return None

@@ -54,9 +54,8 @@ _LIBRARIES = tuple(
 class LineSampler:
     """Samples the stack of one thread: file, function and line of each frame, innermost first.
 
-    The profiler names a Python call by the line of its definition, or by the line that ran in it
-    when the recording began. A sample has the line that runs. Call `start` after the profiler's own
-    start, so that the sampling thread is not profiled.
+    The profiler names a Python call by the first line of its function, a sample by the line that
+    runs. Call `start` after the profiler's start, so that the sampling thread is not profiled.
     """
 
     def __init__(self) -> None:
@@ -86,8 +85,9 @@ class LineSampler:
     def facts(self, profiler: Any) -> dict[str, Any]:
         """Return samples and calls for JSON.
 
-        A frame is the number of its name, and a line. A sample is a time and a list of frames. A
-        call has its start, its end, and the frame that makes it.
+        - names: file name, function, and whether the file is the program's.
+        - samples: a time, and a list of frames, each with its name's number and a line.
+        - calls: start, end, and the calling frame's name (as a number) and line.
         """
         calls = [
             (start_ns, end_ns, self._name(path, function), line)
@@ -129,9 +129,9 @@ class LineSampler:
             interval_s = max(self._least_s, min(cost_s / _MOST_SHARE, _MOST_S))
 
     def _ask_for_lock(self, *, is_alone: bool) -> None:
-        """Set the time after which the sampler asks for the interpreter's lock.
+        """Set how long the sampler waits before it asks for the interpreter's lock.
 
-        The time is short if only the sampled thread and the sampler could wait for the lock.
+        The time is short if only the sampled thread and this sampler use the lock.
         """
         if sys.getswitchinterval() != self._set_s:
             self._program_s = sys.getswitchinterval()
@@ -188,10 +188,9 @@ _Place = tuple[str, str, int]
 def _calls(profiler: Any) -> list[tuple[int, int, _Place]]:
     """Return start, end and calling line of the Python calls in the thread that marks steps.
 
-    The profiler records the line from which each function was called, but exports only the line at
-    which the function begins. A short call is left out if it begins soon after another call of the
-    same frame. If no thread marks steps, calls of all threads are returned.
+    If no thread marks steps, calls of all threads are returned. Short calls are thinned out.
     """
+    # The event tree has the calling lines. The exported trace lacks them.
     roots = profiler.profiler.kineto_results.experimental_event_tree()
     if not roots:
         return []
@@ -206,6 +205,7 @@ def _calls(profiler: Any) -> list[tuple[int, int, _Place]]:
         for event in siblings.pop():
             start_ns, length_ns = event.start_time_ns, event.duration_time_ns
             is_long = length_ns >= shortest_ns
+            # A short call is left out soon after another call of the same frame.
             if not is_long and start_ns < noted_ns + _APART * shortest_ns:
                 continue
             if event.tag in kinds:
@@ -225,11 +225,8 @@ def _calls(profiler: Any) -> list[tuple[int, int, _Place]]:
 
 
 def _caller(called: Any) -> _Place | None:
-    """Return the calling line of a call, None if it is unknown.
-
-    The line is unknown for a thread's outermost frame, which the profiler records as its own
-    caller, and for names that are not valid UTF-8.
-    """
+    """Return the calling line of a call, None if it is unknown."""
+    # The profiler records a thread's outermost frame as the caller of itself.
     try:
         caller = _place(called.caller)
         callee = getattr(called, "callsite", None)
@@ -245,7 +242,7 @@ def _place(frame: Any) -> _Place:
 
 @functools.cache
 def _full_path(path: str) -> str:
-    """Return a file's path with its import folder, which the profiler leaves out."""
+    """Return a file's absolute path; the profiler omits the import folder."""
     whole = (Path(folder, path) for folder in sys.path)
     return next(
         (str(file) for file in whole if file.is_file()),

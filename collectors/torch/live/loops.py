@@ -1,4 +1,4 @@
-"""Find which loop of the program has turned (begun another iteration) between two calls."""
+"""Find which loop of the program began another iteration between two calls."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from types import CodeType, FrameType
 
 @dataclass(frozen=True)
 class Loop:
-    """Describes a loop of a function by the range of instructions in which its calls lie.
+    """Describes a loop of a function.
 
     `depth` is the number of frames around the function's frame. `low` and `high` are the offsets of
-    the first and the last instruction.
+    the loop's first and last instruction.
     """
 
     depth: int
@@ -57,20 +57,17 @@ class _Mark:
 
 
 class Loops:
-    """Follows the frames of a thread from call to call, to find loops that turn.
+    """Follows the frames of a thread from call to call, to find loops that begin another iteration.
 
-    A loop turns when it begins another iteration. Some frames of a call's stack were already in the
-    stack of the previous call. The innermost of these frames is where the program went on. If this
-    frame is at the same instruction again, or at an earlier one, a loop of its function has turned.
-    A mark in `f_trace` identifies a frame. The function's next run has no mark, even if its frame
-    has the same address. Nothing is followed under a debugger, which uses `f_trace` itself.
+    Some frames of a call's stack were already in the stack of the previous call. In the innermost
+    of these, the program went on. If this frame is at the same instruction again, or at an earlier
+    one, a loop of its function began another iteration. Under a debugger, nothing is followed.
     """
 
     def begin(self, frame: FrameType | None) -> None:
         """Follow calls from here on, and store the present instruction of `frame` and its callers.
 
-        Loops around these instructions are assumed to begin no other iteration, so `is_outermost`
-        ignores them.
+        `is_outermost` ignores loops around these instructions.
         """
         if sys.gettrace() is None:
             frames = []
@@ -78,6 +75,8 @@ class Loops:
                 frames.append(frame)
                 frame = frame.f_back
             for depth, caller in enumerate(reversed(frames)):
+                # The mark identifies the frame. A later run of the function has no mark, even if
+                # its frame has the same address.
                 caller.f_trace = _Mark(self, depth, caller.f_lasti, caller.f_lasti)
 
     def turned(self, frame: FrameType | None) -> Loop | None:
@@ -105,9 +104,7 @@ class Loops:
     def is_outermost(self, loop: Loop | None, frame: FrameType | None) -> bool:
         """Return whether the code of `frame` and its callers has no loop around this loop.
 
-        If `loop` is None, return whether the code has no loop around the call at all. The search
-        ends at a generator, because a loop over the generator turns whenever the loop inside it
-        turns.
+        If `loop` is None, return whether the code has no loop around the call at all.
         """
         while frame is not None:
             mark = self._mark(frame)
@@ -118,6 +115,7 @@ class Loops:
                 has_loop = loop is not None and mark is not None and mark.depth == loop.depth
                 if n_around > has_loop:
                     return False
+                # A loop over a generator iterates whenever the loop inside the generator does.
                 if inspect.CO_GENERATOR & frame.f_code.co_flags:
                     return True
             frame = frame.f_back
@@ -138,16 +136,13 @@ They delete the exception and its name.
 
 @functools.cache
 def _loops(code: CodeType) -> list[tuple[int, int]]:
-    """Return the offsets of the first and the last instruction of each loop of a function.
-
-    A jump back right after the end of an exception handler is no loop, but leads behind the try
-    statement.
-    """
+    """Return the offsets of the first and the last instruction of each loop of a function."""
     last_by_first: dict[int, int] = {}
     latest: list[str] = []
     for instruction in dis.get_instructions(code):
         name = instruction.opname
         is_back = "JUMP_BACKWARD" in name and "NO_INTERRUPT" not in name
+        # After an exception handler, a jump back leads behind the try statement, not to a loop.
         if is_back and "POP_EXCEPT" not in latest[-_AFTER_HANDLER:]:
             last_by_first[instruction.argval] = instruction.offset
         latest.append(name)

@@ -17,9 +17,9 @@ _local = threading.local()
 
 
 def can_wake_main_thread() -> None:
-    """Let `wait_for_main_thread` wake a main thread that waits, as in `Thread.join`.
+    """Let `wait_for_main_thread` wake a main thread that waits, for example in `Thread.join`.
 
-    An ignored signal wakes no thread, so SIGURG gets a handler, unless the program has one.
+    SIGURG gets a handler, unless the program has one, because an ignored signal wakes no thread.
     """
     if _SIGNAL is None or not is_main_thread():
         return
@@ -28,9 +28,9 @@ def can_wake_main_thread() -> None:
 
 
 def wait_for_main_thread(call: Callable[[], None], seconds: float) -> bool:
-    """Make the main thread run the function `call`, and wait for its end.
+    """Run `call` in the main thread, and wait for its end.
 
-    Return False if the main thread has not run `call` within `seconds`. `call` then never runs.
+    Return False if it did not end within `seconds`. If it had not begun by then, it never runs.
     """
     is_over = threading.Event()
     is_given_up = threading.Event()

@@ -23,10 +23,13 @@ _NAME = re.compile(rb'"name": *"(nn\.Module: [^"\\]+)"')
 def describe_modules(seen: dict[str, int], main: Any = None) -> dict[str, Any]:
     """Return exact paths and facts of the modules that were recorded.
 
-    `seen` maps each module's name in the trace to its address. In the result, `module_paths` maps
-    these names to paths, and `layers` maps paths to facts. A path is an attribute path below the
-    outermost module (`layer1.0.conv1`). The outermost module is named by its class. If a program
-    has several models, paths begin with the model's class, except in the main model.
+    `seen` maps each module's name in the trace to its address. In the result:
+
+    - `module_paths` maps these names to attribute paths below the outermost module
+      (`layer1.0.conv1`). The outermost module's path is its class.
+    - `layers` maps paths to facts.
+
+    If a program has several models, paths outside `main` begin with the model's class.
     """
     alive = _alive()
     paths = _paths(alive, main, set(seen.values()))
@@ -42,12 +45,9 @@ def describe_modules(seen: dict[str, int], main: Any = None) -> dict[str, Any]:
 
 
 def numbered_modules(profiler: Any, trace: Path) -> Iterator[tuple[str, int]]:
-    """Yield each module's name in the trace (`Conv2d_3`) and its address.
-
-    The profiler numbers modules by class in the order of their first call, and only its event tree
-    has the numbers. Walking the tree is slow, so the walk ends when every name in the trace was
-    found. Most names are found in the first step.
-    """
+    """Yield each module's name in the trace (`Conv2d_3`) and its address."""
+    # Only the profiler's event tree has the numbers in these names. Walking it is slow, so the walk
+    # ends when every name in the trace was found.
     stack = list(profiler.profiler.kineto_results.experimental_event_tree())
     missing = _names_in(trace)
     call, op = _EventType.PyCall, _EventType.TorchOp
@@ -227,8 +227,8 @@ def _hyperparameters(module: Any) -> dict[str, Any]:
 class ModuleCalls:
     """Makes each module call an event, named as the profiler names it (`nn.Module: Conv2d_3`).
 
-    This costs less per call than the profiler's own way, which records Python calls. Modules inside
-    a compiled graph make no calls.
+    The profiler's own events need Python stacks, and cost more. Modules inside a compiled graph
+    make no calls.
     """
 
     def __init__(self, on_outermost: Callable[[Any], None]) -> None:

@@ -24,10 +24,9 @@ _TENSOR = "Tensor("
 
 
 class Observer:
-    """Records the calls of a model, with ids of the tensors that they read and write.
+    """Records the calls of a model between `start` and `stop`, with ids of their tensors.
 
-    torch.profiler.ExecutionTraceObserver observes the calls between `start` and `stop`. `read` then
-    returns the rows of the graph.
+    `read` then returns the rows of the graph.
     """
 
     def __init__(self) -> None:
@@ -64,9 +63,7 @@ class Observer:
 def _observed(nodes: list[dict[str, Any]], shapes: list[list[int]]) -> list[dict[str, Any]]:
     """Return rows of the graph from an observer's nodes, one per outermost operator, in order.
 
-    The observer reuses the id of a freed tensor, so an id means the tensor last written under it. A
-    tensor that no call wrote is an input if it has an input's shape. Several inputs of one shape
-    are taken in order. All other tensors that no call wrote are parameters.
+    A tensor that no call wrote is an input if it has an input's shape, else a parameter.
     """
     by_id = {node["id"]: node for node in nodes}
     graph = _ObservedGraph(shapes)
@@ -92,9 +89,9 @@ class _ObservedGraph:
         self._unseen_inputs = list(shapes)
 
     def add_call(self, node: dict[str, Any]) -> None:
-        """Add a row for an operator, and rows for inputs and parameters that it is first to read.
+        """Add rows for an operator, and for inputs and parameters that it is first to read.
 
-        An operator without a tensor among its results has no row.
+        An operator has no row if it returns no tensor.
         """
         inputs = _values(node["inputs"])
         names: list[str | None] = []
@@ -116,6 +113,7 @@ class _ObservedGraph:
         tensors = [value for value, _, kind, _ in inputs if kind.startswith(_TENSOR)]
         if tensors and _is_view(first_result, tensors[0]):
             self.rows[-1]["alias_of"] = names[0]
+        # The observer reuses the id of a freed tensor, so the last writer counts.
         self._writers.update((value[0], name) for value, *_ in results)
 
     def _name_of(self, value: list[Any], facts: tuple[Any, ...]) -> str | None:

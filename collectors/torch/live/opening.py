@@ -1,4 +1,4 @@
-"""Record the program's beginning, which is kept only if no step is found."""
+"""Record the program's beginning, in case no step is found."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _WAKING_S = 5.0
 class Opening:
     """Records ops, without stacks, from the program's beginning on.
 
-    The recording ends when the first step is over or half a minute has passed. The main thread
-    starts it, so only the main thread can stop it. `attempt` returns a context manager that turns a
-    failure in its body into a note.
+    The recording ends when the first step is over or half a minute has passed. Only the main thread
+    starts and stops it. `attempt` returns a context manager that makes a failure in its body a
+    note.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class Opening:
     def begin(self) -> list[Callable[[], None]]:
         """Start recording.
 
-        Return functions that remove the callbacks which would end the recording.
+        Return functions that remove the callbacks for the end of the recording.
         """
         profiler = self._profiler(ProfilerActivity.CPU)
         with self._own_calls.marked():

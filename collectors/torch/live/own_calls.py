@@ -20,13 +20,10 @@ class OwnCalls:
 
     @contextlib.contextmanager
     def marked(self) -> Iterator[None]:
-        """Mark calls of the profiler in the body as the recorder's own.
-
-        A Ctrl-C is delayed until the body ends, because a profiler that is interrupted half-started
-        can neither go on nor be stopped.
-        """
+        """Mark calls of the profiler in the body as the recorder's own."""
         self._is_inside = True
         try:
+            # A Ctrl-C has to wait, because a half-started profiler cannot be stopped.
             with held_interrupts(), quiet_profiler():
                 yield
         finally:

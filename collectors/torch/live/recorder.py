@@ -43,10 +43,10 @@ FOREIGN = (
 
 
 class Recorder:
-    """Records one window of one process. After `watch`, no further call is needed.
+    """Records one window of one process.
 
-    `finish` ends the recording early. `status` gets the facts for the collector. The trace is
-    written as soon as the window is over.
+    After `watch`, no further call is needed. `finish` ends the recording early. `status` gets the
+    facts for the collector. The trace is written as soon as the window is over.
     """
 
     def __init__(self, settings: Settings, status: StatusFile) -> None:
@@ -190,10 +190,9 @@ class Recorder:
             self._is_done = True
 
     def _begin_anew(self) -> bool:
-        """Begin the schedule anew at the next step, and return True.
+        """Begin the schedule anew at the next step, because the steps so far prepared the program.
 
-        The steps so far only prepared the program, for example captured a graph. Return False if
-        steps were recorded already, or if a window of time is recorded.
+        Return False, and do nothing, if steps were recorded or a window of time is recorded.
         """
         if self._is_done or self._is_finished or self.settings.window_s is not None:
             return False
@@ -242,10 +241,10 @@ class Recorder:
     def _owner_ends(self) -> None:
         """End the window before the thread that began it ends.
 
-        No other thread can stop the profiler. If the profiler was still warming up, the window
-        begins again with the next thread's steps.
+        If the profiler was still warming up, the window begins again with the next thread's steps.
         """
         window, self._window = self._window, None
+        # No other thread can stop the profiler.
         if window is not None:
             with self._noting_failures(), self._own_calls.marked():
                 window.stop()
@@ -331,11 +330,10 @@ class Recorder:
     def _part_steps(self, profiler: Any) -> set[int]:
         """Return the marked steps that are incomplete.
 
-        Such a step comes after the last whole step, or a window of time cuts it. If no step is
-        whole, as in a program without steps, the set is empty, so that the mark around the
-        recording keeps its name.
+        The set is empty if no step is whole, as in a program without steps.
         """
         whole = self.times.whole()
+        # Without a whole step, the mark around the recording keeps its name.
         return set(range(self._first_marked, profiler.step_num + 1)) - whole if whole else set()
 
     # ---- the end
@@ -402,7 +400,7 @@ class Recorder:
             self.status.note(f"the profiler failed: {type(error).__name__}: {str(error)[:300]}")
 
     def _foreign(self) -> None:
-        """Stop recording where the program starts a profiler of its own."""
+        """Stop recording, because the program starts torch's profiler itself."""
         self._light.drop()
         if not self._is_finished and not self._is_done:
             self.status.note(FOREIGN)

@@ -1,4 +1,4 @@
-"""Decide in which steps the profiler is off, warms up and records."""
+"""Decide in each step whether the profiler is off, warms up or records."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from .settings import Settings
 class Schedule:
     """Decides for each step whether it is left out, warms the profiler up, or is recorded.
 
-    Steps are counted from step `first` on. Earlier steps prepared the program, for example captured
-    a graph. A window of time records every step.
+    Steps are counted from step `first` on. A window of time records every step.
     """
 
     def __init__(self, settings: Settings) -> None:

@@ -11,30 +11,35 @@ VARIABLE = "TRACELENS_LIVE"
 
 @dataclass(frozen=True)
 class Settings:
-    """Holds the settings of a capture. `folder` is where each process leaves its files.
-
-    Steps count from 0. The first `wait` steps run without the profiler. The next `warmup` steps run
-    with it but are not kept. The next `active` steps are kept (None: all to the end). `window_s`
-    selects a time instead of steps: (start, length) in seconds since torch was imported. A length
-    of None is the rest of the run. `opening`: also keep the ops of the program's beginning, in case
-    no step is found or the program ends before the active steps. `light`: record a second window of
-    ops and kernels only, whose times are nearer to the program's own times. `recorders` names
-    modules of this package that record more than the profiler.
-    """
+    """Holds the settings of a capture."""
 
     folder: str
+    """The folder where each process leaves its files."""
     wait: int = 2
+    """The number of first steps that run without the profiler."""
     warmup: int = 1
+    """The number of steps after these that run with the profiler, and are not kept."""
     active: int | None = 3
+    """The number of steps after these that are kept, None for all to the end."""
     window_s: tuple[float, float | None] | None = None
+    """Start and length of a time to record instead of steps, in seconds since torch was imported.
+
+    A length of None is the rest of the run.
+    """
     shapes: bool = True
     stacks: bool = True
     modules: bool = True
     memory: bool = False
     cuda_sync: bool = False
     opening: bool = True
+    """Whether to keep the ops of the program's beginning if there are no or too few steps."""
     light: bool = False
+    """Whether to record a second window of ops and kernels only.
+
+    Its times are nearer to the program's times without a profiler.
+    """
     recorders: list[str] = field(default_factory=list)
+    """Modules of this package that record more than the profiler."""
 
     def to_text(self) -> str:
         """Return the settings as the value of the environment variable."""

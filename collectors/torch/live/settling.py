@@ -1,7 +1,7 @@
-"""Decide when a program runs its usual steps again after a pause, and which steps are typical.
+"""Decide which steps are typical after a pause of the program.
 
 All ranks of a job have to record the same steps. So they decide by the number of the loader's
-workers, which is equal on all ranks. Pauses and processes differ between ranks.
+workers, which is equal on all ranks.
 """
 
 from __future__ import annotations
@@ -27,24 +27,23 @@ worker ready. To use these up takes two turns, in which the workers fetch more b
 class Settling:
     """Decides how long steps are not typical after a pause in which the main thread wrote a trace.
 
-    In such a pause, a loader's workers and other threads fill their queues. The next steps find
-    batches ready for which they usually wait. So they are not typical, and must not be recorded.
-    Steps count as typical again after a time as long as the pause. If the program consumes at least
-    twice as fast as its workers produce, the queues are then empty. In a job, steps count as
-    typical again after `_JOB_TURNS` turns of the loader.
+    In such a pause, a data loader's workers and other threads fill their queues. The next steps
+    find batches ready for which they usually wait.
     """
 
     def __init__(self) -> None:
+        # Steps are typical after a time as long as the pause. If the program consumes at least
+        # twice as fast as its workers produce, the queues are then empty.
         self._until_ns = 0
         self._n_left = 0
 
     def begin(self, pause_ns: int, n_workers: int) -> None:
         """Count the next steps as not typical, after a pause of `pause_ns` that ends now.
 
-        `n_workers` is the number of the loader's workers. In a job, a second pause does not count
-        while steps are not typical, because the other ranks may have no such pause.
+        `n_workers` is the number of the loader's workers.
         """
         if _is_in_job():
+            # A second pause changes nothing, because the other ranks may have no such pause.
             self._n_left = self._n_left or _JOB_TURNS * n_workers
         elif _has_producers():
             self._until_ns = max(time.perf_counter_ns() + pause_ns, self._until_ns)
@@ -59,13 +58,13 @@ class Settling:
 
 
 def steps_in_a_turn(n_workers: int) -> int:
-    """Return the number of steps in which each worker process of a loader delivers one batch.
+    """Return the number of steps in which each worker process of a data loader delivers one batch.
 
-    The workers begin together, so their batches may come in one burst, and the program waits once
-    per turn. Only whole turns contain as many waits as the program has on average. A program
-    without processes of its own has a turn of one step. `n_workers`, the number of workers of the
-    last used loader, counts only in a job.
+    It is 1 without workers. `n_workers`, the workers of the last used loader, is read only in a
+    job.
     """
+    # Workers begin together, so their batches may come in one burst. The program then waits once in
+    # this many steps.
     return max(n_workers if _is_in_job() else len(active_children()), 1)
 
 
@@ -75,14 +74,15 @@ def whole_turns(n_steps: int, turn: int) -> int:
 
 
 def _has_producers() -> bool:
-    """Return whether the program has other threads or processes, which go on in a pause."""
+    """Return whether the program has other threads or processes."""
+    # They go on while the main thread pauses.
     names = (thread.name for thread in threading.enumerate())
     threads = [name for name in names if not name.startswith((OWN_THREADS, "MainThread"))]
     return bool(threads) or has_workers()
 
 
 def has_workers() -> bool:
-    """Return whether the program has processes of its own, such as a data loader's workers."""
+    """Return whether the program has child processes, such as a data loader's workers."""
     return bool(active_children())
 
 

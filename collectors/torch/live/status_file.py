@@ -48,10 +48,7 @@ class StatusFile:
 
     @property
     def stem(self) -> Path:
-        """The path with which this process's file names begin.
-
-        The path contains the rank if a launcher gave one.
-        """
+        """The path prefix of this process's files, with the rank if a launcher set one."""
         rank = own_rank()
         return self.folder / f"{'process' if rank is None else f'rank{rank}'}.{os.getpid()}"
 

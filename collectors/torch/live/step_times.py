@@ -67,15 +67,11 @@ class _Timed:
 class StepTimes:
     """Measures the steps of one process, from pairs of `begin` and `end`.
 
-    `step_ns` lists every step: (step, state, nanoseconds by the host's clock). Plain steps run
-    without a profiler. With a device, plain steps are also timed by the device, because the host
-    runs ahead of it: see `Moment`. The program's first step never counts as plain, because it warms
-    up and compiles. The first step after a window never counts as plain, because clocks and caches
-    are cold. In `turn` steps, each worker of a loader delivers one batch. `n_in_a_row` counts the
-    plain steps since the last window. Short steps are timed together, in blocks.
+    Plain steps run without a profiler. Short plain steps are timed together, in blocks.
     """
 
     def __init__(self) -> None:
+        # (step, state, nanoseconds by the host's clock) of every step.
         self.step_ns: list[tuple[int, str, int]] = []
         self.began_ns: int | None = None
         self._state = ""
@@ -84,14 +80,17 @@ class StepTimes:
         self._before: list[_Timed] = []
         self._after: list[_Timed] = []
         self._run_began_ns = self._run_ns = 0
+        # Each worker of a data loader delivers one batch in this many steps.
         self.turn = 1
+        # The plain steps since the last window.
         self.n_in_a_row = 0
         self.is_slower_after = False
         """True if CUPTI stays in the process, which slows steps after the recording."""
 
     def begin(self, state: str) -> None:
-        """Begin to time a step, in which the profiler has this state."""
+        """Begin to time a step. `state` is the profiler's state in the step."""
         self._state = state
+        # The host runs ahead of a device, so the device times plain steps, too.
         self._began = Moment.now() if state == PLAIN else None
         self.began_ns = time.perf_counter_ns()
 
@@ -166,18 +165,17 @@ class StepTimes:
     def facts(self) -> dict[str, Any]:
         """Return n, mean, median, min and max of the times of unprofiled, profiled and light steps.
 
-        The value of a kind of step is None if no such step was timed. Profiled steps are timed by
-        the host's clock. Their mean is right, because no device is busy when the first step begins
-        and when the last step ends. Unprofiled steps are one run of successive steps, whose mean is
-        the program's time per step. Their median, min and max are of whole turns, divided by the
-        steps in a turn (`turn`).
-
-        A few unprofiled steps may be much longer than the others, for example with a checkpoint. If
-        no recorded step is that long, these steps are left out. `n_long` is then their number, and
-        `long_ns` their mean. `is_run_slower` is True if CUPTI was in the process during the run.
+        - The value of a kind of step is None if no such step was timed.
+        - Unprofiled steps follow each other without a pause. `turn` of them are averaged before the
+          median, min and max are taken.
+        - `n_long` and `long_ns`: number and mean of unprofiled steps that were left out, because
+          they are much longer than the others and than any recorded step.
+        - `is_run_slower` is True if CUPTI was in the process during the unprofiled steps.
         """
         blocks = self._run()
         run = _durations(blocks)
+        # These are times of the host. Their mean is right, because no device is busy when the first
+        # step begins and when the last step ends.
         active, light = (
             [duration for _, state, duration in self.step_ns if state == wanted]
             for wanted in (ACTIVE, LIGHT)
@@ -202,18 +200,15 @@ class StepTimes:
         }
 
     def _run(self) -> list[_Timed]:
-        """Return the longest run of successive steps without a profiler, in whole turns.
-
-        A part of a turn may lack the turn's only wait, so its mean is not typical. If several runs
-        are equally long, return the last run, which is farthest from the program's start. If CUPTI
-        makes later steps longer, a run of `TIMED` steps before the recording is preferred, because
-        these steps are as fast as in a process that never profiled.
-        """
+        """Return the longest run of successive plain steps, cut to a multiple of `turn` steps."""
         before = _longest_run(self._before)
+        # Steps before the recording are as fast as in a process that never profiled.
         if self.is_slower_after and len(before) >= whole_turns(TIMED, self.turn):
             run = before
         else:
+            # Of equally long runs, this takes the last, farthest from the program's start.
             run = _longest_run([*self._before, *self._after])
+        # In fewer than `turn` steps, the only wait for a batch may be missing.
         return run[len(run) % self.turn :]
 
     def whole(self) -> set[int]:
@@ -237,16 +232,13 @@ def _n_steps(blocks: Sequence[_Timed]) -> int:
 
 
 def _durations(blocks: Sequence[_Timed]) -> list[float]:
-    """Return the nanoseconds of each step. The steps of a block count as equally long.
-
-    If a block took much longer than usual, its last step was long, because a long step ends its
-    block. The other steps of this block then count with the median time.
-    """
+    """Return the nanoseconds of each step. The steps of a block get equal times."""
     times = [(ns, block.n_steps) for block in blocks if (ns := block.began.until(block.ended))]
     means = [ns / n for ns, n in times for _ in range(n)]
     usual_ns = median(means) if means else 0
     durations: list[float] = []
     for ns, n in times:
+        # A long step ends its block. So if the block took long, only its last step was long.
         others_ns = usual_ns if ns / n > _LONG * usual_ns else ns / n
         durations += [others_ns] * (n - 1) + [ns - others_ns * (n - 1)]
     return durations

@@ -47,16 +47,15 @@ class StepFinder:
     - repeated call: in a program that calls no module, a step begins when a CUDA graph is replayed
       again or a compiled function is called again, and ends when backward has run again.
 
-    An optimizer replaces every other sign. Once a program has made an optimizer, other signs count
-    only after a number of calls without a step of the optimizer. So a long evaluation before
-    training has steps of its own. The number is larger for calls in training mode. Replays of a
-    CUDA graph replace a sign that no longer comes, such as the optimizer of a warm-up, unless
-    `begin_anew()` returns False.
+    An optimizer replaces every other sign. If the program has an optimizer, other signs count only
+    after many calls without a step of it, for example in a long evaluation before training. Replays
+    of a CUDA graph replace a sign that no longer comes, unless `begin_anew()` returns False.
 
-    Only one thread counts, the first thread with a sign of work. Another thread that trains takes
-    over if the first thread has ended or found no step. `other_trainers` are further threads that
-    stepped an optimizer. In a child process only an optimizer counts, because data loaders' workers
-    call modules, too. `n_workers` is the number of workers of the last used data loader.
+    Only the first thread with a sign counts. Another thread that trains takes over if this thread
+    has ended or found no step.
+
+    - `other_trainers`: further threads that stepped an optimizer.
+    - `n_workers`: the number of workers of the last used data loader.
     """
 
     def __init__(
@@ -106,6 +105,8 @@ class StepFinder:
         handle = register_optimizer_step_post_hook(self._stepped)
         self._undo.append(handle.remove)
         self._patch(Optimizer, "__init__", self._watch_optimizers)
+        # In a child process only an optimizer counts, because data loaders' workers call modules,
+        # too.
         if not is_child:
             self._turns.begin(sys._getframe(1))
             self._patch(_BaseDataLoaderIter, "__next__", self._watch_loaders)
@@ -242,11 +243,7 @@ class StepFinder:
         return not self._has_optimizer or self._n_undecided > most_calls
 
     def _spy(self) -> None:
-        """Watch outermost calls of modules until the sign of a step is known.
-
-        While such a call runs, the class's own `__call__` is put back, so that inner modules cost
-        nothing.
-        """
+        """Watch outermost calls of modules until the sign of a step is known."""
         module = torch.nn.Module
         original = module.__call__
         finder = self
@@ -259,6 +256,7 @@ class StepFinder:
             # module's own call.
             if is_compiling():
                 return original(called, *args, **kwargs)
+            # Inner modules' calls cost nothing.
             module.__call__ = original
             finder.call_begins(called)
             try:
@@ -301,12 +299,12 @@ class StepFinder:
     def untouched_calls(self) -> Iterator[None]:
         """Keep torch's own nn.Module.__call__ while the recording begins.
 
-        torch identifies module calls by the code of this method. During the recording, calls of the
-        main module are watched from outside. With a hook on the module, a step would begin inside
-        the call, and the time of marking the step would count for the module.
+        torch identifies module calls by the code of this method.
         """
         self._restore_own_call()
         self._is_recording = True
+        # With a hook, a step would begin inside the module's call, and the time of marking the step
+        # would count for the module.
         self._remove_hooks()
         try:
             yield
@@ -354,10 +352,10 @@ class StepFinder:
     def _may_mark(self, module: Any) -> bool:
         """Return whether the module may be a model.
 
-        A model has parameters or is scripted, because scripting may freeze parameters into it. As
-        long as no such module was called, a module with buffers may be a model, too. A simulation,
-        for example, has only constants.
+        A model has parameters or is scripted. Until such a module is called, a module with buffers
+        may be a model, too.
         """
+        # Scripting may freeze parameters into the module.
         is_scripted = isinstance(module, torch.jit.ScriptModule)
         if is_scripted or next(module.parameters(), None) is not None:
             self._has_model = True
@@ -388,10 +386,10 @@ class StepFinder:
             self._begin_at_calls(module)
 
     def _maybe_another(self, module: Any) -> None:
-        """Handle a call of this module, after which it may replace the main module.
+        """Handle a call of this module, which may become the main module.
 
-        This module becomes the main module if the loop seems to call the old one no more, or if the
-        loop calls the main module several times between two calls of this module.
+        It does if the loop no longer calls the main module, or calls the main module several times
+        between two calls of this module.
         """
         if module is not self.main and (self._is_in_main() or not self._may_mark(module)):
             return
@@ -408,11 +406,7 @@ class StepFinder:
             self._begin_at_calls(module)
 
     def _is_in_main(self) -> bool:
-        """Return whether the main module's call is running.
-
-        If a recording begins at a call of the main module, calls inside this call are watched, too,
-        such as calls of a recurrence's cell.
-        """
+        """Return whether the main module's call is running."""
         return any(called is self.main for called in self._running())
 
     def _is_in_a_call(self) -> bool:
@@ -420,7 +414,7 @@ class StepFinder:
         return next(self._running(), None) is not None
 
     def _running(self) -> Iterator[Any]:
-        """Yield the modules whose calls are running."""
+        """Yield the modules with a running call, innermost first."""
         code = getattr(self._own_call, "__code__", None)
         frame = sys._getframe()
         while frame.f_back is not None:
@@ -437,11 +431,9 @@ class StepFinder:
             self._boundary()
 
     def _hook(self) -> None:
-        """Put hooks on the modules that mark steps, which costs less than watching all calls.
-
-        Scripted modules take no hooks, and a hook of a module.compile() model would be compiled. So
-        calls of these modules are still watched.
-        """
+        """Put hooks on the modules that mark steps, which costs less than watching all calls."""
+        # Scripted modules take no hooks, and a hook of a module.compile() model would be compiled.
+        # Calls of these modules are still watched.
         is_compiled = any(
             getattr(module, "_compiled_call_impl", None) is not None for module in self._marking
         )

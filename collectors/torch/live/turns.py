@@ -1,4 +1,4 @@
-"""Find the turns (iterations) of a program's loop from its calls of modules."""
+"""Find the iterations of a program's loop (`turns`) from its calls of modules."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SHORT = 8
 
 @dataclass(frozen=True)
 class Step:
-    """Describes a step of the program: an iteration (turn) of a loop, or a call of a module.
+    """Describes a step of the program: an iteration of a loop, or a call of a module.
 
     `turn` lists the modules called in an iteration. `loop` is None if each call of `module` begins
     a step.
@@ -34,14 +34,11 @@ class Step:
 
 
 class Turns:
-    """Recognises turns (iterations) of the program's loop from its latest calls of modules.
+    """Recognises iterations of the program's loop from its latest calls of modules.
 
-    The loop is the outermost loop that turns within few calls, if its last two turns called the
-    same modules in the same order. Loops inside it belong to its turn. If frames show no such loop,
-    a turn is the shortest sequence of calls that repeats. A module that is called once in each turn
-    shows best where a turn begins. For example, one module encodes two views of a picture, and
-    another module compares them. If no calls repeat, as in a loop that writes texts of different
-    lengths, there is no turn.
+    The loop is the outermost loop with short iterations, if its last two iterations called the same
+    modules in the same order. If no frame shows such a loop, an iteration is the shortest sequence
+    of calls that repeats. If no calls repeat, there are no iterations.
     """
 
     def __init__(self) -> None:
@@ -68,11 +65,9 @@ class Turns:
     def step(self, caller: FrameType | None) -> Step | None:
         """Return what a step of the program is, None while this is unknown.
 
-        A step is an iteration of the outermost loop if its last two iterations made the same calls.
-        It is a call of the present module if there is no loop, or if the last iteration called only
-        this module. In the first `_SHORT` calls, the step stays unknown if there may be a loop
-        around this loop. After `2 * _SHORT` calls without a step, a step is a call of the most
-        called module.
+        - It is an iteration of the outermost loop if its last two iterations made the same calls.
+        - It is a call of the present module if there is no loop, or if the last iteration called
+          only this module.
         """
         module, n_calls = self._calls[-1], len(self._calls)
         outermost: Loop | None = None
@@ -82,12 +77,14 @@ class Turns:
         begins = self._begins(outermost)
         turns = [self._calls[begin:end] for begin, end in pairwise(begins)][-2:]
         is_alike = len(turns) == 2 and _are_same(*turns)
+        # Among the first calls, an outer loop may not have begun its second iteration yet.
         is_known = n_calls > _SHORT or self._loops.is_outermost(outermost, caller)
         if is_known and (outermost is None or turns[-1] == [module]):
             return Step(module, [module])
         if is_known and is_alike:
             return _step(turns[0], outermost)
         ((most_called, _),) = Counter(map(id, self._calls)).most_common(1)
+        # After this many calls without a step, a step is a call of the most called module.
         is_irregular = n_calls > 2 * _SHORT
         return Step(module, [module]) if is_irregular and most_called == id(module) else None
 
@@ -107,8 +104,8 @@ class Turns:
     def is_once(self, module: Any, main: Any) -> bool:
         """Return whether an iteration that begins with `module` calls `main` several times.
 
-        The last call was a call of `module`. The calls since the previous call of `module` are
-        taken as an iteration. They must repeat the calls before them.
+        The last call was a call of `module`. An iteration is the calls since the previous call of
+        `module`. They must repeat the calls before them.
         """
         *before, _ = self._calls
         places = [n for n, called in enumerate(before) if called is module]
@@ -120,16 +117,14 @@ class Turns:
         return is_again
 
     def is_left(self, main: Any) -> bool:
-        """Return whether the loop seems to call `main` no more.
-
-        This is so if, since the last call of `main`, the latest module was called more often than
-        any module in one turn.
-        """
+        """Return whether the loop seems to call `main` no more."""
         since: list[Any] = []
         for called in reversed(self._calls):
             if called is main:
                 break
             since.append(called)
+        # Since the last call of `main`, the latest module was called more often than any module in
+        # one iteration.
         return sum(called is since[0] for called in since) > self._n_in_turn if since else False
 
 

@@ -25,8 +25,7 @@ _WHOLE, _PART = b'"ProfilerStep#%d"', b'"ProfilerPart#%d"'
 def drain() -> None:
     """Wait until every device that this process uses has finished its work.
 
-    Return at once, and initialise nothing, if the program has not used a device yet. Return at once
-    while a graph is captured, too, because waiting would break the capture.
+    Return at once if the program uses no device, or captures a graph, which waiting would break.
     """
     module = _used()
     if module is None or _is_capturing(module):
@@ -38,11 +37,9 @@ def drain() -> None:
 
 
 def _used() -> Any:
-    """Return the module of the device in use, such as torch.cuda or torch.xpu.
-
-    Return None if the program computes only on the CPU. torch.accelerator is not used, because in
-    torch 2.6 it counts the devices, and a forked child could then not use them.
-    """
+    """Return torch's module of the device in use, such as torch.cuda, None without a device."""
+    # In torch 2.6, torch.accelerator counts the devices, and a forked child could then not use
+    # them.
     for name in _KINDS:
         module = getattr(torch, name, None)
         if module is not None and module.is_initialized():
@@ -97,10 +94,8 @@ class Moment:
     def until(self, end: Moment) -> int | None:
         """Return the nanoseconds to a later moment, after waiting for the device.
 
-        Return None if they cannot be measured. With a device, return the device's time between the
-        two events, right to about a microsecond. An event happens when the work launched before it
-        ends, but not before the host's time of the moment. Without a device, return the host's
-        time.
+        With a device, this is the device's time between the two events, right to about a
+        microsecond. Return None if it cannot be measured.
         """
         if not end.is_device_used:
             return end.host_ns - self.host_ns
@@ -115,28 +110,24 @@ class Moment:
 
 
 class QuietProfile(profile):  # type: ignore[misc]
-    """Runs torch.profiler without the warning that the events of a cycle are cleared.
-
-    torch 2.6 to 2.11 warns unless events are accumulated, even if there is only one cycle. So
-    accumulation is on when a cycle begins, because torch warns then. It is off again before
-    recording stops, because torch would otherwise parse all events.
-    """
+    """Runs torch.profiler without the warning that the events of a cycle are cleared."""
 
     def prepare_trace(self) -> None:
         """Create the profiler of one cycle, with accumulation on only during its creation."""
         self.profiler = None
+        # torch 2.6 to 2.11 warns here without accumulation, even if there is only one cycle.
         self.acc_events = True
         super().prepare_trace()
         created_profiler: Any = self.profiler
+        # With accumulation, torch would parse all events when recording stops.
         self.acc_events = created_profiler.acc_events = False
 
 
 class Window(QuietProfile):
     """Runs torch.profiler, and waits for the devices before the recording begins and ends.
 
-    The first wait ends work that ran during the warm-up, so that every recorded kernel has its
-    launch. The second wait lets every kernel finish. The second wait begins after the last step's
-    mark, and ends at `stopped_ns` by the host's clock.
+    So every recorded kernel has its launch, and every kernel is complete. `stopped_ns` is the end
+    of the last wait, by the host's clock.
     """
 
     stopped_ns: int | None = None
@@ -185,12 +176,12 @@ class Window(QuietProfile):
 def quiet_profiler() -> Iterator[None]:
     """Keep the profiler's log off standard error while the body runs.
 
-    Kineto 2.13 prints `USDT:… profiler_start`. Kineto reads the environment variable when it is
-    first used. A level that the user has set stays.
+    A log level that the user has set stays.
     """
     if _LOG_LEVEL in os.environ:
         yield
         return
+    # Kineto 2.13 prints `USDT:… profiler_start`. It reads the variable when it is first used.
     os.environ[_LOG_LEVEL] = _ABOVE_USDT
     try:
         yield
@@ -204,11 +195,9 @@ def is_cupti_taken_out() -> bool:
 
 
 def export_trace(profiler: profile, trace: Path, part_steps: Iterable[int] = ()) -> None:
-    """Write a profiler's recording as a Chrome trace, with the marks of incomplete steps renamed.
-
-    An export that runs out of space leaves its file open, and writes the rest into it when the
-    process ends. So the export goes to a separate file, which then replaces the trace.
-    """
+    """Write a profiler's recording as a Chrome trace, and rename the marks of incomplete steps."""
+    # An export that runs out of space leaves its file open, and writes the rest into it when the
+    # process ends. So the export goes to another file, which then replaces the trace.
     part = Path(f"{trace}.{time.perf_counter_ns()}.part.json")
     profiler.export_chrome_trace(str(part))
     _rename_parts(part, part_steps)
@@ -216,7 +205,7 @@ def export_trace(profiler: profile, trace: Path, part_steps: Iterable[int] = ())
 
 
 def _rename_parts(trace: Path, steps: Iterable[int]) -> None:
-    """Rename the marks of incomplete steps in a Chrome trace to `ProfilerPart#7`, in place."""
+    """Rename the marks of incomplete steps to `ProfilerPart#7` inside the trace's file."""
     for step in steps:
         whole, part = _WHOLE % step, _PART % step
         with trace.open("r+b") as file, mmap.mmap(file.fileno(), 0) as text:
