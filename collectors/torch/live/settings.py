@@ -32,9 +32,9 @@ class Settings:
     memory: bool = False
     cuda_sync: bool = False
     opening: bool = True
-    """Whether to keep the ops of the program's beginning if there are no or too few steps."""
+    """True to keep the ops of the program's beginning if there are no or too few steps."""
     light: bool = False
-    """Whether to record a second window of ops and kernels only.
+    """True to record a second window of ops and kernels only.
 
     Its times are nearer to the program's times without a profiler.
     """
