@@ -1,1 +1,1 @@
-"""Replay a rank's steps as a graph of waits, as recorded or with a change."""
+"""Replay a rank's steps as a dependency graph, as recorded or with a change."""

@@ -39,7 +39,7 @@ class Advised(Struct, frozen=True):
 
     @property
     def sentence(self) -> str:
-        """The change, the length of a step with it, and where it applies, as one sentence."""
+        """A sentence with the change, its predicted effect, and the code that it concerns."""
         if self.prediction is None or self.saved_frac is None:
             return self.change.sentence
         prediction = self.prediction
@@ -70,9 +70,7 @@ def _list_changes(trace: Trace) -> list[Change]:
 def advised_changes(trace: Trace) -> list[Advised]:
     """List the changes that save at least 2 % of a step, the largest clear saving first.
 
-    If the trace can be replayed, a replay computes the saving, because a removed wait may only move
-    elsewhere. A change of unknown saving is listed, too. In the order, its saving counts as the
-    whole time of the places in the program that it concerns.
+    A replay computes the saving if it can. Changes of unknown saving are listed, too.
     """
     return trace.derived(_advised_changes)
 
@@ -92,8 +90,7 @@ def _advised_changes(trace: Trace) -> list[Advised]:
 def _most_saved(item: Advised) -> float:
     """Return the largest share of a step that a change may save.
 
-    If the saving is unknown, this is the share that the step spends at the places in the program
-    that the change concerns.
+    If the saving is unknown, it is the share of the step that the change concerns.
     """
     if item.saved_frac is not None:
         return item.saved_frac
@@ -106,11 +103,11 @@ def advise(trace: Trace) -> list[str]:
 
 
 def _predictions(trace: Trace) -> dict[str, Prediction]:
-    """Return the prediction of each advised change that a replay can make, by expression.
+    """Return the prediction of each advised change, by the change's expression.
 
-    The dict is empty for several ranks, because a replay of one rank leaves out the waits for other
-    ranks. It is also empty if the step without the profiler is not known.
+    Changes that no replay can make are left out.
     """
+    # A replay of one rank of several would leave out the waits for other ranks.
     steps = unprofiled_steps(trace) if len(trace.manifest.ranks) == 1 else {}
     if not any(step.unprofiled_ns for step in steps.values()):
         return {}

@@ -22,23 +22,18 @@ _NONE_IS_WRITTEN_OUT = "sdpa: no product, softmax and product follow each other 
 
 
 class Attention(Struct, frozen=True):
-    """Holds one attention: two matrix products around a softmax, as rows of device work.
+    """Holds one attention, two matrix products around a softmax, as row numbers of device work."""
 
-    `first` and `last` are the products. `gone` are the rows that a fused kernel makes unnecessary.
-    A fused backward kernel computes the scores again, which takes as long as the last product.
-    """
-
-    first: int
-    last: int
-    gone: list[int]
+    first: int  # row of the first product
+    last: int  # row of the last product
+    gone: list[int]  # rows that a fused kernel makes unnecessary
     is_backward: bool
 
 
 def sdpa(subject: Subject, _: str | None) -> Change:
-    """Remove kernels between the matrix products of attention, and layout copies beside products.
+    """Replace the kernels of each attention by one fused kernel, which a single op launches.
 
-    A fused kernel computes the same products, and the scores stay on the chip. The host then calls
-    a single op.
+    The matrix products keep their time. Kernels between them, and copies beside them, are removed.
     """
     replay = subject.replay
     table = subject.replay.table
@@ -56,6 +51,7 @@ def sdpa(subject: Subject, _: str | None) -> Change:
         on_host |= _issued(subject, attention)
     is_gone = np.isin(table.kinds, (KERNEL, LAUNCH, QUEUE)) & picked(gone, table.items)
     require(is_gone, _NONE_IS_WRITTEN_OUT)
+    # A fused backward kernel computes the scores again, which takes as long as the last product.
     is_doubled = (table.kinds == KERNEL) & picked(doubled, table.items)
 
     def change(weights: Ints) -> Ints:
@@ -66,7 +62,7 @@ def sdpa(subject: Subject, _: str | None) -> Change:
 
 
 def list_attention(replay: Replay) -> list[Attention]:
-    """Return the attention of each softmax that stands between two matrix products.
+    """Return each softmax between two matrix products, with these products.
 
     Between the products, there may only be kernels that scale, mask, drop or move scores.
     """
@@ -124,10 +120,9 @@ def _copies(kinds: list[str], place: int, direction: int) -> list[int]:
 
 
 def _issued(subject: Subject, attention: Attention) -> Flags:
-    """Flag the host's edges from the attention's first launch to its last.
+    """Flag the host's time from an attention's first launch to its last, without the first launch.
 
-    The first product's own launch is not flagged. No edge is flagged if a launch is from before the
-    excerpt.
+    No edge is flagged if a launch lies before the excerpt.
     """
     replay = subject.replay
     table = subject.replay.table

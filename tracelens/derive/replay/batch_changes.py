@@ -25,10 +25,10 @@ _LEAST = 0.1
 
 
 def batch(subject: Subject, value: str | None) -> Change:
-    """Scale each op's device time linearly from two batch sizes to a third; host time stays.
+    """Predict another batch size: extrapolate the device time of each op from two recorded sizes.
 
-    With `16,32:64`, the replayed trace has batches of 16, the other trace has batches of 32, and a
-    batch of 64 is predicted.
+    `value` is `FIRST,SECOND:WANTED`: the sizes in the replayed trace, in the other trace, and the
+    size to predict. Host time stays.
     """
     first, second, wanted = _batch_sizes(value)
     if subject.other is None:
@@ -79,7 +79,7 @@ def _refuse_other_work(both: pl.DataFrame) -> None:
 def _factors_of_edges(
     replay: Replay, names: Sequence[str], factors_by_name: pl.DataFrame
 ) -> NDArray[np.float64]:
-    """Return each edge's factor: the factor of its name for device work, 1 for other edges."""
+    """Return the factor by which to multiply each graph edge's time: 1 except for device work."""
     table = replay.table
     work = pl.DataFrame({"name": names})
     work = work.join(factors_by_name, on="name", how="left", maintain_order="left")

@@ -52,14 +52,13 @@ A change that removes the wait for the number also removes the copy.
 
 
 class Doubt(Struct, frozen=True):
-    """Holds the expected error that a change adds to a prediction, as two shares.
+    """Holds the expected error that a change adds to a prediction.
 
-    `of_change` is a share of the time that the change removes, `of_rest` a share of the step after
-    the change. The shares are chosen by hand.
+    Both shares are chosen by hand.
     """
 
-    of_change: float = 0.1
-    of_rest: float = 0.0
+    of_change: float = 0.1  # share of the time that the change removes
+    of_rest: float = 0.0  # share of the step after the change
 
 
 class Kind(Struct, frozen=True):
@@ -80,17 +79,16 @@ def doubt_of(text: str) -> Doubt:
 def spread_of(subject: Subject, text: str) -> Spread:
     """Return the change that an expression describes, with the limits of its effect.
 
-    The three fields of the result are equal for a change whose effect is exact. Raises UsageError
-    as `parse_change` does.
+    An exact effect has equal limits. Raises the errors of `parse_change`.
     """
     change = parse_change(subject, text)
     return change if isinstance(change, Spread) else Spread(change, change, change)
 
 
 def parse_change(subject: Subject, text: str) -> Change | Spread:
-    """Return the change that an expression describes, for a rank.
+    """Return the change of a rank that an expression such as `no_sync` describes.
 
-    Raises UsageError for an unknown change, and for a change for which the trace lacks data.
+    Raises UsageError for an unknown change, or if the trace lacks data for it.
     """
     faster = re.fullmatch(r"faster[ =](.+) (?:BY|by) (\S+)", text.strip())
     if faster:
@@ -116,10 +114,7 @@ def usages() -> list[str]:
 
 
 def _cuda_graph(subject: Subject, layer: str | None) -> Change:
-    """Remove the host's time in ops and launches, except one launch per step.
-
-    Waits, input and the host's own computing keep their time.
-    """
+    """Remove the host's time in ops and launches, except one launch per step."""
     table = subject.replay.table
     causes = subject.labels.causes
     issuing = np.array([cause in {None, "launch", "allocation"} for cause in causes])
@@ -161,7 +156,7 @@ def _cuda_graph(subject: Subject, layer: str | None) -> Change:
 
 
 def _first_of_each_step(subject: Subject, chosen: Flags) -> Ints:
-    """Return the first of the chosen edges in each step."""
+    """Return the indices of the first chosen graph edge in each step."""
     table = subject.replay.table
     rows = np.flatnonzero(chosen)
     steps = np.searchsorted(
@@ -212,9 +207,9 @@ def _no_sync(subject: Subject, place: str | None) -> Change:
 
 
 def _read_numbers(subject: Subject, calls: Flags) -> Flags:
-    """Flag the edges that read back a number: the copy to the host, and the copy's call and op.
+    """Flag the graph edges of copies that read back a number, with the copies' calls and ops.
 
-    A copy counts only if one of the flagged `calls` waits for it.
+    Only copies that one of the flagged `calls` waits for are included.
     """
     replay = subject.replay
     table = subject.replay.table
@@ -265,7 +260,7 @@ _REMOVABLE = ("host", "allocation", "loading", "input")
 def _faster(subject: Subject, name: str, times: str) -> Change:
     """Divide the durations of an op, a layer or a kernel by a factor.
 
-    `name` is a part of the op's or kernel's name, or a layer's path. `times` is the factor's text.
+    `name` is a part of an op's or kernel's name, or a layer's path. `times` is the factor as text.
     """
     is_number = re.fullmatch(r"[0-9]{1,9}(?:\.[0-9]{1,9})?", times)
     factor = float(times) if is_number else 0

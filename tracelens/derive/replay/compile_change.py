@@ -51,22 +51,18 @@ time is in the network and the gradients, and the compiler also fuses its attent
 
 
 class _Edges(Struct, frozen=True):
-    """Holds flags for the edges that compiling changes.
+    """Holds flags of the graph edges whose time changes when the program is compiled."""
 
-    `host` flags ops and launches, `kept` the kernels of _KEPT, `others` the other kernels of ops.
-    """
-
-    host: Flags
-    kept: Flags
-    others: Flags
+    host: Flags  # ops and launches
+    kept: Flags  # kernels that the compiler keeps
+    others: Flags  # other kernels that an op launched
 
 
 def compile_program(subject: Subject, _: str | None) -> Spread:
-    """Shorten the host's ops and launches, and the kernels, by measured shares.
+    """Shorten the host's ops and launches, and the kernels, by shares measured on other programs.
 
-    Input and the host's own computing keep their time. Raises UsageError if the steps are compiled
-    already, or if no op launches a kernel. Also raises UsageError for training steps that the host
-    limits, because compiling may make such a step shorter or longer.
+    Raises UsageError if the steps are compiled already, or if no op launches a kernel. Also raises
+    it for training steps that the host limits, because compiling may make them shorter or longer.
     """
     _refuse_compiled(subject)
     edges = _edges_to_change(subject)
@@ -97,7 +93,7 @@ def _is_training(subject: Subject) -> bool:
 
 
 def _edges_to_change(subject: Subject) -> _Edges:
-    """Return the edges that compiling changes; raise UsageError if no op launches a kernel."""
+    """Flag the graph edges that compiling changes; raise UsageError if no op launches a kernel."""
     replay = subject.replay
     kinds, items = replay.table.kinds, replay.table.items
     causes = subject.labels.causes
@@ -119,7 +115,7 @@ def _edges_to_change(subject: Subject) -> _Edges:
 
 
 def _shortened(edges: _Edges, stays: _Shares) -> Change:
-    """Return the change that multiplies the edges' times by the shares that remain."""
+    """Return the change that multiplies the time of each group of edges by its share."""
     shares = np.ones(len(edges.host))
     shares[edges.host] = stays.host
     shares[edges.kept] = stays.kept

@@ -20,16 +20,12 @@ Floats = npt.NDArray[np.float64]
 
 
 class Costs(Struct, frozen=True):
-    """Holds the host time that a profiler adds to each recorded op, Python call and API call.
-
-    `generated_ns` is also added to each launch of a kernel that torch.compile generated, because
-    Inductor's launcher describes the launch to a profiler.
-    """
+    """Holds the host time in ns that a profiler adds to each op, Python call and API call."""
 
     op_ns: float
     python_ns: float
     call_ns: float
-    generated_ns: float = 0
+    generated_ns: float = 0  # added to each launch of a kernel that torch.compile generated
 
     @property
     def usual_factor(self) -> float:
@@ -52,13 +48,9 @@ class Costs(Struct, frozen=True):
 
 
 class CostsOfHost(Costs, frozen=True):
-    """Holds costs on a host whose speed is known only from the trace.
+    """Holds costs from a table, for a host that may be slower than the host of the table."""
 
-    `slowness` is the time of the recorded launches divided by the time of launches on the hosts of
-    `TORCH_COSTS`.
-    """
-
-    slowness: float = 1
+    slowness: float = 1  # time of recorded launches divided by the time on the hosts of TORCH_COSTS
 
     @property
     def usual_factor(self) -> float:
@@ -86,25 +78,21 @@ class CallCost(Struct, frozen=True):
 
 
 class CostsBeside(Costs, frozen=True):
-    """Holds costs of a profiler that also works before and after an API call, by kind of call.
+    """Holds costs of a profiler that also works before and after API calls, such as nsys.
 
-    Kinds are launches of kernels, other calls that start device work (copies, fills, graphs), and
-    all others. `python_ns` is the cost of an NVTX range. `slowness` is the time of the recorded
-    launches divided by the time of launches on a fast host.
+    `python_ns` is the cost of an NVTX range.
     """
 
     of_launch: CallCost = CallCost(0, 0)
-    of_work: CallCost = CallCost(0, 0)
-    of_other: CallCost = CallCost(0, 0)
-    slowness: float = 1
+    of_work: CallCost = CallCost(0, 0)  # calls that start copies, fills and graphs
+    of_other: CallCost = CallCost(0, 0)  # all other calls
+    slowness: float = 1  # time of recorded launches divided by the time on a fast host
 
     @property
     def usual_factor(self) -> float:
-        """The ratio of the host's usual time to its recorded time for the same work; at most 1.
-
-        A trace does not show whether a slow host is always slow. The usual speed is therefore
-        taken as the geometric mean of the recorded speed and a fast host's speed.
-        """
+        """The ratio of the host's usual time to its recorded time for the same work; at most 1."""
+        # A trace does not show whether a slow host is always slow. So the usual speed is taken as
+        # the geometric mean of the recorded speed and a fast host's speed.
         return 1 / math.sqrt(max(self.slowness, 1))
 
     @property
@@ -126,9 +114,9 @@ class CostsBeside(Costs, frozen=True):
         )
 
     def of_calls(self, kinds: pl.Series) -> tuple[Floats, Floats]:
-        """Return the costs in ns inside and beside each call; `kinds` has the calls' kinds.
+        """Return the costs in ns inside and beside each call, given the calls' kinds.
 
-        Each array ends with a 0, which the index -1 selects where there is no call.
+        Each array ends with an extra 0, so that index -1 stands for no call.
         """
         is_launch = (kinds == "kernel_launch").to_numpy()
         is_work = kinds.is_in(_WORK_CALLS).to_numpy()
@@ -200,15 +188,14 @@ captures of 37 programs on hosts of H200s. It was judged on 24 other programs.
 
 
 def kind_of_profile(trace: Trace, rank: int) -> str:
-    """Return which events torch.profiler recorded besides ops and kernels: stacks, shapes or plain.
+    """Return the kind of events that torch.profiler recorded for a rank: stacks, shapes or plain.
 
-    A profile with memory counts as one with shapes. A capture with the times of a light window
-    counts as plain.
+    `plain` has only ops, API calls and kernels.
     """
     for source in trace.manifest.sources:
         settings = source.get("settings")
         if source.get("rank") == rank and isinstance(settings, dict):
-            if settings.get("light_window"):
+            if settings.get("light_window"):  # this window records no stacks and no shapes
                 return "plain"
             if settings.get("with_stack"):
                 return "stacks"
@@ -227,10 +214,10 @@ Its value lists the fields of `Costs` for each kind of profile.
 
 
 def costs_of(trace: Trace, replay: Replay) -> tuple[Costs, str]:
-    """Return the profiler's costs for a rank's events, and the evidence: calibrated or table.
+    """Return the profiler's costs for a rank's events, and their source: calibrated or table.
 
-    Calibrated costs were measured on the recorded machine. The table has the costs of one host.
-    They are scaled to the recorded host's speed, which the launches show.
+    Calibrated costs were measured on the recorded machine. Costs of the table are scaled to its
+    speed.
     """
     rank = replay.excerpt.rank
     kind = kind_of_profile(trace, rank)
@@ -265,25 +252,25 @@ def is_of(trace: Trace, rank: int, kind: str) -> bool:
 def slowness(replay: Replay) -> float:
     """Return the ratio of the profiler's costs on the recorded host to the fitted costs.
 
-    Up to a limit, the ratio comes from the time that the profiler adds to a launch. Launches that
-    take longer than this limit show that the whole host was slow during the recording. The ratio
-    then grows in proportion to the time of launches.
+    It is computed from the mean time of a recorded launch.
     """
     launch_ns = _launch_ns(replay)
     if launch_ns is None:
         return 1.0
+    # A launch beyond this limit shows that the whole host was slow during the recording. From there
+    # on, the ratio grows in proportion to the time of a launch.
     usual_ns = min(launch_ns, SLOWEST_HOST * _LAUNCH_NS)
     slower = (usual_ns - _BARE_LAUNCH_NS) / (_LAUNCH_NS - _BARE_LAUNCH_NS)
     return max(slower, _LEAST_SLOWNESS) * launch_ns / usual_ns
 
 
 def nsys_costs(replay: Replay, costs: CostsBeside = NSYS_COSTS) -> CostsBeside:
-    """Return the costs of nsys at the host's speed during the recording.
+    """Return the costs of nsys, multiplied by one factor for the host's speed during the recording.
 
-    All costs are multiplied by one factor. It is the median time of a launch in this recording,
-    divided by the median time in the captures on which the costs were fitted. Most of the cost of
-    nsys lies outside of the recorded launch.
+    The factor is the median time of a launch, divided by the median in the fitted captures.
     """
+    # Only the factor is taken from launches: most of the cost of nsys lies outside of a recorded
+    # launch.
     took_ns = _launches_ns(replay)
     if len(took_ns) < _FEW_LAUNCHES:
         return costs
@@ -314,10 +301,9 @@ def _launches(replay: Replay) -> pl.DataFrame:
 
 
 def slowed_in(replay: Replay, is_step: Flags) -> float:
-    """Return the mean time of launches in flagged steps, divided by their mean in other steps.
+    """Return the mean time of launches in the flagged steps, divided by the mean in other steps.
 
-    `is_step` has a flag for each step of the excerpt. The result is 1 if all launches, or none, lie
-    in flagged steps.
+    `is_step` has one flag per step of the excerpt. Return 1 if one of the groups has no launch.
     """
     launches = _launches(replay)
     starts = launches["start"].to_numpy()

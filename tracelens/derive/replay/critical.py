@@ -1,4 +1,4 @@
-"""Find the critical path of a rank's median step: the edges that determine its time."""
+"""Find the critical path of a rank's median step: the dependencies that determine its length."""
 
 from __future__ import annotations
 
@@ -38,18 +38,19 @@ _ROWS = {
 
 
 class Labels(Struct, frozen=True):
-    """Holds the labels of edges: op, layer, name and the cause of host time; None if unknown."""
+    """Holds labels of graph edges, each None if unknown."""
 
     ops: list[str | None]
     layers: list[str | None]
     names: list[str | None]
-    causes: list[str | None]
+    causes: list[str | None]  # why the host spent its time
 
 
 def critical_path_of(replay: Replay) -> pl.DataFrame:
-    """Return the critical path of the rank's median step, one row per edge, in order of time.
+    """Return the critical path of the rank's median step, in order of time.
 
-    The durations sum to the replayed step's time. Neighbouring edges with equal labels are one row.
+    The durations sum to the step. There is one row per graph edge, but neighbouring edges with
+    equal labels are one row.
     """
     times, deciding = earliest_times(replay.table.graph)
     durations = step_durations(replay, times)
@@ -91,9 +92,9 @@ def _within(
     begin: int,
     end: int,
 ) -> tuple[list[int], list[int], list[int]]:
-    """Return the edges of a path that take time between `begin` and `end`, in order of time.
+    """Return the indices, starts and durations of a path's edges, cut to the time of one step.
 
-    Also return each edge's start and its duration between these times.
+    Edges outside of the step are left out. The rest is in order of time.
     """
     kept = []
     starts = []
@@ -115,7 +116,7 @@ def _within(
 
 
 def labels_of(replay: Replay, edges: Ints) -> Labels:
-    """Return the labels of the edges at these indices."""
+    """Return the labels of the graph edges with these indices."""
     table = replay.table
     excerpt = replay.excerpt
     kinds = table.kinds[edges]
@@ -150,7 +151,10 @@ def labels_of(replay: Replay, edges: Ints) -> Labels:
 def _activities(
     replay: Replay, edges: Ints, of_host: Flags
 ) -> tuple[list[str | None], list[str | None]]:
-    """Return the main thread's recorded cause and activity in each host edge, None elsewhere."""
+    """Return the recorded cause and activity of the host in each edge, None for device work.
+
+    Both are recorded on the main thread.
+    """
     excerpt = replay.excerpt
     is_before_end = pl.col("start_ns") < excerpt.origin_ns + excerpt.marks[-1]
     frame = excerpt.activities.filter(is_before_end)

@@ -1,4 +1,4 @@
-"""Add the device to a replay: edges that decide when each kernel, copy and fill can start."""
+"""Add device work to a replay's graph, with the dependencies that decide when it can start."""
 
 from __future__ import annotations
 
@@ -45,29 +45,24 @@ WORK_KINDS = {"kernel": KERNEL, "copy": COPY, "fill": FILL, "collective": COLLEC
 
 
 class Work(Struct, frozen=True):
-    """Holds device work as arrays sorted by start, with the moments at which it begins and ends.
-
-    `calls` has the row of each work's API call, -1 for a call before the excerpt. `launched` has
-    the call's start in ns, or -1. `previous` has the row of the previous work on the same stream,
-    -1 for none. `begin_moments` and `end_moments` have the indices of each work's two moments.
-    """
+    """Holds device work (kernels, copies, fills) as arrays, sorted by start. Times are in ns."""
 
     starts: Ints
     ends: Ints
     queues: Ints
-    calls: Ints
+    calls: Ints  # row of the API call, -1 for a call before the excerpt
     kinds: Ints
     is_graph: Ints
-    previous: Ints
-    launched: Ints
-    begin_moments: Ints
-    end_moments: Ints
+    previous: Ints  # row of the previous work on the same stream, -1 for none
+    launched: Ints  # start of the API call, -1 for a call before the excerpt
+    begin_moments: Ints  # index of the moment of the start in the graph
+    end_moments: Ints  # index of the moment of the end
 
 
 def read_work(excerpt: Excerpt, first_moment: int) -> Work:
     """Return the excerpt's device work.
 
-    Its moments are numbered from first_moment: all begins, then all ends.
+    Its graph moments are numbered from `first_moment`: all begins, then all ends.
     """
     frame = excerpt.work
     starts, ends = (frame[name].to_numpy().astype(np.int64) for name in ("start", "end"))
@@ -97,13 +92,9 @@ def read_work(excerpt: Excerpt, first_moment: int) -> Work:
 
 
 class Latency(Struct, frozen=True):
-    """Holds the usual times in an excerpt, in ns.
+    """Holds the usual launch latency and the usual pause between queued work in an excerpt."""
 
-    `launch_ns` is the time from a launch to the start of work on an idle device. `gap_ns` is the
-    time between queued work.
-    """
-
-    launch_ns: int
+    launch_ns: int  # from a launch to the start of its work on an idle device
     gap_ns: int
 
 
@@ -114,13 +105,10 @@ def add_device_edges(
     call_begins: Ints,
     origin: int,
 ) -> Latency:
-    """Add the edges that lead to begins and ends of device work; return the usual latencies.
+    """Add the dependencies of device work to the graph; return the usual latencies.
 
-    `call_begins` has the moment at which each call begins. `origin` is the excerpt's first moment.
-    Work starts once it is launched and the previous work on its stream is done. Work that starts
-    later waited for another stream's work. A recorded wait of the stream names the awaited work.
-    Without a recorded wait, it is the work that had just ended, and the edge is marked as inferred.
-    If a stream's first work is late and has neither, it waited for work from before the excerpt.
+    `call_begins` has the graph moment at which each API call begins. `origin` is the moment at
+    which the excerpt begins.
     """
     has_previous = work.previous >= 0
     gaps = np.where(
@@ -132,6 +120,9 @@ def add_device_edges(
     latencies = np.where(is_launched, work.starts - work.launched, -1)
     is_queued = has_previous & (work.ends[work.previous] > work.launched + LEAST_LATENCY_NS)
     usual = _usual(latencies[is_launched & ~is_queued], gaps[is_queued])
+    # Work starts once it is launched and the previous work on its stream is done. Work that starts
+    # later waited for other work: for the work named by a recorded wait, or else for the work of
+    # another stream that had just ended.
     awaited, is_recorded = _recorded_waits(excerpt, work)
     is_late = np.where(
         is_queued, gaps > _LONG_GAP_NS, latencies > usual.launch_ns + _LONG_LATENCY_NS
@@ -140,6 +131,7 @@ def add_device_edges(
         awaited[row] = _just_ended(work, int(row))
     explained = (awaited >= 0) & (work.starts - work.ends[awaited] < _NEAR_NS)
     is_pageable = excerpt.work["is_pageable"].fill_null(value=False).to_numpy()
+    # A stream's first work that is late for no such reason waited for work from before the excerpt.
     is_after_unseen = is_late & is_launched & ~has_previous & ~explained & ~is_pageable
     is_after_unseen &= latencies > _LEAST_REST * work.launched
     launch_ns = np.where(
@@ -196,7 +188,10 @@ def add_device_edges(
 
 
 def _usual(latencies: Ints, gaps: Ints) -> Latency:
-    """Return the median launch latency and the median gap; long ones are left out as delayed."""
+    """Return the median latency of launches and the median pause between queued work.
+
+    Long values are left out, because this work waited for something else.
+    """
     short = latencies[(latencies >= 0) & (latencies < _LONG_LATENCY_NS)]
     close = gaps[(gaps >= 0) & (gaps < _NEAR_NS)]
     return Latency(
@@ -222,10 +217,7 @@ def _graph_latencies(work: Work, launch_ns: Ints) -> Ints:
 
 
 def _add_queue_edges(edges: Edges, work: Work, rows: Ints, queue_ns: Ints) -> None:
-    """Add the edges between successive work of a stream.
-
-    Work that began before the previous work ended follows the begin of the previous work.
-    """
+    """Add the dependencies between successive work of a stream."""
     before = work.previous[rows]
     overlap = work.ends[before] > work.starts[rows]
     apart = rows[~overlap]
@@ -248,10 +240,9 @@ def _add_queue_edges(edges: Edges, work: Work, rows: Ints, queue_ns: Ints) -> No
 
 
 def _just_ended(work: Work, row: int) -> int:
-    """Return the row of the work of another stream that ended last before this work began.
+    """Return the row of another stream's work that ended last before this work, -1 for none.
 
-    Only work counts that ended within _NEAR_NS before this begin, and after this work's launch.
-    Return -1 without such work.
+    Only work that ended up to _NEAR_NS earlier, and after this work's launch, is considered.
     """
     begin = work.starts[row]
     queue = work.queues[row]
@@ -265,9 +256,9 @@ def _just_ended(work: Work, row: int) -> int:
 
 
 def _recorded_waits(excerpt: Excerpt, work: Work) -> tuple[Ints, Flags]:
-    """Return, for each work, the row of the work for which its stream waited, -1 for none.
+    """Return the row of the work that each work's stream waited for, -1 without a recorded wait.
 
-    Only recorded waits count. Also return a flag for each work, True if it has such a row.
+    Also flag the work that has such a row.
     """
     awaited = np.full(len(work.starts), -1, np.int64)
     streams = excerpt.work["stream_id"].to_numpy()

@@ -28,37 +28,25 @@ _ENDS = pl.col("start_ns") + pl.col("duration_ns")
 
 
 class Excerpt(Struct, frozen=True):
-    """Holds the events of consecutive steps of one rank.
-
-    Times are ns since the first step's mark, `origin_ns`. `steps` has step, start and duration.
-    `marks` are the times at which the host began each step, and the time at which it ended the last
-    step. `calls` holds outermost API calls by start: start, end, thread, api, kind and whether the
-    call waits. `work` holds device work by start: start, end, queue, call (a row of `calls`, None
-    for an earlier call), kind, name and other columns. `ops` holds the outermost ops. `spans` holds
-    every span with start, end and thread. Its flags say whether the span is an op or Python's, and
-    whether it launches a kernel that torch.compile generated. `waits` holds waits of streams.
-    `profiler` holds the intervals in which the host worked for the profiler. `activities` holds
-    `activities_of` the whole rank, by start. `is_marked` is False for a trace without steps.
-    """
+    """Holds the events of consecutive steps of one rank. Times are ns since `origin_ns`."""
 
     rank: int
-    origin_ns: int
-    steps: pl.DataFrame
-    marks: list[int]
-    calls: pl.DataFrame
-    work: pl.DataFrame
-    ops: pl.DataFrame
-    spans: pl.DataFrame
-    waits: pl.DataFrame
-    profiler: pl.DataFrame
-    activities: pl.DataFrame
-    is_marked: bool
+    origin_ns: int  # when the host began the first step
+    steps: pl.DataFrame  # step, start, duration
+    marks: list[int]  # when the host began each step, and when it ended the last one
+    calls: pl.DataFrame  # outermost API calls, sorted by start
+    work: pl.DataFrame  # device work, sorted by start; `call` is the row of its API call
+    ops: pl.DataFrame  # outermost ops
+    spans: pl.DataFrame  # all spans, cut to the excerpt
+    waits: pl.DataFrame  # recorded waits of streams, events and the device
+    profiler: pl.DataFrame  # intervals that the host spent in the profiler
+    activities: pl.DataFrame  # what the host did, for the whole rank; in trace time
+    is_marked: bool  # False for a trace without steps
 
 
 def read_excerpt(trace: Trace, rank: int) -> Excerpt | None:
-    """Return the steps around the rank's median step.
+    """Return the steps around the rank's median step, or the whole trace if a mark is missing.
 
-    Without steps, or if a step's mark is missing, the whole trace is returned as one step.
     Return None if the host was not recorded, or if a trace without steps has too many events.
     """
     steps = _chosen_steps(trace, rank)
@@ -118,7 +106,7 @@ def _n_events(trace: Trace, rank: int) -> int:
 
 
 def _marks(trace: Trace, rank: int, steps: pl.DataFrame) -> list[int]:
-    """Return the time at which the host began each step, and the time at which the last ended.
+    """Return when the host began each step and ended the last.
 
     The list is empty if a step's mark is missing.
     """
@@ -146,9 +134,9 @@ def _marks(trace: Trace, rank: int, steps: pl.DataFrame) -> list[int]:
 
 
 def _whole(trace: Trace, rank: int) -> tuple[pl.DataFrame, list[int]]:
-    """Return the whole trace of the rank as one step without a number.
+    """Return the rank's whole trace as one step, and when the host began and ended.
 
-    Also return the times at which the host began and ended, empty without a recorded host.
+    The times are an empty list if the host was not recorded.
     """
     edges: dict[str, tuple[int, int]] = {}
     for table in ("api_calls", "spans", "kernels", "memcpys", "memsets"):
@@ -180,9 +168,9 @@ def _spans(
     where: pl.Expr,
     edges: tuple[int, int],
 ) -> pl.DataFrame:
-    """Return the spans that overlap the excerpt, cut at its edges.
+    """Return the spans that overlap the excerpt, cut to its time.
 
-    `begins_inside` and `ends_inside` say whether the span's begin and end were kept.
+    `begins_inside` and `ends_inside` say whether the span really begins and ends in the excerpt.
     """
     origin, until = edges
     kind = pl.col("kind")
@@ -226,11 +214,7 @@ def _profiler_times(
     where: pl.Expr,
     origin: int,
 ) -> pl.DataFrame:
-    """Return the intervals in `torch.profiler.profile.step`: start, end, process_id, thread_id.
-
-    This call ends a step's mark and begins the next step's mark (torch 2.11). So the time between
-    two marks is spent in this call. A trace with stacks shows the whole call.
-    """
+    """Return the intervals in `torch.profiler.profile.step`: start, end, process_id, thread_id."""
     name = pl.col("name").cast(pl.String)
     is_mark = (pl.col("kind") == "annotation") & name.str.starts_with("ProfilerStep#")
     is_call = (pl.col("kind") == "python") & name.str.contains(_STEP_OF_PROFILER)
@@ -239,6 +223,8 @@ def _profiler_times(
     is_wanted = where & (is_mark | is_call)
     profiler_spans = trace.select("spans", *columns, where=is_wanted, rank=rank).sort("start_ns")
     begin, end = pl.col("start_ns") - origin, _ENDS - origin
+    # The call ends one step's mark and begins the next step's mark (torch 2.11), so it fills the
+    # time between them. A trace with stacks shows the whole call.
     between = profiler_spans.filter(is_mark).select(
         start=end,
         end=begin.shift(-1).over(thread),
@@ -308,9 +294,9 @@ def _work(
     edges: tuple[int, int],
     rows: pl.DataFrame,
 ) -> pl.DataFrame:
-    """Return device work that the excerpt launched, or that ran when the excerpt began.
+    """Return device work that the excerpt launched, or that ran when it began, sorted by start.
 
-    The work is sorted by start. Work that ran when the excerpt began starts with the excerpt.
+    Work that ran when the excerpt began is cut to start with it.
     """
     origin, _ = edges
     frames = [pl.DataFrame(schema=_SCHEMA)]
@@ -337,7 +323,7 @@ def _work_of_table(
     edges: tuple[int, int],
     rows: pl.DataFrame,
 ) -> pl.DataFrame:
-    """Return the excerpt's rows of one table of device work, with the row and start of the call."""
+    """Return the excerpt's device work of one table, with the row and start of its API call."""
     origin, until = edges
     is_open = _ENDS.gt(origin)
     # Work that begins after the last work of the excerpt's calls does not belong to the excerpt.
@@ -417,10 +403,11 @@ _OF_TABLES = {
 
 
 def _stream_waits(trace: Trace, rank: int, rows: pl.DataFrame) -> pl.DataFrame:
-    """Return the recorded waits of streams whose API call is in the excerpt.
+    """Return the recorded synchronizations whose API call is in the excerpt.
 
-    Columns: row and call_start of the call, kind, stream_id, waited_stream_id, recorded_at.
-    recorded_at is the start of the call that recorded the event, None if unknown.
+    - row, call_start: the API call
+    - kind, stream_id, waited_stream_id: as in `synchronizations`
+    - recorded_at: the start of the call that recorded the event, None if unknown
     """
     waits = trace.select(
         "synchronizations",

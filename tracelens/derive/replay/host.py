@@ -1,4 +1,8 @@
-"""Add the host to a replay: each group of threads that take turns is one chain of moments."""
+"""Add the host to a replay's graph.
+
+Threads that work one at a time, such as the main and the autograd thread, form a team. The graph
+has one sequence of moments per team.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +13,8 @@ from msgspec import Struct
 from tracelens.derive.replay.excerpt import Excerpt
 from tracelens.derive.replay.moment_graph import Ints
 
-_TAKE_TURNS = 0.1
-"""Threads take turns if they overlap by less than this share of the less busy thread's time.
-
-Forward and autograd threads take turns. Other threads work side by side.
-"""
+_LARGEST_OVERLAP = 0.1
+"""Largest overlap of threads of one team, as a share of the less busy thread's time."""
 
 
 _MOST_TEAMS = 64
@@ -21,44 +22,35 @@ _MOST_TEAMS = 64
 
 
 class Chain(Struct, frozen=True):
-    """Holds the moments of threads that take turns, in order of time.
-
-    Interval i lies between the moments i and i + 1. `calls` and `ops` have the row of the API call
-    and of the op around each interval, -1 for none. `n_op_edges`, `n_python_edges` and
-    `n_generated_edges` count the begins and ends of recorded spans in an interval. `profiler_ns` is
-    the interval's time in the profiler itself. `call_rows` are the chain's API calls.
-    `call_begins`, `call_ends` and `marks` are indices into `times`.
-    """
+    """Holds the moments of a team of threads in order of time, and the intervals between them."""
 
     times: Ints
-    calls: Ints
-    ops: Ints
-    n_op_edges: Ints
-    n_python_edges: Ints
-    n_generated_edges: Ints
-    profiler_ns: Ints
-    call_rows: Ints
-    call_begins: Ints
-    call_ends: Ints
-    marks: Ints
+    calls: Ints  # row of the API call around each interval, -1 for none
+    ops: Ints  # row of the op around each interval, -1 for none
+    n_op_edges: Ints  # begins and ends of ops in each interval
+    n_python_edges: Ints  # begins and ends of Python calls
+    n_generated_edges: Ints  # begins and ends of launches of generated kernels
+    profiler_ns: Ints  # time of each interval in the profiler itself
+    call_rows: Ints  # rows of the team's API calls
+    call_begins: Ints  # indices into `times`
+    call_ends: Ints  # indices into `times`
+    marks: Ints  # begins of steps, as indices into `times`
     is_main: bool
 
 
 def host_chains(excerpt: Excerpt) -> list[Chain]:
-    """Return the chains of an excerpt's host threads; the first chain holds the marks of steps.
+    """Return the moments of each team of host threads, first the team with the most API calls.
 
-    The list is empty if more than _MOST_TEAMS groups of threads work side by side. No program that
-    trains or serves a model reaches this limit.
+    This team has the marks of steps. The list is empty if there are more than _MOST_TEAMS teams.
     """
     teams = _teams(excerpt)
     return [_chain(excerpt, team, is_main=i == 0) for i, team in enumerate(teams)]
 
 
 def _teams(excerpt: Excerpt) -> list[pl.DataFrame]:
-    """Return teams of threads that take turns, each as a frame with process_id and thread_id.
+    """Return teams of threads, each as a frame with process_id and thread_id.
 
-    The team of the thread with most API calls is first. The list is empty if there are more than
-    _MOST_TEAMS teams.
+    A team's threads work one at a time. The list is empty if there are more than _MOST_TEAMS teams.
     """
     key = ["process_id", "thread_id"]
     active = pl.concat(
@@ -101,7 +93,7 @@ def _teams(excerpt: Excerpt) -> list[pl.DataFrame]:
 
 
 class _Team(Struct):
-    """Holds threads that take turns, and the union of their active intervals."""
+    """Holds threads that work one at a time, and the union of their active intervals."""
 
     threads: list[tuple[object, ...]]
     begins: Ints
@@ -119,7 +111,7 @@ class _Team(Struct):
         near = self.begins[first:after], self.ends[first:after]
         merged = _merged(*_by_start(intervals, near))
         added = _length(merged) - _length(near)
-        if length - added >= _TAKE_TURNS * max(min(length, self.length), 1):
+        if length - added >= _LARGEST_OVERLAP * max(min(length, self.length), 1):
             return False
         self.begins = np.concatenate(
             [
@@ -161,7 +153,7 @@ def _by_start(
 
 
 def _chain(excerpt: Excerpt, team: pl.DataFrame, *, is_main: bool) -> Chain:
-    """Return the moments of a group of threads that take turns; `is_main` adds marks of steps."""
+    """Return the moments of a team of threads; `is_main` adds the marks of steps."""
     key = ["process_id", "thread_id"]
     calls = excerpt.calls.with_row_index("row").join(
         team, on=key, how="semi", maintain_order="left"
@@ -232,9 +224,9 @@ def covered_ns(moments: Ints, begins: Ints, ends: Ints) -> Ints:
 
 
 def _within(times: Ints, starts: Ints, ends: Ints, rows: Ints) -> Ints:
-    """Return the row around each interval between successive times, -1 for none.
+    """Return the row of the event around each interval between successive times, -1 for none.
 
-    The rows have starts and ends, and do not overlap.
+    Event `rows[i]` lasts from `starts[i]` to `ends[i]`. Events do not overlap.
     """
     if not len(starts):
         return _zeros_between(times) - 1

@@ -42,7 +42,7 @@ _NO_INPUT = (
 def input_ready(subject: Subject, _: str | None) -> Spread:
     """Remove the host's waits for input, and the slowness of cold caches after long waits.
 
-    In the upper limit of the range, the caches stay cold.
+    In the upper limit, the caches stay cold.
     """
     chosen = subject.of_cause("input")
     require(chosen, f"input_ready: {_NO_INPUT}")
@@ -58,10 +58,7 @@ def input_ready(subject: Subject, _: str | None) -> Spread:
 
 
 def _is_cold(subject: Subject, chosen: Flags) -> Flags:
-    """Flag the host's work, launches and copies to the device just after a long wait for input.
-
-    The host's caches are cold then.
-    """
+    """Flag the host's work, launches and copies to the device just after a long wait for input."""
     table = subject.replay.table
     replay = subject.replay
     sources = table.recorded[table.graph.sources]
@@ -91,10 +88,8 @@ def _warmed(weights: Ints, is_cold: Flags) -> Ints:
 def workers(subject: Subject, value: str | None) -> Spread:
     """Divide a loader's time among more workers, and hide it behind the rest of the step.
 
-    torch's ops may use all cores in the main process, but only one core in a worker. So the upper
-    limit of the range assumes that more workers do not make these ops faster. `value` is the new
-    number of workers, such as `4`, or the present and the new number, such as `2:8`. With the
-    present number, all limits are equal.
+    `value` is the new number of workers, such as `4`, or the present and the new number, such as
+    `2:8`.
     """
     numbers = re.fullmatch(r"(?:([0-9]{1,9}):)?([0-9]{1,9})", value or "")
     if not numbers or int(numbers[2]) < 1:
@@ -134,6 +129,8 @@ def workers(subject: Subject, value: str | None) -> Spread:
     def change_without_ops(weights: Ints) -> Ints:
         return change(weights, of_a_step(weights, is_op))
 
+    # torch's ops may use all cores in the main process, but only one in a worker. So without a
+    # present number, the upper limit assumes that workers do not make these ops faster.
     return Spread(change, change, change if n_before else change_without_ops)
 
 
@@ -145,9 +142,9 @@ def _waits_for_workers(subject: Subject, is_input: Flags) -> bool:
 
 
 def pinned(subject: Subject, _: str | None) -> Change:
-    """Make copies from pageable memory as fast as pinned copies, and remove the host's waits.
+    """Make copies from pageable memory as fast as pinned copies, and remove waits for them.
 
-    The removed waits are in the copy's own call, and in synchronisations by the same op.
+    Waits are removed from the copy's call, and from synchronisations in the same op.
     """
     work = subject.replay.excerpt.work
     table = subject.replay.table
@@ -184,10 +181,7 @@ def pinned(subject: Subject, _: str | None) -> Change:
 
 
 def _synchronisations(replay: Replay, rows: Flags) -> list[int]:
-    """Return the API calls that wait for a copy in `rows`, and are made by the op that copies.
-
-    The copy's own call is left out.
-    """
+    """Return the API calls that wait for a copy in `rows` and are made by the op that copies."""
     op_of = replay.call_ops
     copy_calls = replay.work.calls
     return [
@@ -203,8 +197,8 @@ def _synchronisations(replay: Replay, rows: Flags) -> list[int]:
 def dtype(subject: Subject, value: str | None) -> Change:
     """Shorten copies from the host in proportion to the bytes of a smaller type.
 
-    `value` is the new type, such as `bf16`, or the old and the new type, such as `float64:bf16`.
-    Without an old type, it is float32.
+    `value` is the new type, such as `bf16`, or the old (default: float32) and the new type, such as
+    `float64:bf16`.
     """
     old, _, new = (value or "").rpartition(":")
     if new not in _BYTES or (old or "float32") not in _BYTES:

@@ -36,18 +36,14 @@ _ALONE = "one rank was captured; collect the ranks of a job together: tracelens 
 
 
 class JobStep(Struct, frozen=True):
-    """Holds a job's mean step in ns before and after changes, with a range.
-
-    `bound` is the activity with most of the ranks' time after the changes. `next` names the ranks
-    that then make others wait most, None without any.
-    """
+    """Holds a job's mean step before and after changes, with a range."""
 
     before_ns: float
     after_ns: float
     low_ns: float
     high_ns: float
-    bound: str
-    next: str | None
+    bound: str  # activity with most of the ranks' time after the changes
+    next: str | None  # ranks that then make others wait most, None without any
 
 
 def is_of_job(change: str) -> bool:
@@ -58,7 +54,7 @@ def is_of_job(change: str) -> bool:
 def predict_job(trace: Trace, changes: Sequence[str]) -> JobStep:
     """Predict a job's mean step with all changes made, by a replay of its collectives.
 
-    Raises UsageError for an unknown change, and for a change for which the trace lacks data.
+    Raises UsageError for an unknown change, or if the trace lacks data for it.
     """
     factors = [_factor_of(change) for change in changes]
     model = time_model(trace)
@@ -106,7 +102,7 @@ def predict_job(trace: Trace, changes: Sequence[str]) -> JobStep:
 
 
 def _factor_of(change: str) -> float | None:
-    """Return the factor by which a change makes the network faster; None for straggler_fixed.
+    """Return the factor by which a change speeds up the network; None for straggler_fixed.
 
     Raises UsageError for any other text.
     """

@@ -61,11 +61,10 @@ a single number. So each is assumed to take as long as this quantile of the trac
 
 
 def channels_last(subject: Subject, _: str | None) -> Spread:
-    """Remove the kernels that transpose tensors for convolutions.
+    """Remove the kernels that transpose tensors for convolutions, and shorten the convolutions.
 
-    Convolutions take the share of their time that was measured in this layout. The limits of the
-    range come from the shortest and the longest times of convolutions and normalisations. Raises
-    UsageError if another op would transpose the images back.
+    Convolutions take a share of their time that was measured in this layout. Raises UsageError if
+    another op would transpose the images back.
     """
     table = subject.replay.table
     work = subject.replay.excerpt.work
@@ -115,9 +114,8 @@ def channels_last(subject: Subject, _: str | None) -> Spread:
 def fused_optimizer(subject: Subject, _: str | None) -> Spread:
     """Multiply the optimizer's host and device time by the measured ratios of fused optimizers.
 
-    The trace must mark the optimizer's steps. A `foreach` optimizer, torch's default, updates
-    several parameters at once. It gains less, and its prediction has a range. Raises UsageError if
-    torch has no fused form of the optimizer.
+    The trace must mark the optimizer's steps. Raises UsageError if torch has no fused form of the
+    optimizer.
     """
     replay = subject.replay
     table = subject.replay.table
@@ -133,6 +131,7 @@ def fused_optimizer(subject: Subject, _: str | None) -> Spread:
     names = replay.excerpt.work["name"].fill_null("")
     if (names.str.contains("(?i)fused").to_numpy() & rows).any():
         raise UsageError("fused_optimizer: this optimizer is fused already")
+    # A `foreach` optimizer, torch's default, updates several parameters at once. So it gains less.
     joined = names.str.contains("multi_tensor").to_numpy() & rows
     least, usual, most = _FOREACH_HOST if joined.any() else (_FUSED_HOST,) * 3
     sources = table.recorded[table.graph.sources]
@@ -160,12 +159,9 @@ def fused_optimizer(subject: Subject, _: str | None) -> Spread:
 
 
 def _most_of_passes(kernels: pl.DataFrame) -> float:
-    """Return the largest share of these kernels' time that a fused optimizer can take.
-
-    Each kernel reads at least one list of tensors and writes one. A fused kernel reads and writes
-    at most _FUSED_LISTS. Kernels that are much shorter than the longest kernel do not count,
-    because they pass over small tensors, such as step counts.
-    """
+    """Return the largest share of these kernels' time that a fused optimizer can take."""
+    # Each kernel reads at least one list of tensors and writes one. Much shorter kernels do not
+    # count, because they pass over small tensors, such as step counts.
     length = (pl.col("end") - pl.col("start")).sum()
     lengths = kernels.group_by("name").agg(length.alias("ns"))["ns"]
     n_passes = lengths.filter(_SHORT_PASS * lengths >= lengths.max()).len()
@@ -183,16 +179,15 @@ def _optimizer_steps(subject: Subject, pattern: str) -> tuple[Ints, Ints]:
 
 
 def capturable_ns(subject: Subject, gap_ns: int) -> Ints:
-    """Return the time in ns that `capturable=True` adds to each edge, if the optimizer is Adam.
+    """Return the time in ns that Adam's `capturable=True` adds to each edge of the graph.
 
-    CUDA graphs need `capturable=True`, which keeps the step count on the device. By default, the
-    host computes the bias corrections. On the device, they take a few small kernels per parameter,
-    or per group of parameters. Their time is added to the last kernel of each parameter or group,
-    `addcdiv`. All values are 0 if the trace already has such kernels.
+    CUDA graphs need this argument. All times are 0 if it is set already, and for other optimizers.
     """
     replay = subject.replay
     table = subject.replay.table
     names = replay.excerpt.work["name"].fill_null("")
+    # With the argument, the device computes the bias corrections, in small kernels per parameter or
+    # group of parameters. Their time is added to the last kernel of each, `addcdiv`.
     in_steps = _lies_in(replay.work.launched, *_optimizer_steps(subject, r"^Optimizer\.step#Adam"))
     if (names.str.contains("pow_tensor").to_numpy() & in_steps).any():
         return np.zeros(len(table.kinds), np.int64)

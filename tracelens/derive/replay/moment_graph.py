@@ -1,8 +1,10 @@
-"""Build the dependency graph of a replay, and compute the times of its moments.
+"""Build the dependency graph of a replay, and compute when each activity begins and ends.
 
-This is Daydream's dependency graph (Zhu et al., ATC 2020). Each activity has two moments, its begin
-and its end. An edge from one moment to another gives the least time between them. The earliest
-times are the longest paths from the first moment (the critical path method).
+1. Each activity has two moments, its begin and its end. They are the nodes of the graph.
+2. An edge from one moment to another has a weight: the least time between them in ns.
+3. The earliest time of a moment is the longest path to it (the critical path method).
+
+The graph follows Daydream (Zhu et al., ATC 2020).
 """
 
 from __future__ import annotations
@@ -24,16 +26,14 @@ NONE = -1
 
 
 class MomentGraph(Struct, frozen=True):
-    """Holds a graph of moments, with the edges sorted by their target.
+    """Holds a graph of moments: edges sorted by target, in compressed sparse form.
 
-    The edges from `offsets[m]` up to `offsets[m + 1]` lead to moment m. `sources` has the index of
-    each edge's source moment, which is below the target's index. `weights` are in ns. A moment
-    without incoming edges is at time 0.
+    The edges from index `offsets[m]` up to `offsets[m + 1]` lead to moment m.
     """
 
     offsets: Ints
-    sources: Ints
-    weights: Ints
+    sources: Ints  # moment where each edge begins, always below its target
+    weights: Ints  # least time of each edge in ns
 
     @property
     def n_moments(self) -> int:
@@ -42,7 +42,7 @@ class MomentGraph(Struct, frozen=True):
 
 
 class Edges(Struct):
-    """Collects the edges of a replay graph, as parts of columns that `columns` joins."""
+    """Collects the edges of a replay's graph."""
 
     parts: list[tuple[Ints, ...]] = field(default_factory=list)
 
@@ -61,7 +61,7 @@ class Edges(Struct):
         profiler_ns: npt.ArrayLike = 0,
         is_inferred: npt.ArrayLike = 0,
     ) -> None:
-        """Add edges, given as columns; a single value applies to all added edges."""
+        """Add edges, given as columns. A single value applies to all added edges."""
         counts = (n_ops, n_python, n_generated, n_calls, profiler_ns)
         values = (sources, targets, ns, kind, items, *counts, is_inferred)
         columns = np.broadcast_arrays(*(np.atleast_1d(np.asarray(v, np.int64)) for v in values))
@@ -73,33 +73,25 @@ class Edges(Struct):
 
 
 class EdgeTable(Struct, frozen=True):
-    """Holds the edges of a graph, in the order of the graph, with their descriptions.
-
-    `items` are row numbers of ops, of API calls or of device work, depending on the edge's kind.
-    The host's time in an edge contains the profiler's costs of recorded events. `n_ops`, `n_python`
-    and `n_generated` count the begins and ends of spans in the edge. `n_calls` counts API calls.
-    `profiler_ns` is the time that the host spent in the profiler itself.
-    """
+    """Holds the edges of a graph with their descriptions, sorted as in the graph."""
 
     graph: MomentGraph
     targets: Ints
     kinds: Ints
-    items: Ints
-    n_ops: Ints
-    n_python: Ints
-    n_generated: Ints
-    n_calls: Ints
-    profiler_ns: Ints
+    items: Ints  # row of the op, API call or device work, depending on the kind
+    n_ops: Ints  # begins and ends of ops in the edge
+    n_python: Ints  # begins and ends of Python calls
+    n_generated: Ints  # begins and ends of launches of generated kernels
+    n_calls: Ints  # API calls
+    profiler_ns: Ints  # time that the host spent in the profiler itself
     is_inferred: Ints
-    recorded: Ints
-    """The recorded time of each moment."""
+    recorded: Ints  # recorded time of each moment in ns
 
 
 def build_table(edges: Edges, times: Ints, classes: Ints) -> tuple[EdgeTable, Ints]:
-    """Return the table of edges sorted by target, and the new index of each moment.
+    """Return the table of edges, sorted by target, and the new index of each moment.
 
-    Moments are sorted by recorded time, and by class at equal times. Edges that lead back in this
-    order are left out. They occur between moments of the same time if recorded times are coarse.
+    Moments are sorted by recorded time, then by class.
     """
     order = np.lexsort((np.arange(len(times)), classes, times))
     place = np.empty(len(times), np.int64)
@@ -107,6 +99,7 @@ def build_table(edges: Edges, times: Ints, classes: Ints) -> tuple[EdgeTable, In
     sources, targets, ns, *others = edges.columns()
     sources = place[sources]
     targets = place[targets]
+    # Coarse times may give two moments the same time. Edges that then lead backwards are left out.
     forward = np.flatnonzero(sources < targets)
     by_target = forward[np.lexsort((forward, targets[forward]))]
     counts = np.bincount(targets[by_target], minlength=len(times))
@@ -143,11 +136,12 @@ def picked(flags: Flags, rows: Ints) -> Flags:
 
 
 def earliest_times(graph: MomentGraph) -> tuple[Ints, Ints]:
-    """Return the time of each moment in ns, and the edge that decides it, -1 without edges.
+    """Return the earliest time of each moment in ns, and the index of the edge that decides it.
 
-    This is the critical path method (Kelley and Walker, 1959): times are longest paths in an
-    acyclic graph, found in topological order. If several edges decide, the first is returned.
+    A moment without incoming edges is at 0, with index -1. If several edges decide, the first is
+    returned.
     """
+    # Critical path method (Kelley and Walker, 1959): longest paths in topological order.
     if LIBRARY is not None:
         times = np.empty(graph.n_moments, np.int64)
         deciding = np.empty(graph.n_moments, np.int64)
@@ -157,7 +151,7 @@ def earliest_times(graph: MomentGraph) -> tuple[Ints, Ints]:
 
 
 def earliest_times_in_python(graph: MomentGraph) -> tuple[Ints, Ints]:
-    """Compute the longest paths in Python, which defines the result of `longest_paths` in C."""
+    """Compute longest paths in Python. The C function `longest_paths` must give the same result."""
     offsets = graph.offsets.tolist()
     sources = graph.sources.tolist()
     weights = graph.weights.tolist()
@@ -179,7 +173,7 @@ def earliest_times_in_python(graph: MomentGraph) -> tuple[Ints, Ints]:
 
 
 def deciding_path(graph: MomentGraph, deciding: Ints, moment: int) -> list[int]:
-    """Return the edges that decide a moment, in order from the moment back to the first moment."""
+    """Return the critical path to a moment as edges, from this moment back to the first."""
     path = []
     while (edge := int(deciding[moment])) >= 0:
         path.append(edge)

@@ -77,28 +77,19 @@ _WITHOUT_PROFILER = (0, 1, 3)
 
 
 class Prediction(Struct, frozen=True):
-    """Holds a rank's step before and after changes, with a range, its bound, and the next limit.
+    """Holds a rank's predicted step in ns before and after changes, with a range."""
 
-    If `rank` is None, the step is a job's mean step as recorded. `bound` is the cause of most of
-    the step's time after the changes, and `next` is the op or kernel with most of that time. They
-    are None if they were not asked for. `has_gain` is False if the changes may save nothing. The
-    range of the step comes mostly from the host's unknown speed. That speed is the same before and
-    after the changes, so `has_gain` compares steps at equal speeds. The limits of the saving leave
-    out the error from waits for a loader, because other batches would change the steps before and
-    after alike.
-    """
-
-    rank: int | None
+    rank: int | None  # None for the mean step of a job, whose times are as recorded
     before_ns: int
     after_ns: int
     low_ns: int
     high_ns: int
-    bound: str | None
-    next: str | None
+    bound: str | None  # cause of most of the step's time after the changes
+    next: str | None  # op or kernel with most of the time of this cause
     replay_error_frac: float | None
     least_saving_ns: int
     most_saving_ns: int
-    has_gain: bool
+    has_gain: bool  # False if the changes may save nothing
 
 
 _COLUMNS = {
@@ -119,8 +110,8 @@ def whatif(trace: Trace, *changes: str, other: Trace | None = None) -> pl.DataFr
 
     An example is `tl.whatif(trace, "cuda_graph", "no_sync")`. All changes are made at once. Times
     are without the profiler. Changes to a job, such as `straggler_fixed`, give one row with rank
-    None, whose times are as recorded. `other` is a trace of the program with another batch size,
-    for `batch=16,32:64`. Raises the errors of `predict`.
+    None and times as recorded. `batch=16,32:64` needs `other`, a trace with the second batch size.
+    Raises the errors of `predict`.
     """
     rows = [asdict(prediction) for prediction in predict(trace, changes, other=other)]
     return pl.DataFrame(rows, _COLUMNS)
@@ -134,13 +125,15 @@ def predict(
     *,
     names_bound: bool = True,
 ) -> list[Prediction]:
-    """Return the prediction of each rank that marks steps, or only of `rank`.
+    """Return the prediction of each rank with marked steps, or only of `rank`.
 
-    Changes to a whole job give one prediction, for the job. `other` is a trace of the program with
-    another batch size, of the same ranks or of one rank. Without `names_bound`, `bound` and `next`
-    are None, which saves up to three quarters of the time. Raises UsageError for an unknown rank or
-    change, and for a change for which the trace lacks data. Raises MissingTableError if no step can
-    be replayed.
+    - Changes to a whole job give one prediction, for the job.
+    - `other`: a trace with another batch size, of the same ranks or of one rank.
+    - `names_bound`: if False, `bound` and `next` are None, which saves up to three quarters of the
+      time.
+
+    Raises UsageError for an unknown rank or change, or if the trace lacks data for a change. Raises
+    MissingTableError if no step can be replayed.
     """
     if rank is not None and rank not in trace.manifest.ranks:
         raise UsageError(f"whatif: the trace has no rank {rank}")
@@ -170,7 +163,7 @@ def predict(
 
 
 def _subjects(trace: Trace) -> dict[int, Subject]:
-    """Return the subject of each replayed rank; it is cached with the labels of its edges."""
+    """Return a `Subject` for each replayed rank."""
     return {rank: Subject(trace, replay) for rank, replay in replays(trace).items()}
 
 
@@ -202,20 +195,15 @@ def _of_job(
 
 
 class _Replayed(Struct, frozen=True):
-    """Holds a rank's step before and after changes, replayed in each of `weights_of_scenarios`.
-
-    `befores` and `afters` are the step's times in ns by scenario. `scale` is the factor from
-    replayed to real time. `weights` and `changed` are the weights of the first scenario before and
-    after the changes. `device_ns` is the least time of the changed step's device work.
-    """
+    """Holds a rank's step before and after changes, replayed in each of `weights_of_scenarios`."""
 
     replay: Replay
-    scale: float
-    weights: Ints
-    changed: Ints
-    befores: list[float]
-    afters: list[float]
-    device_ns: float
+    scale: float  # factor from replayed to real time
+    weights: Ints  # first scenario, before the changes
+    changed: Ints  # first scenario, after the changes
+    befores: list[float]  # step in ns by scenario, before the changes
+    afters: list[float]  # step in ns by scenario, after the changes
+    device_ns: float  # least time of the changed step's device work
 
     def step_ns(self, weights: Ints) -> float:
         """Return the real time in ns of a step with these weights."""
@@ -286,11 +274,10 @@ def _replayed(
 
 
 def _ends_of_spreads(steps: _Replayed, spreads: Sequence[Spread]) -> tuple[float, float, float]:
-    """Return the shortest step, the longest step, and the floor of the range, in ns.
+    """Return the shortest and the longest step within the limits of the changes' effects, in ns.
 
-    The two steps are replayed with the `least` and the `most` of each spread. The floor is
-    _LEAST_OF_DEVICE of the time of the device's work. It is 0 if the device's work changes by an
-    exact amount, so that `least` and `most` are equal in each spread.
+    Also return a floor for the range, from the time of the device work. It is 0 if the changes have
+    an exact effect on the device.
     """
     usual = steps.afters[0]
     least_ns = most_ns = usual
@@ -314,16 +301,16 @@ def _with_sampling(
     low: float,
     margin: float,
 ) -> tuple[float, float]:
-    """Return the range's new low end, and the time to add to its high end, for other batches.
+    """Widen the range of a step that waits for a loader, because other batches take another time.
 
-    If a step waits for a loader, other batches make the step longer or shorter. The low end is not
-    lowered below the time of a step without waits, less the `margin`.
+    Return the new low end and the time to add to the high end.
     """
     if step is None or not step.sampling_ns:
         return low, 0.0
     is_wait = subject.of_cause("input")
     left = _left(steps.weights[is_wait], steps.changed[is_wait])
     sampling_ns = step.sampling_ns * left
+    # The low end stays above a step without waits, less the margin.
     without_waits = np.where(
         is_wait,
         np.minimum(steps.changed, 0),
@@ -338,7 +325,7 @@ def _with_sampling(
 
 
 def _accepted_error(replay: Replay, step: UnprofiledStep | None) -> float:
-    """Return the replay's error. Raise UsageError if the replay cannot predict a step."""
+    """Return the replay's error; raise UsageError if the replay cannot predict a step."""
     error = replay_error_frac(replay)
     if error > LARGEST_ERROR:
         raise UsageError(
@@ -354,10 +341,7 @@ def _accepted_error(replay: Replay, step: UnprofiledStep | None) -> float:
 
 
 def _doubt_ns(doubts: Sequence[Doubt], before: float, usual: float) -> float:
-    """Return the expected error in ns that the changes add.
-
-    Each field of `Doubt` counts with its largest value among the changes.
-    """
+    """Return the expected error in ns that the changes add, from the largest share of each kind."""
     of_change = max((doubt.of_change for doubt in doubts), default=0)
     of_rest = max((doubt.of_rest for doubt in doubts), default=0)
     return of_change * abs(before - usual) + of_rest * usual
@@ -389,10 +373,9 @@ def _changes_device(replay: Replay, before: Ints, after: Ints) -> bool:
 def _device_ns(replay: Replay, weights: Ints, scale: float, before: float) -> float:
     """Return the time in ns of a step's device work with these weights, at most `before`.
 
-    `before` is the step's time before the changes. `scale` is the factor from replayed to real
-    time. A factor below 1 shows that the host was slow while it recorded, so it is not applied to
-    the device.
+    `before` is the step before the changes. `scale` is the factor from replayed to real time.
     """
+    # A factor below 1 comes from a host that was slow while it recorded, not from the device.
     return min(
         device_step_ns(replay, weights) * max(scale, 1),
         before,
@@ -404,7 +387,7 @@ def scale_and_costs(
 ) -> tuple[float, Costs]:
     """Return a factor from replayed to real time, and the profiler's costs to subtract.
 
-    If steps without the profiler were measured, the costs are fitted to the measured time.
+    Without a known step time, the factor is 1 and the costs are 0.
     """
     if step is None or step.evidence == "unknown" or step.unprofiled_ns is None:
         return 1.0, NO_COSTS
@@ -412,6 +395,7 @@ def scale_and_costs(
     usual, _ = costs_of(trace, replay)
     if step.evidence != "measured":
         return step.warm_ns / recorded if recorded else 1.0, usual
+    # Steps without the profiler were measured, so the costs are fitted to their time.
     share = step.unprofiled_ns / max(step.recorded_ns, 1)
     costs = fitted_costs(replay, usual, share * recorded)
     fitted = steady_step_ns(replay, weights_without(replay, costs))
@@ -431,9 +415,9 @@ def fitted_costs(replay: Replay, usual: Costs, wanted_ns: float) -> Costs:
 
 
 def _bound(subject: Subject, weights: Ints) -> tuple[str, str | None]:
-    """Return the cause of most of the step's time, and the op or kernel with most of that time.
+    """Return the cause of most of the step's critical path, and its op or kernel with most time.
 
-    Only the critical path counts. The op or kernel is None if none is known.
+    The op or kernel is None if none is known.
     """
     path = steady_path(subject.replay, weights)
     sums: dict[str, int] = {}
@@ -470,7 +454,7 @@ def savings(
     groups: Sequence[Flags],
     share: float,
 ) -> list[tuple[int, int]]:
-    """Return, for each group of edges, its time per step and the step time saved, in ns.
+    """Return each edge group's time per step, and the step time saved, in ns.
 
     The saving is computed with `share` of the group's time removed.
     """

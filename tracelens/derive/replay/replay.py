@@ -1,6 +1,6 @@
 """Build the graph of a rank's steps, and replay the steps as recorded or changed.
 
-Two copies of the graph run in a row, so that the second copy gives the steps' steady-state time.
+Two copies of the graph run one after the other. The second copy gives the steps' steady-state time.
 """
 
 from __future__ import annotations
@@ -40,30 +40,22 @@ _WORKERS = "MultiProcessing|poll|acquire"
 
 
 class Replay(Struct, frozen=True, dict=True):
-    """Holds the graph of an excerpt: its edges in `table`, and indices of moments.
-
-    `origin` is the moment at which the excerpt begins. `marks` are the moments at which steps
-    begin, and the last step's end. `begins` and `work_ends` are the moments at which device work
-    begins and ends. `work_steps` has the index of the step that launched each work, -1 for a launch
-    before the excerpt. `call_ops` has the row of the op around each API call. `chain_ends` has the
-    first and the last moment of each chain of threads. `worker_waits` has the begins and ends of
-    all waits for a loader's workers in the trace. `waited` is the time of such waits in each edge.
-    """
+    """Holds the dependency graph of an excerpt, with indices of its moments."""
 
     excerpt: Excerpt
-    table: EdgeTable
+    table: EdgeTable  # edges of the graph
     work: Work
-    origin: int
-    marks: Ints
-    begins: Ints
-    work_ends: Ints
-    work_steps: Ints
-    call_ops: Ints
-    chain_ends: list[tuple[int, int]]
+    origin: int  # moment at which the excerpt begins
+    marks: Ints  # moments at which steps begin, and the end of the last step
+    begins: Ints  # moments at which device work begins
+    work_ends: Ints  # moments at which device work ends
+    work_steps: Ints  # step that launched each work, -1 for a launch before the excerpt
+    call_ops: Ints  # row of the op around each API call
+    chain_ends: list[tuple[int, int]]  # first and last moment of each team of threads
     usual: Latency
     waits: list[HostWait]
-    worker_waits: tuple[Ints, Ints]
-    waited: Ints
+    worker_waits: tuple[Ints, Ints]  # begins and ends of waits for a loader's workers
+    waited: Ints  # time of such waits in each edge
 
     @cached_property
     def twice(self) -> Twice:
@@ -74,17 +66,14 @@ class Replay(Struct, frozen=True, dict=True):
 class Twice(Struct, frozen=True):
     """Holds two copies of an excerpt's graph: the second begins where the host ends the first.
 
-    Queues stay as the first copy left them. Work from before the excerpt runs only once. `origins`
-    has the excerpt's edge that each edge repeats, -1 for a joint between the two copies. `joint_ns`
-    has the times of the joints, 0 for other edges.
+    Joints are the added edges between the copies.
     """
 
     offsets: Ints
     sources: Ints
-    origins: Ints
-    is_free: Flags
-    """True for edges that take no time in the second copy: see `_is_free`."""
-    joint_ns: Ints
+    origins: Ints  # edge of the excerpt that each edge repeats, -1 for a joint
+    is_free: Flags  # True for edges that take no time in the second copy
+    joint_ns: Ints  # time of each joint, 0 for other edges
 
     @classmethod
     def of(cls, replay: Replay) -> Twice:
@@ -115,7 +104,7 @@ class Twice(Struct, frozen=True):
         )
 
     def graph(self, weights: Ints) -> MomentGraph:
-        """Return the graph of the two copies; `weights` has a weight for each edge of one copy."""
+        """Return the graph of the two copies, with these weights for the edges of each copy."""
         both = np.where(self.is_free, 0, np.append(weights, 0)[self.origins])
         return MomentGraph(self.offsets, self.sources, (both + self.joint_ns).astype(np.int64))
 
@@ -123,8 +112,7 @@ class Twice(Struct, frozen=True):
 def replays(trace: Trace) -> dict[int, Replay]:
     """Return the replay of each rank's steps around its median step, by rank.
 
-    A rank is left out if its host was not recorded, or if too many of its threads work side by
-    side: see `host_chains`.
+    A rank is left out if its host was not recorded, or if too many of its threads work at once.
     """
     return trace.derived(_all_ranks)
 
@@ -141,10 +129,7 @@ def replay_of(trace: Trace, rank: int) -> Replay | None:
 
 
 def build(excerpt: Excerpt) -> Replay | None:
-    """Return the replay of an excerpt; None if too many threads work side by side.
-
-    The limit is explained in `host_chains`.
-    """
+    """Return the replay of an excerpt; None if too many threads work at once: see `host_chains`."""
     edges = Edges()
     chains = host_chains(excerpt)
     if not chains:
@@ -225,7 +210,7 @@ def _worker_waits(excerpt: Excerpt) -> tuple[Ints, Ints]:
 
 
 def _waited_ns(table: EdgeTable, begins: Ints, ends: Ints) -> Ints:
-    """Return the time in each edge that the host waited for workers."""
+    """Return the time that the host waited for a loader's workers, for each edge of the graph."""
     from_ns, to_ns = table.recorded[table.graph.sources], table.recorded[table.targets]
     inside = covered_ns(to_ns, begins, ends) - covered_ns(from_ns, begins, ends)
     return np.where(np.isin(table.kinds, (OP, PYTHON)), inside, 0)
@@ -238,8 +223,7 @@ def _moments_of_calls(
 ) -> tuple[Ints, Ints, Ints]:
     """Return each API call's begin and end moment, and the row of the op around the call.
 
-    Moments are -1 for a call that is in no chain. The row is NONE outside ops. `firsts` has the
-    first moment of each chain.
+    Each is -1 if there is none. `firsts` has the first moment of each team of threads.
     """
     begins = np.full(excerpt.calls.height, -1, np.int64)
     ends = np.full(excerpt.calls.height, -1, np.int64)
@@ -260,12 +244,7 @@ def _add_host_edges(  # noqa: PLR0913, PLR0917 - of three tables each
     waits: list[HostWait],
     marks: Ints,
 ) -> None:
-    """Add the edges along a chain, one per interval between moments.
-
-    If a call waits for the device, its last edge takes only the time without the wait. A chain
-    other than the main one also follows the steps' marks, because a data loader's queue ties this
-    chain to the main chain.
-    """
+    """Add the graph edges of a team of threads, one per interval between its moments."""
     if not len(chain.times):
         return
     ns = np.diff(chain.times)
@@ -273,6 +252,8 @@ def _add_host_edges(  # noqa: PLR0913, PLR0917 - of three tables each
     place_of = {
         int(row): int(end) for row, end in zip(chain.call_rows, chain.call_ends, strict=True)
     }
+    # The wait itself becomes a dependency on device work, so the call's last interval is without
+    # it.
     for wait in waits:
         end = place_of.get(wait.call)
         if end is not None and end > 0:
@@ -305,6 +286,8 @@ def _add_host_edges(  # noqa: PLR0913, PLR0917 - of three tables each
     )
     edges.add(0, first, chain.times[0], START)
     if not chain.is_main:
+        # A data loader's queue ties these threads to the main team, so they follow the steps'
+        # marks.
         at_marks = np.searchsorted(
             chain.times,
             excerpt.marks[:-1],
@@ -317,26 +300,25 @@ def _add_host_edges(  # noqa: PLR0913, PLR0917 - of three tables each
 
 
 def _is_free(replay: Replay) -> Flags:
-    """Flag the edges that take no time in the second copy.
+    """Flag the edges to device work from before the excerpt.
 
-    These are the edges to device work without a call, which was launched before the excerpt. The
-    edges from the excerpt's begin to other work are flagged, too, because they represent earlier
-    work, which is done by then.
+    They take no time in the second copy.
     """
     table = replay.table
     without_call = np.flatnonzero(replay.work.calls < 0)
     is_without_call = np.zeros(table.graph.n_moments, bool)
     is_without_call[replay.begins[without_call]] = True
     is_without_call[replay.work_ends[without_call]] = True
+    # Edges from the excerpt's begin to other work stand for earlier work that delays it.
     is_start = (table.kinds == START) & np.isin(table.targets, replay.begins)
     free: Flags = is_without_call[table.targets] | is_start
     return free
 
 
 def _joints(replay: Replay) -> list[tuple[int, int, int]]:
-    """List the edges from the first copy to the second: source, target and time in ns.
+    """Return the edges that tie the second copy to the first: source, target and time in ns.
 
-    With them, the main chain, each other chain and each queue continue where they ended.
+    Each team of threads and each queue continues where it ended.
     """
     n_moments = replay.table.graph.n_moments
     work = replay.work
@@ -375,7 +357,7 @@ def step_ends(replay: Replay, times: Ints) -> Ints:
 def last_moment(replay: Replay, times: Ints, step: int) -> int:
     """Return the index of the moment that ends a step.
 
-    It is the next step's mark, or the end of work launched before this mark, whichever is later.
+    It is the next step's mark or the end of the step's last work, whichever is later.
     """
     end = int(step_ends(replay, times)[step])
     if int(times[replay.marks[step + 1]]) == end:
@@ -386,10 +368,7 @@ def last_moment(replay: Replay, times: Ints, step: int) -> int:
 
 
 def step_durations(replay: Replay, times: Ints) -> Ints:
-    """Return each step's time in ns from the previous step's end.
-
-    The first step's time counts from its recorded start.
-    """
+    """Return each step's time in ns from the previous step's end, the first from its own start."""
     ends = step_ends(replay, times)
     first = int(replay.excerpt.steps["start"][0])
     return np.diff(np.concatenate([[first], ends]))
@@ -404,10 +383,9 @@ def replay_error_frac(replay: Replay) -> float:
 
 
 def steady_step_ns(replay: Replay, weights: Ints | None = None) -> float:
-    """Return the mean time in ns of a step in the steady state.
+    """Return the mean time in ns of a step in the steady state, when queues are filled as usual.
 
-    In the steady state, each step begins with the queues that the previous step left. `weights`
-    replace the recorded weights of the edges.
+    `weights` replace the recorded weights of the edges.
     """
     graph = replay.twice.graph(replay.table.graph.weights if weights is None else weights)
     times, _ = earliest_times(graph)
@@ -418,15 +396,14 @@ def steady_step_ns(replay: Replay, weights: Ints | None = None) -> float:
 
 
 def keep_workers_pace(replay: Replay, weights: Ints, slower: float = 1) -> Ints:
-    """Return the weights with the waits for workers that fit the workers' unchanged pace.
+    """Adapt the waits for a loader's workers to a faster or slower host; return the new weights.
 
-    A faster host waits longer. The waits grow by the time per step that the host saves, or shrink
-    by the time that it loses. They at most double, because a host that hardly waits would soon
-    limit the step itself. `slower` is the factor by which the workers are slower than in the
-    recording.
+    Waits grow by the time per step that the host saves, because the workers' speed stays. `slower`
+    is the factor by which the workers are slower than recorded.
     """
     saved_ns = slower * steady_step_ns(replay) - steady_step_ns(replay, weights)
     waited_in_step = replay.waited.sum() / (len(replay.marks) - 1)
+    # Waits at most double, because a host that hardly waits would soon limit the step itself.
     share = float(np.clip(saved_ns / waited_in_step, -1, 1))
     return weights + (replay.waited * share).astype(np.int64)
 
@@ -438,9 +415,9 @@ def device_step_ns(replay: Replay, weights: Ints) -> float:
 
 
 def steady_path(replay: Replay, weights: Ints) -> list[tuple[int, int]]:
-    """Return the critical path in the steady state: pairs of an excerpt's edge and its time in ns.
+    """Return the critical path of steady-state steps, from the end back to the begin.
 
-    The path goes from the excerpt's end back to its begin.
+    Each item is an edge's index in the excerpt's graph, with its time in ns.
     """
     graph = replay.twice.graph(weights)
     origins = replay.twice.origins

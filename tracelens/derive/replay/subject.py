@@ -1,4 +1,7 @@
-"""Define the subject of a change: a rank's replay with the labels of its edges."""
+"""Define the input of a change to a rank: its replay, with a label for each edge of the graph.
+
+An edge is a host or device interval, or a wait between two of them.
+"""
 
 from __future__ import annotations
 
@@ -19,38 +22,35 @@ NEVER = -(10**15)
 
 
 class Subject(Struct, dict=True):
-    """Holds a rank's replay, on which the effect of changes is computed.
-
-    `other` is the replay of a second trace: the same program with another batch size.
-    """
+    """Holds the rank's replay to which a change is applied."""
 
     trace: Trace
     replay: Replay
-    other: Replay | None = None
+    other: Replay | None = None  # replay of the same program with another batch size
 
     @cached_property
     def labels(self) -> Labels:
-        """The labels of all edges."""
+        """The op, layer, name and cause of each edge of the graph."""
         return labels_of(self.replay, np.arange(len(self.replay.table.kinds)))
 
     def in_layer(self, layer: str) -> Flags:
-        """Flag the edges that belong to a module or to its submodules."""
+        """Flag the graph's edges that belong to a module or to its submodules."""
         return np.array(
             [path is not None and f"{path}.".startswith(f"{layer}.") for path in self.labels.layers]
         )
 
     @property
     def is_host(self) -> Flags:
-        """True for edges in which the host works: ops, Python and API calls."""
+        """True for each edge of the graph in which the host works: ops, Python and API calls."""
         return np.isin(self.replay.table.kinds, (OP, PYTHON, CALL))
 
     def of_cause(self, cause: str) -> Flags:
-        """Flag the host's edges that have this cause."""
+        """Flag the host's edges of the graph in which it spent its time on this cause."""
         return np.array([label == cause for label in self.labels.causes]) & self.is_host
 
 
 Change = Callable[[Ints], Ints]
-"""A function that returns the changed weights of all edges."""
+"""A function that takes the times of all edges in ns, and returns the changed times."""
 
 
 class Spread(Struct, frozen=True):
@@ -65,6 +65,6 @@ class Spread(Struct, frozen=True):
 
 
 def require(chosen: Flags, why: str) -> None:
-    """Raise UsageError with the text `why` if no edge is chosen."""
+    """Raise UsageError with the text `why` if no flag is set."""
     if not chosen.any():
         raise UsageError(why)

@@ -101,26 +101,24 @@ Such ranges contained the true time in nine of ten captures on which the costs w
 class UnprofiledStep(Struct, frozen=True):
     """Holds a rank's step time as recorded and without the profiler, with a range.
 
-    Times without the profiler are None if they are unknown. `recorded_ns` is the median step, or
-    the mean step if there are several kinds of steps. `evidence` is the source of the times:
-    measured (the capture timed steps without the profiler), calibrated (costs measured on the
-    machine), table (costs measured elsewhere), unknown. `sampling_ns` is the error to either side
-    that comes from waits for a loader, because other batches would have another mean wait.
-    `slowness` is the recorded launches' time divided by the time on usual hosts, 1 if it was not
-    needed. If the host was slow, the range also contains the step on a host that is always slow.
-    `warm_ns` is the recorded time of a step with warm caches.
+    `evidence` is the source of the time without the profiler:
+
+    - measured: the capture timed steps without the profiler
+    - calibrated: replayed, with costs measured on this machine
+    - table: replayed, with costs measured elsewhere
+    - unknown: the times are None
     """
 
     rank: int
-    recorded_ns: int
+    recorded_ns: int  # median step; mean step if there are several kinds of steps
     unprofiled_ns: int | None
     low_ns: int | None
     high_ns: int | None
     replay_error_frac: float
     evidence: str
-    sampling_ns: float = 0.0
-    slowness: float = 1.0
-    warm_ns: int = 0
+    sampling_ns: float = 0.0  # error from other batches that make a step wait longer or shorter
+    slowness: float = 1.0  # recorded launches' time divided by the time on usual hosts
+    warm_ns: int = 0  # recorded time of a step with warm caches
 
     @property
     def was_slow(self) -> bool:
@@ -147,11 +145,7 @@ def _of_all(trace: Trace) -> dict[int, UnprofiledStep]:
 
 
 def _usual_ns(replay: Replay, lengths: Sequence[int]) -> int:
-    """Return the median step time in ns; if there are several kinds of steps, return the mean.
-
-    Long steps are no kind of their own if their launches also took longer, because then the host
-    was slow.
-    """
+    """Return the median step time in ns, or the mean if there are several kinds of steps."""
     if not are_of_several_kinds(lengths):
         return round(median(lengths))
     replayed = replay.excerpt.steps["duration"].to_list()
@@ -159,6 +153,7 @@ def _usual_ns(replay: Replay, lengths: Sequence[int]) -> int:
         np.arange(len(replayed)),
         long_steps(replayed),
     )
+    # Long steps with slow launches are no kind of their own: the host was slow.
     return round(median(lengths) if slowed_in(replay, is_long) > LONG else mean(lengths))
 
 
@@ -198,6 +193,7 @@ def _of_rank(trace: Trace, replay: Replay, steps: pl.DataFrame) -> UnprofiledSte
     high = round(usual + margin + may_miss)
     slowness = costs.slowness if isinstance(costs, CostsOfHost) else 1.0
     if isinstance(costs, CostsOfHost | CostsBeside) and costs.usual_factor < 1:
+        # The host may also be slow without the profiler.
         always_slow = weights_without(replay, replace(costs, slowness=1))
         high = max(high, round(steady_step_ns(replay, always_slow) * scale))
     return UnprofiledStep(
@@ -206,12 +202,9 @@ def _of_rank(trace: Trace, replay: Replay, steps: pl.DataFrame) -> UnprofiledSte
 
 
 def _warm_ns(steps: pl.DataFrame, recorded_ns: int) -> int:
-    """Return the recorded time in ns of a step with warm caches; `steps` are sorted by start.
-
-    It is the shortest of at least `_LEAST_STEPS` steps if all of them began within `_COLD_NS` after
-    the first step's begin, else `recorded_ns`.
-    """
+    """Return the recorded time in ns of a step with warm caches; `steps` are sorted by start."""
     starts, lengths = steps["start_ns"], steps["duration_ns"]
+    # If all steps began while caches were cold, the shortest one is taken as warm.
     is_cold = len(lengths) >= _LEAST_STEPS and starts[-1] - starts[0] < _COLD_NS
     return min(lengths) if is_cold else recorded_ns
 
@@ -219,9 +212,7 @@ def _warm_ns(steps: pl.DataFrame, recorded_ns: int) -> int:
 def _sampling_ns(replay: Replay, steps: pl.DataFrame) -> tuple[float, float]:
     """Return the mean wait for a loader's workers per step, and the error of this mean, in ns.
 
-    The error is the half-width of the 90 % confidence interval of the mean, by Student's t. Workers
-    take turns, so the recorded steps contain at most one long wait too many or too few. The error
-    is therefore at most the longest wait divided by the number of steps.
+    The error is half of the 90 % confidence interval by Student's t, or less.
     """
     starts = steps["start_ns"].sort().to_numpy() - replay.excerpt.origin_ns
     begins, ends = replay.worker_waits
@@ -237,6 +228,8 @@ def _sampling_ns(replay: Replay, steps: pl.DataFrame) -> tuple[float, float]:
     if len(sums) == 1:
         return mean, of_one_wait
     student = _STUDENT[min(len(sums) - 1, len(_STUDENT)) - 1]
+    # Workers deliver batches in a fixed order. So there is at most one long wait too many or too
+    # few.
     return mean, min(
         student * float(sums.std(ddof=1)) / math.sqrt(len(sums)),
         of_one_wait,
@@ -244,10 +237,9 @@ def _sampling_ns(replay: Replay, steps: pl.DataFrame) -> tuple[float, float]:
 
 
 def bounds_of_range(rank: RankTime, step: UnprofiledStep) -> tuple[str, str] | None:
-    """Return the activities that limit a rank at the low and at the high end of the step's range.
+    """Return the activities that limit a rank at the low and at the high end of its step's range.
 
-    Return None if the two activities are equal, or if the step without the profiler is measured or
-    unknown.
+    Return None if they are equal, or if the step without the profiler is measured or unknown.
     """
     if step.evidence in {"measured", "unknown"} or step.low_ns is None or step.high_ns is None:
         return None
@@ -257,15 +249,9 @@ def bounds_of_range(rank: RankTime, step: UnprofiledStep) -> tuple[str, str] | N
 
 
 def measured_range(trace: Trace, rank: int) -> tuple[int, int, int] | None:
-    """Return the rank's step time that a live capture measured without the profiler, and its range.
+    """Return the step time in ns that a live capture measured without the profiler, with a range.
 
-    The result has the time, the low end and the high end in ns. It is None if no step was timed
-    without the profiler. The range contains the shortest and the longest timed step. To each side,
-    it is at least as wide as the usual difference between two processes of a program.
-
-    A timed step may be longer than the recorded step if batches come from a loader's workers. The
-    timed step is a mean over whole turns, in each of which every worker delivers one batch. The few
-    recorded steps contain more or fewer waits by chance.
+    Return None if no step was timed without the profiler.
     """
     step_ns = trace.manifest.unprofiled_step_ns(rank)
     for source in trace.manifest.sources:
@@ -276,10 +262,14 @@ def measured_range(trace: Trace, rank: int) -> tuple[int, int, int] | None:
         turn, mean_ns = times.get("turn"), times.get("mean")
         if step_ns is None and isinstance(turn, int) and isinstance(mean_ns, int):
             has_workers = turn > 1 or _waits_for_workers(trace, rank)
+            # With a loader's workers, a timed step may be longer than a recorded one, because the
+            # few recorded steps have more or fewer waits by chance. The mean is of steps in which
+            # all workers deliver equally.
             step_ns = mean_ns if has_workers else None
         if step_ns is not None and step_ns in (mean_ns, times.get("median")):
             low, high = times.get("min"), times.get("max")
             if isinstance(low, int) and isinstance(high, int):
+                # Two processes of one program differ by this time.
                 differs = round(STEP_WIDTH * RUN_SHARE * step_ns)
                 return step_ns, min(low, step_ns - differs), max(high, step_ns + differs)
     return None if step_ns is None else (step_ns, step_ns, step_ns)
@@ -297,11 +287,9 @@ def has_known_costs(trace: Trace, rank: int) -> bool:
 
 
 def weights_without(replay: Replay, costs: Costs, host_factor: float = 1) -> Ints:
-    """Return the weights without the profiler's time on the host and in graphs' kernels.
+    """Return the times of the graph's edges in ns without the profiler.
 
-    A part of each edge always remains. The host's time is multiplied by the factor, for a faster or
-    a slower host. If the costs come from the table, waits for a loader's workers grow by the time
-    that the host saves, because the workers' pace stays.
+    The host's times are multiplied by `host_factor`, for a faster or a slower host.
     """
     table = replay.table
     recorded = table.graph.weights
@@ -340,6 +328,7 @@ def weights_without(replay: Replay, costs: Costs, host_factor: float = 1) -> Int
         on_host,
         scaled,
     )
+    # If costs are from the table, a faster host waits longer for a loader's workers.
     is_paced = isinstance(costs, CostsOfHost) and waited.any()
     return keep_workers_pace(replay, without, max(host_factor, 1)) if is_paced else without
 
@@ -347,7 +336,7 @@ def weights_without(replay: Replay, costs: Costs, host_factor: float = 1) -> Int
 def _is_far_from_launches(replay: Replay) -> Flags:
     """Flag host edges in a pause without API calls that is longer than `_LONG_PAUSE_NS`.
 
-    Waits for a loader's workers do not count as a part of the pause.
+    Waits for a loader's workers are not part of a pause.
     """
     table = replay.table
     calls = replay.excerpt.calls.sort("start")
@@ -366,7 +355,7 @@ def _is_far_from_launches(replay: Replay) -> Flags:
 
 
 def _profiler_ns(replay: Replay, costs: Costs) -> Floats:
-    """Return the time in ns that the profiler adds to each edge of the host, at these costs."""
+    """Return the time in ns that the profiler adds to each graph edge of the host."""
     table = replay.table
     ops_ns = table.n_ops * costs.op_ns
     python_ns = table.n_python * costs.python_ns
@@ -380,11 +369,7 @@ def _profiler_ns(replay: Replay, costs: Costs) -> Floats:
 
 
 def _added_by_calls(replay: Replay, costs: CostsBeside) -> Floats:
-    """Return the time in ns that the profiler adds to each edge around API calls.
-
-    An edge of a call or a launch gets the cost inside the call. An edge of host work next to a call
-    gets half of the cost beside the call.
-    """
+    """Return the time in ns that the profiler adds to each graph edge in or next to an API call."""
     table = replay.table
     inside, beside = costs.of_calls(replay.excerpt.calls["kind"])
     is_call = table.kinds == CALL
@@ -400,19 +385,20 @@ def _added_by_calls(replay: Replay, costs: CostsBeside) -> Floats:
     ended[table.targets[is_call]] = table.items[is_call]
     is_between = np.isin(table.kinds, (OP, PYTHON))
     around = beside[ended[table.graph.sources]] + beside[begun[table.targets]]
+    # Host work next to a call gets half of the cost beside the call.
     return table.n_calls * inside[calls] + np.where(is_between, around / 2, 0)
 
 
 def weights_of_scenarios(replay: Replay, costs: Costs) -> tuple[Ints, Ints, Ints, Ints]:
-    """Return the weights of four scenarios: usual host, slower host, as recorded, and fast host.
+    """Return the edges' times in ns on a usual, a slower, the recorded and a fast host.
 
-    All but the recorded weights are without the profiler. The recorded host may have been slow only
-    during the recording, so the fast host is as fast as the host on which costs were measured.
+    All but the recorded times are without the profiler.
     """
     return (
         weights_without(replay, costs),
         weights_without(replay, costs, _SLOWER_HOST),
         replay.table.graph.weights,
+        # The host may have been slow only while it recorded.
         weights_without(replay, costs, costs.fastest_factor),
     )
 

@@ -25,16 +25,12 @@ _NEAR_NS = 50_000
 
 
 class HostWait(Struct, frozen=True):
-    """Holds an API call's wait for device work; `call` and `work` are row numbers.
+    """Holds an API call's wait for device work."""
 
-    `own_ns` is the call's time without the wait, -1 if unknown. `return_ns` is the time from the
-    work's end to the call's end.
-    """
-
-    call: int
-    work: int
-    own_ns: int
-    return_ns: int
+    call: int  # row of the API call
+    work: int  # row of the device work
+    own_ns: int  # time of the call without the wait, -1 if unknown
+    return_ns: int  # time from the work's end to the call's end
     is_inferred: bool
 
 
@@ -119,7 +115,7 @@ def _blocking_copies(excerpt: Excerpt, work: Work, ends: Ints) -> list[HostWait]
 
 
 def _full_queues(excerpt: Excerpt, work: Work, starts: Ints, ends: Ints) -> list[HostWait]:
-    """Return the waits of long launches for room in the queue, which holds about 1,000 kernels."""
+    """Return the waits of long launches for room in the device's queue of about 1,000 kernels."""
     is_launch = (excerpt.calls["kind"] == "kernel_launch").to_numpy()
     long = np.flatnonzero(is_launch & (ends - starts > _LONG_LAUNCH_NS))
     waits = []
@@ -150,12 +146,10 @@ def _with_usual_times(
     starts: Ints,
     ends: Ints,
 ) -> list[HostWait]:
-    """Fill in usual times where a call does not show the time itself.
-
-    A call that waited does not show `own_ns` (-1). It gets the usual time of calls of the same
-    function that did not wait. A call that did not wait does not show the time to return from a
-    wait. So its `return_ns` is limited to the usual `return_ns` of calls that waited.
-    """
+    """Fill in usual times where a call does not show the time itself."""
+    # A call that waited does not show its own time: it gets the median time of calls of the same
+    # function that did not wait. A call that did not wait does not show the time to return from a
+    # wait: it gets at most the median of calls that waited.
     names = excerpt.calls["api"].to_list()
     waiting = {wait.call for wait in waits if wait.own_ns < 0}
     by_name: dict[str, list[int]] = {}

@@ -29,22 +29,23 @@ def keep_window_costs(trace: Trace) -> None:
 
 
 def costs_of_windows(trace: Trace, rank: int, settings: Mapping[str, Any]) -> dict[str, Costs]:
-    """Return costs by kind of profile, from the steps of the light and the deep window.
+    """Return the profiler's costs by kind of profile, from steps of the light and deep window.
 
-    The light window records ops and API calls. The deep window also records Python calls and
-    shapes. The light window's steps are longer than steps without the profiler by the costs of ops
-    and API calls. The deep window's steps are longer than the light window's steps by the costs of
-    Python calls or, if no stacks were recorded, by further costs of ops. The result is empty if
-    steps without the profiler were not timed, or no costs explain the times.
+    Return an empty dict if steps without the profiler were not timed, or no costs explain the
+    times.
     """
     step = unprofiled_steps(trace).get(rank)
     replay = replays(trace).get(rank)
     if step is None or replay is None or step.evidence != "measured":
         return {}
     usual, _ = costs_of(trace, replay)
+    # The light window records ops and API calls. Its steps are longer than steps without the
+    # profiler by their costs.
     plain = scale_and_costs(trace, replay, step)[1]
     if plain.op_ns >= MOST_TIMES * usual.op_ns:
         return {}
+    # The deep window also records Python calls and shapes. Its steps are longer by the costs of
+    # Python calls or, without stacks, by further costs of ops.
     more_ns = _median(settings, "deep_step_ns") - _median(settings, "profiled_step_ns")
     if more_ns <= 0:
         return {"plain": plain}
