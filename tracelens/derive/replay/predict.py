@@ -301,9 +301,9 @@ def _with_sampling(
     low: float,
     margin: float,
 ) -> tuple[float, float]:
-    """Widen the range of a step that waits for a loader, because other batches take another time.
+    """Return a step's range for other batches: its new low end, and a time to add to its high end.
 
-    Return the new low end and the time to add to the high end.
+    A step that waits for a loader takes another time with other batches.
     """
     if step is None or not step.sampling_ns:
         return low, 0.0

@@ -396,7 +396,7 @@ def steady_step_ns(replay: Replay, weights: Ints | None = None) -> float:
 
 
 def keep_workers_pace(replay: Replay, weights: Ints, slower: float = 1) -> Ints:
-    """Adapt the waits for a loader's workers to a faster or slower host; return the new weights.
+    """Return the weights, with the waits for a loader's workers that fit a faster or slower host.
 
     Waits grow by the time per step that the host saves, because the workers' speed stays. `slower`
     is the factor by which the workers are slower than recorded.
