@@ -40,22 +40,19 @@ WAITS_FOR_DEVICE = (
 )
 """Pattern of functions that return only when device work is done.
 
-They are synchronisations, and copies that are not asynchronous. StreamWaitEvent makes a stream
-wait, not the host.
+They are synchronisations, and copies that are not asynchronous.
 """
 
 
 def strip_version(raw: pl.Expr) -> pl.Expr:
-    """Return the function name without the suffix `_v` and exactly four digits, which nsys adds.
-
-    `cudaLaunchKernel_v7000` loses the suffix; `cudaLaunchKernelExC_v11060` and `cuMemAlloc_v2` keep
-    it.
-    """
+    """Return the function name without the suffix `_v` and four digits, which nsys adds."""
+    # cudaLaunchKernel_v7000 loses the suffix. Names with other versions keep it, such as
+    # cudaLaunchKernelExC_v11060 and cuMemAlloc_v2.
     return raw.str.replace(r"_v\d{4}$", "")
 
 
 def api_kind(api: pl.Expr) -> pl.Expr:
-    """Return the kind of a runtime or driver function, as in `api_calls.kind`.
+    """Return the kind of a runtime or driver function, a value of `api_calls.kind`.
 
     The kind is `unknown` without a name.
     """

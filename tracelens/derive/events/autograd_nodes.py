@@ -8,16 +8,15 @@ of the forward thread."""
 PYTHON_NODE = r"^(?:autograd::engine::evaluate_function: )?\w+Backward$"
 """Names of the backward ops of functions written in Python, torch.autograd.Function.
 
-Backward ops of torch itself end with a number, as MulBackward0. In an op of a Python function, time
-outside of other ops is Python's.
+Backward ops of torch itself end with a number, such as MulBackward0.
 """
 
 
 def forward_backward(spans: pl.DataFrame) -> pl.DataFrame:
     """Return one row per pair of a forward op (span_id) and its backward op (run_id).
 
-    Ambiguous autograd nodes are left out. `spans` are a rank's, with span_id, NODE, thread_id and
-    start_ns.
+    Ambiguous autograd nodes are left out. `spans` are of one rank, with span_id, NODE, thread_id
+    and start_ns.
     """
     has_number = pl.col("sequence_number").is_not_null()
     has_forward_thread = pl.col("forward_thread_id").fill_null(0) > 0
@@ -40,15 +39,17 @@ def forward_backward(spans: pl.DataFrame) -> pl.DataFrame:
 def makers_of_nodes(numbered: pl.DataFrame, about: str) -> pl.DataFrame:
     """Return the forward op that made each autograd node, if it was recorded.
 
-    Columns: NODE, run_ns (when the node ran), thread_id and `about` of the forward op,
-    is_ambiguous. `numbered` has the spans with a sequence number: NODE, thread_id, start_ns,
-    is_backward and the column `about`. The last forward op to start with the node's sequence number
-    made it. The last backward op with that number ran it. Sequence numbers count per thread, and a
-    backward op names its forward thread by a number of torch's own. That number is taken to mean
-    the thread whose forward ops have most of the backward ops' sequence numbers. If two threads
-    have equally many, the node is ambiguous, and has a row for each thread.
+    - NODE
+    - `run_ns`: when the node ran
+    - `thread_id` and `about` of the forward op
+    - `is_ambiguous`: several threads may have made the node; it has one row per such thread
+
+    `numbered` has the spans with a sequence number: NODE, thread_id, start_ns, is_backward and
+    `about`.
     """
     is_backward = pl.col("is_backward")
+    # The last forward op that starts with a node's sequence number made the node. The last backward
+    # op with that number ran it.
     latest_ns = pl.col("start_ns").max()
     latest = pl.col(about).sort_by("start_ns").last()
     forward = numbered.filter(~is_backward)
@@ -61,6 +62,8 @@ def makers_of_nodes(numbered: pl.DataFrame, about: str) -> pl.DataFrame:
     pairs = with_makers.filter(is_made_before)
     forward_thread = ("process_id", "forward_thread_id")
     both_threads = (*forward_thread, "thread_id")
+    # A backward op names its forward thread by a number of torch's own. It means the thread with
+    # forward ops for most of the backward ops' sequence numbers.
     matches = pairs.group_by(both_threads).agg(votes=pl.len())
     votes = pl.col("votes")
     most_votes = votes.max().over(forward_thread)

@@ -1,8 +1,7 @@
 """Compute values that a span takes from the spans around it or below it.
 
-The compiled C library computes them if there is one, else pointer doubling. `parent` holds row
-numbers, None at the top. Doubling takes log2(depth) passes over whole columns. For 5.4 million
-spans, doubling takes 0.3 to 0.8 s, and C takes 0.03 s.
+`parent` holds row numbers, None at the top. The C library computes the values. Without it, pointer
+doubling does, in log2(depth) passes over whole columns.
 """
 
 from itertools import accumulate
@@ -13,6 +12,7 @@ from tracelens.derive.columns.per_unique import each_pair_once
 from tracelens.native import LIBRARY
 from tracelens.native.columns import memory, series
 
+# For 5.4 million spans, doubling takes 0.3 to 0.8 s, and C takes 0.03 s.
 _NEAREST, _OUTERMOST, _COUNT, _WITHIN = range(4)
 """Numbers of the passes over a tree, as the C library knows them."""
 _NONE = -(2**63)
@@ -37,10 +37,9 @@ def nearest_row(
     flags: pl.Series,
     rows: pl.Series | None = None,
 ) -> pl.Series:
-    """Return each row itself if it is flagged, else its nearest flagged ancestor.
+    """Return each row itself if it is flagged, else its nearest flagged ancestor, or None.
 
-    Return None if there is none. With `rows`, only these rows are looked up; a None among them
-    gives None.
+    With `rows`, only these rows are looked up; a None among them gives None.
     """
     return _flagged_row(parent, flags, rows, outermost=False)
 
@@ -146,11 +145,12 @@ def above(
     marks: pl.Series,
     rows: pl.Series,
 ) -> pl.DataFrame:
-    """Return `top`, `n_ones` and `n_twos` for each of `rows`, over the row and its ancestors.
+    """Return one row for each of `rows`, about the row and its ancestors.
 
-    `marks` has a byte for each row of the tree. `top` is the outermost row marked 1, None if there
-    is none. `n_ones` and `n_twos` count the rows marked 1 and 2. A row number of None gives None
-    and 0.
+    - `top`: the outermost row marked 1, or None
+    - `n_ones`, `n_twos`: number of rows marked 1 and 2
+
+    `marks` has a byte for each row of the tree. A row number of None gives None and 0.
     """
     is_one = marks == 1
     is_two = marks == 2
@@ -178,8 +178,8 @@ def joined_paths(words: pl.Series, parent: pl.Series, separator: str) -> pl.Seri
 class CallPaths:
     """Holds the distinct call paths of a tree; a path is the sequence of keys from root to row.
 
-    Rows are added part by part. `of_rows` has the path number of each row added so far, as Int32.
-    A path's parent has a smaller number. The paths of a part are numbered level by level.
+    Rows are added part by part. `of_rows` has the path number of each row added so far. A path's
+    parent has a smaller number.
     """
 
     def __init__(self, *keys: str) -> None:
@@ -252,12 +252,11 @@ class CallPaths:
 
 
 def call_paths(tree: pl.DataFrame, *keys: str) -> tuple[pl.Series, pl.DataFrame]:
-    """Number the distinct call paths of a tree.
+    """Number the distinct call paths of a tree, the sequences of keys from the root to a row.
 
-    A path is the sequence of the keys, for example names, from the root to a row. The tree has
-    parent_id (row number) and the keys. Return two things: a series with the number of each row's
-    path, and a frame with one row per path (parent_id and `keys`). A path's parent has a smaller
-    number; parent_id is None at the root.
+    The tree has parent_id (row number) and the keys. Return a series with each row's path number,
+    and a frame with one row per path: parent_id and the keys. A path's parent has a smaller number;
+    parent_id is None at the root.
     """
     paths = CallPaths(*keys)
     for part in tree.iter_slices(_ROWS_AT_ONCE) if tree.height else [tree]:
@@ -280,8 +279,7 @@ def below(above: pl.Series, words: pl.Series, separator: str) -> pl.Series:
 def _in_c(what: int, parent: pl.Series, values: pl.Series) -> pl.Series | None:
     """Run pass number `what` in C over flags, or over numbers to sum, and return its result.
 
-    Return None without the library, or if a child comes before its parent. The tree is read chunk
-    by chunk, so that no column is copied as a whole.
+    Return None without the library, or if a child comes before its parent.
     """
     if LIBRARY is None:
         return None
@@ -292,6 +290,7 @@ def _in_c(what: int, parent: pl.Series, values: pl.Series) -> pl.Series | None:
         as_bytes = values.fill_null(value=False).cast(pl.UInt8)
         marks = memory(as_bytes, pl.UInt8())
         results = bytearray(8 * len(parent))
+    # Read the tree chunk by chunk, so that no column is copied as a whole.
     parts = parent.get_chunks()
     n_rows = [len(part) for part in parts]
     firsts = [0, *accumulate(n_rows)]

@@ -31,10 +31,7 @@ _HAS_CALL = pl.col("api_call_id").is_not_null()
 class CaptureEdges(Struct):
     """Finds a rank's device work that runs across the begin or the end of the capture.
 
-    At the begin, recorded work may have been launched before the capture (link pre_window).
-    Unrecorded work shows in two ways. A stream's first work starts long after its launch, or the
-    host waits for the device before any recorded launch. At the end, the work of launches may be
-    missing. `calls` are the rank's API calls, with the columns CALLS.
+    `calls` are the rank's API calls, with the columns CALLS.
     """
 
     calls: pl.DataFrame
@@ -83,20 +80,16 @@ class CaptureEdges(Struct):
         return max(ends, default=None)
 
     def unrecorded_end(self) -> int | None:
-        """Return the end of the last unrecorded work that was launched before the capture.
-
-        Return None without such work.
-        """
+        """Return the last end of unrecorded work that was launched before the capture, or None."""
         if not self._knows_a_launch():
             return None
+        # Unrecorded work makes a stream's first work start long after its launch, or lets the host
+        # wait for the device before any recorded launch.
         ends = [*self._late_starts(), *self._early_waits()]
         return max(ends, default=None)
 
     def later_start(self) -> int | None:
-        """Return the earliest possible start of work that the end of the capture cut off.
-
-        Such work was launched during the capture, but is not recorded. Return None without it.
-        """
+        """Return the earliest start of unrecorded work launched in the capture, or None."""
         if not self._knows_a_launch():
             return None
         last_calls = [part["api_call_id"].max() for part in self.parts]
@@ -113,8 +106,8 @@ class CaptureEdges(Struct):
     def _recorded_ends(self) -> list[int]:
         """Return the last end of recorded work that was launched before the capture, as a list.
 
-        The list is empty without such work, and without work launched during the capture. It is
-        also empty if the earlier work outlasts all work launched during the capture.
+        The list is empty without such work, or if the work outlasts all work launched during the
+        capture.
         """
         launched_before = pl.col("link") == "pre_window"
         ends_of_earlier = _ends(self._work(launched_before))
@@ -166,14 +159,15 @@ class CaptureEdges(Struct):
         return late.join(explained, on=_STREAM, how="anti")
 
     def _is_unexplained(self, start: int, call: int) -> bool:
-        """Return whether a stream's first work is late, and no recorded work explains why.
+        """Return whether no recorded work explains why a stream's first work started late.
 
-        The first work has this start and this launching call. Earlier work explains the delay if it
-        ends just before, has the same launching call, or fills much of the time.
+        `start` and `call` are the start and the launching call of the first work.
         """
         has_begun = pl.col("start_ns") < start
         begun = self._work(has_begun)
         last_end = max(_ends(begun), default=None)
+        # Earlier work explains the delay if it ends just before, has the same launching call, or
+        # fills much of the time.
         if last_end is not None and start - last_end < LATE_NS:
             return False
         is_of_launch = [part["api_call_id"] == call for part in begun]
@@ -188,14 +182,12 @@ class CaptureEdges(Struct):
         return busy_ns < _LEADS * time_ns
 
     def _early_waits(self) -> list[int]:
-        """Return the ends of long waits for the device before the first launch of recorded work.
-
-        Another thread may launch during a wait, and the wait may be for the other thread's work. So
-        the wait must end before any recorded work begins.
-        """
+        """Return the ends of long waits for the device before the first launch of recorded work."""
         first_calls = [part["api_call_id"].min() for part in self.parts]
         first_call = min(_integers(first_calls))
         launched = self._work(_HAS_CALL)
+        # The wait must end before recorded work begins. Otherwise it may be for the work of another
+        # thread.
         first_starts = [part["start_ns"].min() for part in launched]
         first_work_ns = min(_integers(first_starts))
         api = pl.col("api").cast(pl.String)
@@ -211,18 +203,16 @@ class CaptureEdges(Struct):
         return [int(end) for end in ends]
 
     def _with_recorded_work(self, launches: pl.DataFrame) -> pl.DataFrame:
-        """Return the launches whose work would be recorded if it ran during the capture.
-
-        A launch into a CUDA graph that is being captured starts no work. Some captures record no
-        work of graph launches.
-        """
+        """Return the launches with work that would be recorded if it ran during the capture."""
         if launches.is_empty():
             return launches
+        # A launch into a CUDA graph that is being captured starts no work.
         n_open = self._n_open_captures(launches["start_ns"])
         running = launches.filter(n_open <= 0)
         is_graph = running["kind"] == "graph_launch"
         if not is_graph.any():
             return running
+        # Some captures record no work of graph launches.
         launching = [part["api_call_id"].unique() for part in self.parts]
         with_work = self._calls_among(pl.concat(launching))
         recorded_kinds = with_work["kind"].unique()

@@ -1,6 +1,6 @@
 """Link device work to its launching API call, and so to the call's span and step.
 
-A node of a CUDA graph is linked to the span that created it, if the source records that span.
+A node of a CUDA graph is linked to the span that created it.
 """
 
 import polars as pl
@@ -29,10 +29,11 @@ _LINKS = ("graph", "launched", "pre_window", "unlinked")
 class Callers:
     """Links tables of device work to API calls, by process and correlation id.
 
-    A runtime call and the driver call below it may have one correlation id. Then work is linked to
-    the call that starts work, or to the runtime call if both start work. Work without a recorded
-    call is pre_window if it started before the first recorded call. It is also pre_window if its
-    correlation id is below all recorded ids, because ids count up. Otherwise it is unlinked.
+    The link is one of:
+
+    - `launched`, or `graph` for work of a CUDA graph: the call is recorded
+    - `pre_window`: the work was called before the first recorded call
+    - `unlinked`: the call is unknown
     """
 
     def __init__(self, calls: pl.DataFrame) -> None:
@@ -78,10 +79,7 @@ class Callers:
         return work.with_columns(*answers, links)
 
     def _by_process(self, keys: pl.DataFrame) -> tuple[pl.Series, pl.Series]:
-        """Return each work's row among the calls, and whether it was called before all of them.
-
-        Work is looked up process by process. The row is None if there is no call.
-        """
+        """Return the row of each work's call, or None, and whether it came before all calls."""
         rows = pl.repeat(
             None,
             keys.height,
@@ -109,11 +107,7 @@ class Callers:
 
 
 class _Process:
-    """Holds the calls of one process by correlation id, one call per id.
-
-    Ids count up, and work is looked up in order of start, so neighbours lie in the same memory. A
-    million look-ups take 0.05 s, and a join takes 0.2 s.
-    """
+    """Holds the calls of one process by correlation id, one call per id."""
 
     def __init__(self, calls: pl.DataFrame) -> None:
         wide_id = pl.col("correlation_id").cast(pl.Int64)
@@ -121,6 +115,8 @@ class _Process:
         is_not_above_last = known["correlation_id"].diff() <= 0
         if is_not_above_last.any():
             known = _starter_of_each(known, ["correlation_id"])
+        # Ids count up, and work is looked up in order of start, so neighbours lie in the same
+        # memory. A million look-ups take 0.05 s, and a join takes 0.2 s.
         self._ids = known["correlation_id"]
         self._rows = known["row"]
         self._first_id = self._ids.filter(self._ids > 0).min()
@@ -145,10 +141,8 @@ class _Process:
 
 
 def _is_before(first_id: pl.Expr, first_ns: pl.Expr) -> pl.Expr:
-    """Return whether work was called before a process's first recorded call.
-
-    Ids count up, so a smaller id belongs to an earlier call.
-    """
+    """Return whether work was called before a process's first recorded call."""
+    # Ids count up, so a smaller id belongs to an earlier call.
     has_smaller_id = _HAS_ID & (pl.col("correlation_id") < first_id)
     is_earlier = pl.col("start_ns") < first_ns
     return has_smaller_id.fill_null(value=False) | is_earlier
@@ -156,6 +150,7 @@ def _is_before(first_id: pl.Expr, first_ns: pl.Expr) -> pl.Expr:
 
 def _starter_of_each(calls: pl.DataFrame, key: list[str]) -> pl.DataFrame:
     """Return, for each key, the outermost call that starts work, else the outermost call."""
+    # A runtime call and the driver call below it may have one correlation id.
     ordered = calls.sort(
         *key,
         ~_STARTS_WORK,
@@ -171,7 +166,7 @@ def _starter_of_each(calls: pl.DataFrame, key: list[str]) -> pl.DataFrame:
 
 
 class _Processes:
-    """Holds the calls of many processes, to be looked up in one join; see `_Process` for a few."""
+    """Holds the calls of many processes, to be looked up in one join."""
 
     def __init__(self, calls: pl.DataFrame) -> None:
         wide_keys = pl.col(_CALL).cast(pl.Int64)
@@ -215,8 +210,7 @@ class _Processes:
 def fill_process(work: pl.DataFrame, calls: pl.DataFrame, fallback: int) -> pl.DataFrame:
     """Add process_id to device work that lacks it: the process of its call, else `fallback`.
 
-    Correlation ids are unique within a process only. Work whose id several processes used gets
-    process -1. So it stays unlinked, rather than linked to the wrong process.
+    Work with a correlation id that several processes used gets process -1, and stays unlinked.
     """
     if "process_id" in work.columns:
         return work
@@ -231,6 +225,7 @@ def fill_process(work: pl.DataFrame, calls: pl.DataFrame, fallback: int) -> pl.D
     lowest_process = pl.col("process_id").min()
     highest_process = pl.col("process_id").max()
     is_one_process = lowest_process == highest_process
+    # Correlation ids are unique within a process only.
     owner = pl.when(is_one_process).then(lowest_process).otherwise(-1)
     by_id = known.group_by("correlation_id")
     owners = by_id.agg(process_id=owner)
@@ -249,9 +244,11 @@ def fill_process(work: pl.DataFrame, calls: pl.DataFrame, fallback: int) -> pl.D
 def spans_of_nodes(nodes: pl.DataFrame, spans: pl.DataFrame) -> pl.DataFrame:
     """Return the span that created each CUDA graph node: process_id, graph_node_id, node_span_id.
 
-    Nodes created outside spans are left out. `nodes` has process_id, thread_id, start_ns,
-    graph_node_id and original_id. original_id is the node from which a copy was made, else None. A
-    copy belongs to the span of its original. Row numbers of `spans` are span_ids.
+    Nodes created outside spans are left out.
+
+    - `nodes`: process_id, thread_id, start_ns, graph_node_id and original_id, the node from which a
+      copy was made, or None
+    - `spans`: the row number is the span_id
     """
     columns = nodes.select(*_NODE, "original_id", "thread_id", "start_ns")
     by_start = columns.cast(pl.Int64).sort("start_ns", maintain_order=True)
@@ -261,6 +258,7 @@ def spans_of_nodes(nodes: pl.DataFrame, spans: pl.DataFrame) -> pl.DataFrame:
         maintain_order=True,
     )
     originals = node_makers.rename({"graph_node_id": "above"})
+    # A copy belongs to the span of its original.
     for _ in range(_CLONES):
         if not node_makers["original_id"].count():
             break
@@ -276,7 +274,7 @@ def spans_of_nodes(nodes: pl.DataFrame, spans: pl.DataFrame) -> pl.DataFrame:
 def _made_as_original(nodes: pl.DataFrame, originals: pl.DataFrame) -> pl.DataFrame:
     """Replace each copy's thread, time and original_id by the original node's.
 
-    `originals` are all nodes as recorded, with their ids in `above`.
+    `originals` are all nodes, with their ids in `above`.
     """
     copied_from = nodes.select("process_id", above="original_id")
     original = copied_from.join(

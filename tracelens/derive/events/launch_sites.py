@@ -1,6 +1,6 @@
 """Find the call sites of API calls.
 
-A site is the op, module and phase around a call, with the stack's depth. Many calls share a site.
+A site is the op, module and phase around a call, with the stack's depth.
 """
 
 import polars as pl
@@ -18,11 +18,14 @@ def find_sites(
     enclosing: pl.Series,
     starts: pl.Series,
 ) -> tuple[pl.DataFrame, list[pl.Series]]:
-    """Return one row per site, and three columns of the calls: site_id, op_span_id, op_offset_ns.
+    """Return one row per site, and three columns of the calls.
 
-    op_span_id is the outermost op around the call; op_offset_ns is the time from the op's start to
-    the call. `enclosing` has the row (span_id) of the span around each call, None outside spans.
-    `starts` has the calls' start times. Every span is examined once, however many calls it makes.
+    - `site_id`
+    - `op_span_id`: the outermost op around the call
+    - `op_offset_ns`: time from the op's start to the call
+
+    `enclosing` has the row (span_id) of the span around each call, None outside spans. `starts` has
+    the calls' start times.
     """
     no_flags = pl.repeat(False, spans.height, dtype=pl.Boolean, eager=True)
     rows = no_flags.scatter(enclosing.drop_nulls(), True).arg_true()
@@ -100,8 +103,9 @@ def _of_each(
 def depths(tree: pl.DataFrame, rows: pl.Series) -> pl.DataFrame:
     """Return op_row, op_depth and python_depth of the spans at `rows`.
 
-    op_row is the outermost op around a span, None outside ops. op_depth counts the ops around the
-    span, and python_depth counts the Python calls. The span itself counts, too.
+    - `op_row`: the outermost op around a span or the span itself, None outside ops
+    - `op_depth`: number of ops around the span, itself included
+    - `python_depth`: number of Python calls around the span, itself included
     """
     is_op = tree["kind"] == "op"
     is_python = tree["kind"].is_in(["python", "module"])
@@ -113,9 +117,7 @@ def depths(tree: pl.DataFrame, rows: pl.Series) -> pl.DataFrame:
 def accumulation_and_roots(tree: pl.DataFrame) -> tuple[pl.Series, pl.Series]:
     """Return whether each span lies in an AccumulateGrad node, and the paths of root modules.
 
-    A root is an outermost module that has layers. Usually the layers' calls are recorded. The
-    layers of a compiled model are not called. Then a wrapper around the model, or a compiled graph
-    inside the model, shows that the model has layers.
+    A root is an outermost module that has layers.
     """
     has_path = tree["module_path"].is_not_null()
     is_module = (tree["kind"] == "module") & has_path
@@ -125,6 +127,8 @@ def accumulation_and_roots(tree: pl.DataFrame) -> tuple[pl.Series, pl.Series]:
     path = tree["module_path"].gather(modules)
     top = outermost_row(tree["parent_id"], is_module).gather(modules)
     around = tree["module_path"].gather(top)
+    # Layers of a compiled model are not called. Then a wrapper around the model, or a compiled
+    # graph inside it, shows that it has layers.
     roots = [
         around.filter(path != around),
         _compiled_roots(tree, is_module, top, is_compiled, is_wrapper),

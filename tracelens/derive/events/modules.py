@@ -1,7 +1,4 @@
-"""Find the module to which each span belongs.
-
-Nesting shows the module of forward spans, and sequence numbers show the module of backward spans.
-"""
+"""Find the module to which each span belongs."""
 
 import polars as pl
 
@@ -29,14 +26,9 @@ They are not layers and do not appear in a path.
 def mark_modules(spans: pl.DataFrame, parent: pl.Series) -> tuple[pl.Series, int, int]:
     """Return module_path of each span, None outside modules.
 
-    Also return the number of ambiguous backward spans, and of modules nested too deep. Modules
-    nested deeper than the limit get no path; their spans belong to the last module above. A forward
-    span gets the recorded `exact_path` of the module call around it. If none was recorded, the path
-    joins the names of all module calls around the span. A backward span gets the path of the
-    forward op that made its autograd node. That is the last op to start with the same sequence
-    number, as in Kineto's fwdbwd flows. Sequence numbers count per thread, and a backward op names
-    its forward thread by a number of torch's own. `makers_of_nodes` finds which thread is meant; if
-    two are equally likely, the span is ambiguous.
+    Also return the number of ambiguous backward spans, and of modules nested too deep, which get no
+    path. A forward span gets the path of the module call around it. A backward span gets the path
+    of the forward op that made its autograd node.
     """
     forward, n_too_deep = _chains(parent, spans)
     if not spans["sequence_number"].count():
@@ -98,9 +90,8 @@ def _paths_of_nodes(keyed: pl.DataFrame) -> pl.DataFrame:
 def _chains(parent: pl.Series, spans: pl.DataFrame) -> tuple[pl.Series, int]:
     """Return the module path around each span, and the number of module calls nested too deep.
 
-    Names are joined with dots, outermost first. An exact path replaces the names above it. A
-    wrapper (DDP, torch.compile) is skipped unless its exact path was recorded. The limit on depth
-    bounds memory, as all paths together grow with the square of the depth.
+    A path joins the names of the module calls by dots, outermost first. A recorded exact path
+    replaces the names above it.
     """
     named = _named_modules(spans)
     if not len(named):
@@ -112,6 +103,7 @@ def _chains(parent: pl.Series, spans: pl.DataFrame) -> tuple[pl.Series, int]:
         dtype=pl.Boolean,
         eager=True,
     )
+    # All paths together grow with the square of the depth, so a limit on depth bounds memory.
     is_deep = count_among(around_named.gather(parent.gather(named)), every) > MODULES.value
     modules, enclosing = named, around_named
     if is_deep.any():
@@ -140,14 +132,14 @@ def _named_modules(spans: pl.DataFrame) -> pl.Series:
         lambda name: name.str.contains(WRAPPER),
     )
     has_exact_path = spans["exact_path"].gather(modules).is_not_null()
+    # A wrapper, such as DDP, is part of a path only if its exact path was recorded.
     return modules.filter(~is_wrapper | has_exact_path)
 
 
 def list_layers(spans: pl.DataFrame) -> pl.DataFrame:
     """List every module that was called: module_path, class_name and call_order.
 
-    call_order numbers the modules from 0, by their first call. A wrapper and the module inside it
-    may have the same path; then the class name is the inner module's.
+    call_order numbers the modules from 0, by their first call.
     """
     module_path = pl.col("module_path")
     is_module = pl.col("kind") == "module"
@@ -156,6 +148,8 @@ def list_layers(spans: pl.DataFrame) -> pl.DataFrame:
         calls["name"],
         lambda name: name.str.contains(WRAPPER),
     ).alias("is_wrapper")
+    # A wrapper and the module inside it may have the same path. Then the inner module's name
+    # counts.
     first_name = pl.col("name").sort_by("is_wrapper", "start_ns").first()
     without_prefix = pl.col("name").str.strip_prefix(MODULE_PREFIX)
     has_prefix = pl.col("name").str.starts_with(MODULE_PREFIX)

@@ -1,7 +1,6 @@
 """Nest spans: find the span that encloses each span and each API call.
 
-`nest_in_python` walks each thread's spans and calls in time order, and defines the result.
-`nest_fast` computes the same result in C, and is used for large inputs.
+`nest_in_python` defines the result. `nest_fast` computes the same result in C.
 """
 
 from collections.abc import Sequence
@@ -26,11 +25,11 @@ _I32, _I64 = pl.Int32(), pl.Int64()
 class Nesting(Struct, frozen=True):
     """Holds each span's parent row, depth and self time, and the row of each call's span.
 
-    A row of -1 means none.
-    `n_overlaps` counts spans that start inside another span and outlast it by more than the
-    tolerance. The two spans become siblings. `n_unreturned` counts spans whose return was not
-    recorded, so that they seem to last until the trace ends. Such a span is closed when its caller
-    makes the next call.
+    - -1 as a row means none.
+    - `n_overlaps`: spans that start inside another span and outlast it by more than the tolerance.
+      They become its siblings.
+    - `n_unreturned`: spans without a recorded return, which seem to last until the trace ends. Such
+      a span is closed when its caller makes the next call.
     """
 
     parent: Sequence[int] | pl.Series
@@ -44,13 +43,13 @@ class Nesting(Struct, frozen=True):
 def nest(spans: pl.DataFrame, calls: pl.DataFrame) -> Nesting:
     """Return each span's parent, depth and self time, and the span that encloses each call.
 
-    Spans have process_id, thread_id, start_ns, duration_ns and parent_hint. Within a thread, spans
-    nest by containment. They are taken by start, the longest first. A span's parent is the
-    innermost open span that contains the span's end, within TOLERANCE_NS. `parent_hint` is the row
-    of the caller that the profiler recorded, or None. A span without length encloses nothing. When
-    a span with a recorded caller starts, the open spans inside that caller end, whatever their
-    recorded end. `self_ns` is a span's duration, up to such an early end, minus the union of its
-    children's time. A call belongs to the innermost open span that contains it.
+    Spans of a thread nest by containment. A parent or a call's span is the innermost open span that
+    contains the end, within TOLERANCE_NS. `self_ns` is a span's duration minus the union of its
+    children's time.
+
+    - `spans`: process_id, thread_id, start_ns, duration_ns and parent_hint, the row of the recorded
+      caller or None. When a span with a recorded caller starts, the caller's open callees end.
+    - `calls`: process_id, thread_id, start_ns and duration_ns
     """
     is_fast = LIBRARY is not None and spans.height + calls.height >= _MANY
     return nest_fast(spans, calls) if is_fast else nest_in_python(spans, calls)
@@ -89,9 +88,9 @@ def nest_in_python(spans: pl.DataFrame, calls: pl.DataFrame) -> Nesting:
 
 
 def _in_time_order(spans: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
-    """Return row, thread, start and end of spans and calls, in time order.
+    """Return row, thread, start and end of spans and calls, in time order, parents before children.
 
-    Calls are numbered after the spans. A parent comes before its children.
+    Calls are numbered after the spans.
     """
     columns = ["process_id", "thread_id", "start_ns", "duration_ns"]
     events = [spans.select(columns), calls.select(columns)]
@@ -152,7 +151,7 @@ class _Walk:
         stack.append(row)
 
     def around(self, start: int, end: int) -> int:
-        """Return the innermost open span that contains the interval, -1 if none does.
+        """Return the innermost open span that contains the interval, -1 without one.
 
         Close the spans that ended before the interval.
         """
@@ -176,10 +175,7 @@ class _Walk:
         return span_end > start and end <= span_end + TOLERANCE_NS
 
     def _cover(self, parent: int, start: int, end: int) -> None:
-        """Subtract a child's time from its parent's self time.
-
-        Time that an earlier child covers is not subtracted again.
-        """
+        """Subtract from the parent's self time a child's time that earlier children leave."""
         begin = max(start, self._covered[parent])
         until = min(end, self._ends[parent])
         if until > begin:
@@ -187,21 +183,18 @@ class _Walk:
             self._covered[parent] = until
 
     def _close_unreturned(self, caller: int, moment: int) -> None:
-        """Close the open spans inside `caller`, because they had returned by `moment`.
-
-        Spans between `caller` and the first span that has a recorded caller itself stay open. The
-        self time of the closed spans ends at `moment`. From then on, time counts again as self time
-        of the span around them.
-        """
+        """Close the open spans inside `caller`, because they had returned by `moment`."""
         stack = self.open
         if caller not in stack:
             return
         position = stack.index(caller)
         for i in range(position + 1, len(stack)):
+            # Spans below the caller without a recorded caller stay open.
             if stack[i] not in self._hinted:
                 continue
             for row in stack[i:]:
                 self.n_unreturned += row in self._hinted
+                # Time after `moment` is self time of the span around the closed spans.
                 self._end_self_time(row, moment)
             self._give_back(stack[i - 1], moment)
             del stack[i:]
@@ -225,12 +218,9 @@ class _Walk:
 
 
 def nest_fast(spans: pl.DataFrame, calls: pl.DataFrame) -> Nesting:
-    """Nest spans and calls in C, with the values of `nest_in_python` as Series.
-
-    Rows that are in time order already, as in `assemble`, are not sorted. Nesting them
-    takes a third of the memory.
-    """
+    """Nest spans and calls in C, with the values of `nest_in_python` as Series."""
     assert LIBRARY is not None
+    # Rows that are in time order already are not sorted, which saves a third of the memory.
     order = _time_order(spans)
     call_order = _time_order(calls)
     spans_at = _positions(order)

@@ -31,13 +31,11 @@ def mark_phases(spans: pl.DataFrame, parent: pl.Series) -> pl.Series:
     """Return each span's phase, from the span's own marker or its nearest marked ancestor.
 
     Without a marker, the annotation in progress at the span's start decides.
-    Markers of the backward pass are autograd's evaluate_function, compiled backward graphs, and ops
-    that name a forward thread. Markers of the optimizer are Optimizer.step and zero_grad. Markers
-    of the forward pass are module calls and compiled regions. Annotations and NVTX ranges mark the
-    phase that they name.
     """
     kind = pl.col("kind")
     is_annotation = kind.is_in(["annotation", "nvtx"])
+    # Ops that name a forward thread mark the backward pass. Module calls and compiled regions mark
+    # the forward pass.
     phase_of_span = pl.coalesce(
         "marked",
         pl.when((pl.col("forward_thread_id") > 0) & (kind == "op")).then(_code("backward")),
@@ -65,8 +63,8 @@ def mark_phases(spans: pl.DataFrame, parent: pl.Series) -> pl.Series:
 def _by_name(name: pl.Expr) -> pl.Expr:
     """Return a struct for each name: marked, annotated, is_compiled.
 
-    `marked` is the number of the phase that the name marks. `annotated` is the number of the phase
-    that an annotation of this name marks. They are None if there is no such phase.
+    - `marked`: number of the phase that the name marks, or None
+    - `annotated`: number of the phase that an annotation of this name marks, or None
     """
     return pl.struct(
         marked=_first(name, _MARKERS),
@@ -79,7 +77,7 @@ def _first(
     name: pl.Expr,
     rules: Iterable[tuple[str, str]],
 ) -> pl.Expr:
-    """Return the number of the first phase whose pattern the name matches; None without a match."""
+    """Return the number of the first phase with a pattern that matches the name, or None."""
     return pl.coalesce(
         pl.when(name.str.contains(pattern)).then(_code(phase)) for phase, pattern in rules
     )

@@ -1,23 +1,21 @@
 """Read the marks that inference servers give their steps: phase and size of a batch.
 
-A mark counts tokens (T), requests in prefill (C) and requests in decode (G). It may also have sums
-over requests. sq sums the lengths of queries, sk the lengths of keys, sqsq the squared lengths of
-queries, and sqsk the products of a request's two lengths.
+A mark counts tokens (T), requests in prefill (C) and requests in decode (G). Some marks have sums
+over requests: sq of query lengths, sk of key lengths, sqsq of squared query lengths, and sqsk of
+query length times key length.
 
 - vLLM, and SGLang of 2026: execute_T_context_C(sqA skB sqsqE sqskF)_generation_G(…), without the
   spaces.
 - vLLM without these sums: execute_context_C(q_…)_generation_G(n).
 - vLLM of 2025: execute_new_C_cached_G. G counts requests that ran before, even if only a part of
   their prompt did.
-- SGLang: step[DECODE bs=G] and step[EXTEND bs=C toks=T]. Asked for details, it adds the sums with
-  c_ for prompts and g_ for further tokens (g_sq=… g_sqsq=… g_sqsk=… g_sk=…), and c=C g=G in a mixed
-  batch (its build_step_span_name, 2026).
-- SGLang, for a replay of a draft model: step[DRAFT_LOOP raw_bs=G bs=N topk=K]. N counts empty
-  requests, too (its graph runners of draft models, 2026).
+- SGLang: step[DECODE bs=G] and step[EXTEND bs=C toks=T]. On demand with the sums, c_ for prompts
+  and g_ for further tokens, and with c=C g=G in a mixed batch (build_step_span_name, 2026).
+- SGLang, replay of a draft model: step[DRAFT_LOOP raw_bs=G bs=N topk=K]. N includes empty requests
+  (graph runners of draft models, 2026).
 - AMD's ATOM: prefill[bs=C tok=T …] and decode[bs=G/N tok=T …], perhaps with sk, sqsq and sqsk.
-- TensorRT-LLM, as ranges of NVTX: [Executor] _forward_step N: C ctx reqs, T ctx tokens, G gen reqs.
-  Older versions leave out T. With drafts, the mark does not say how many tokens each of the G
-  requests gives (its py_executor.py, 2025 and 2026).
+- TensorRT-LLM, as NVTX ranges: [Executor] _forward_step N: C ctx reqs, T ctx tokens, G gen reqs.
+  Older versions leave out T (py_executor.py, 2025 and 2026).
 """
 
 import polars as pl
@@ -82,9 +80,11 @@ _KIND = pl.col("bracketed").struct.field("kind")
 def batches(names: pl.Series) -> pl.DataFrame:
     """Return each step's batch as its mark's name describes it, one row per name.
 
-    Columns: phase, n_requests, n_tokens, n_context_tokens, n_pairs, n_needed_pairs. `n_pairs`
-    counts each query with each key of its request. `n_needed_pairs` leaves out keys that come after
-    the query. A value that is not in the name is None.
+    - `phase`, `n_requests`, `n_tokens`, `n_context_tokens`
+    - `n_pairs`: number of pairs of a query and a key of one request
+    - `n_needed_pairs`: number of these pairs in which the key does not come after the query
+
+    A value that is not in the name is None.
     """
     with_kinds = _numbers_in_marks(names).with_columns(
         is_mixed=_KIND == "MIXED",
@@ -118,11 +118,8 @@ def _number(form: str, name: str) -> pl.Expr:
 
 
 def _requests(name: str, is_of_kind: pl.Expr) -> pl.Expr:
-    """Return the number of requests in prefill or in decode; `name` is n_prefills or n_decodes.
-
-    A mark such as `step[EXTEND bs=4]` has one number, of requests in prefill or of requests in
-    decode. It is returned where `is_of_kind` says that the mark's kind is the wanted one.
-    """
+    """Return the number of requests in prefill or in decode; `name` is n_prefills or n_decodes."""
+    # A mark such as `step[EXTEND bs=4]` has one number, and its kind says what it counts.
     in_bracket = pl.when(is_of_kind).then(_number("bracketed", "n_requests"))
     return pl.coalesce(
         *(_number(form, name) for form in _COUNTING),
@@ -156,16 +153,14 @@ def _n_requests() -> pl.Expr:
 
 
 def _n_tokens() -> pl.Expr:
-    """Return the batch's number of tokens, from the first of several counts that the mark has.
-
-    In decode without draft tokens, each request counts as one token.
-    """
+    """Return the batch's number of tokens, from the first of several counts that the mark has."""
     has_no_decode = _number("executor", "n_decodes") == 0
     tokens = pl.coalesce(
         _number("summed", "n_tokens"),
         _number("older", "c_tokens") + _number("older", "g_tokens"),
         _number("bracketed", "n_tokens"),
         _sum_over_requests("sq"),
+        # In decode without draft tokens, each request makes one token.
         pl.when(_KIND == "DECODE").then(_number("bracketed", "n_requests")),
         pl.when(has_no_decode).then(_number("executor", "c_tokens")),
     )
@@ -173,7 +168,7 @@ def _n_tokens() -> pl.Expr:
 
 
 def _needed_pairs_of_details() -> pl.Expr:
-    """Return n_needed_pairs of detailed marks: pairs in which the key is not after the query."""
+    """Return n_needed_pairs of detailed marks."""
     of_prompts = pl.when("is_of_prompts").then("sqsq")
     squares_of_prompts = pl.coalesce("c_sqsq", of_prompts, pl.lit(0))
     return _sum_over_requests("sqsk") - squares_of_prompts / 2
@@ -207,10 +202,8 @@ _OF_TARGET = r"^step\[TARGET_VERIFY "
 def around_batches(marks: pl.DataFrame, spans: pl.DataFrame) -> pl.DataFrame:
     """Replace the marks inside each SGLang batch by one mark that is as long as the batch.
 
-    `marks` and `spans` have process_id, thread_id, name and start_ns. `marks` also have end_ns, and
-    `spans` have duration_ns. In speculative decoding, the draft model's forward passes have marks
-    like the target model's. The new mark gets the name of the target model's mark. For a prompt,
-    the target model runs first.
+    - `marks`: process_id, thread_id, name, start_ns and end_ns
+    - `spans`: process_id, thread_id, name, start_ns and duration_ns
     """
     key = ["process_id", "thread_id"]
     begin, end = pl.col("start_ns").cast(pl.Int64), pl.col("batch_end")
@@ -230,6 +223,8 @@ def around_batches(marks: pl.DataFrame, spans: pl.DataFrame) -> pl.DataFrame:
     )
     is_inside = (pl.col("end_ns") <= end).fill_null(value=False)
     is_target = pl.col("name").str.contains(_OF_TARGET)
+    # In speculative decoding, the draft model's forward passes have marks, too. The target model's
+    # mark gives the name. For a prompt, the target model runs first.
     named = (
         placed.filter(is_inside)
         .sort(is_target, "start_ns", descending=[True, False])

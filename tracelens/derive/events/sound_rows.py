@@ -13,8 +13,8 @@ _RANGES = {"start_ns": (-_LATEST_NS, _LATEST_NS), "duration_ns": (0, _LATEST_NS)
 def sound_rows(raw: dict[str, pl.DataFrame], diagnostics: Diagnostics) -> dict[str, pl.DataFrame]:
     """Return the raw tables without rows that lack required values or end before they begin.
 
-    Columns get their declared types; a value that does not fit is None. Rows that are left out are
-    counted as a loss. Tables without rows are left out.
+    Rows that are left out are counted as a loss. Columns get their declared types; a value that
+    does not fit is None. Tables without rows are left out.
     """
     sound = {}
     text = "events that lack a required value, or that end before they begin; left out"

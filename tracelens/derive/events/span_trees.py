@@ -15,7 +15,7 @@ def span_trees(spans: pl.DataFrame) -> Iterator[pl.DataFrame]:
     """Yield each rank's spans in order of span_id.
 
     Every span_id and parent_id is then a row number of the frame. Raises SourceError if a parent
-    does not come before its child, because a walk from child to parent might never end.
+    does not come before its child.
     """
     for _, part in by_value(spans, "rank"):
         tree = part if part["span_id"].is_sorted() else part.sort("span_id")
@@ -45,7 +45,7 @@ def spans_by_id(trace: Trace, rank: int, *columns: str) -> Iterator[pl.DataFrame
 
 
 def _larger(parts: Iterator[pl.DataFrame]) -> Iterator[pl.DataFrame]:
-    """Join parts to frames of at least _ROWS_AT_ONCE rows; the last one may have fewer."""
+    """Join parts to frames of at least _ROWS_AT_ONCE rows, except for the last frame."""
     waiting = list[pl.DataFrame]()
     n_rows = 0
     for part in parts:
@@ -77,6 +77,7 @@ def refuse_circles(parents: pl.Series, rank: int, first_row: int = 0) -> None:
 
     A parent is a row number or None. The first of `parents` belongs to the row `first_row`.
     """
+    # A walk from child to parent might otherwise never end.
     n_wrong = 0
     for first in range(0, len(parents), AT_ONCE):
         part = parents.slice(first, AT_ONCE)
@@ -95,9 +96,10 @@ def refuse_circles(parents: pl.Series, rank: int, first_row: int = 0) -> None:
 def with_trees(
     spans: pl.DataFrame, frame: pl.DataFrame
 ) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
-    """Yield each rank's span tree with that rank's rows of the frame, as `of_rank` returns them.
+    """Yield each rank's span tree with that rank's rows of the frame.
 
-    Rows of ranks without spans come last, with an empty tree.
+    A span_id that is not in the tree becomes None. Rows of ranks without spans come last, with an
+    empty tree.
     """
     parts = dict(by_value(frame, "rank"))
     no_rows = frame.clear()

@@ -18,10 +18,7 @@ FAMILIES = {
     ),
     "server": r"^(?:execute_\w|step\[|(?:prefill|decode)\[bs=|\[Executor\] _forward_step)",
 }
-"""Patterns of names that mark steps, outermost first.
-
-They match the profiler's marks, a program's annotations, and the batches of inference servers.
-"""
+"""Patterns of names that mark steps, outermost first."""
 _OF_SERVERS = [*FAMILIES].index("server")
 
 STEP_NAME = "|".join(f"(?:{FAMILIES[family]})" for family in ("profiler", "annotation"))
@@ -47,14 +44,14 @@ _LOOSE = {"launch_ns": pl.Int64, "end_ns": pl.Int64}
 def find_marks(spans: pl.DataFrame, pattern: str | None = None) -> pl.DataFrame:
     """Return the marks of steps in spans, sorted by start.
 
-    Spans have process_id, thread_id, kind, name, start_ns and duration_ns. There is one row per
-    mark: process_id, thread_id, start_ns, end_ns, until_ns, step, window, name. until_ns is the
-    start of the next mark in the window; for a window's last mark, its own end. A window is a run
-    of a process's steps with consecutive numbers. The first family of FAMILIES with at least two
-    marks is used. Of nested marks, the outer ones are used; SGLang's forward passes are replaced by
-    the batch around them. A step has the number in its mark's name. Marks are counted from 0 if a
-    name has no number, or if a process uses a number twice. `pattern` replaces the known marks, for
-    spans of any kind; its first group, if any, is the number.
+    - `process_id`, `thread_id`, `start_ns`, `end_ns`, `name`
+    - `until_ns`: start of the window's next mark; for its last mark, the mark's own end
+    - `step`: the number in the name. Without one, or if a process uses a number twice, marks are
+      counted from 0.
+    - `window`: a run of a process's steps with consecutive numbers
+
+    Spans have process_id, thread_id, kind, name, start_ns and duration_ns. `pattern` replaces the
+    known marks, for spans of any kind; its first group, if any, is the number.
     """
     chosen = _chosen(_named(spans, pattern))
     is_of_server = chosen["family"].is_in([_OF_SERVERS])
@@ -71,8 +68,7 @@ def find_marks(spans: pl.DataFrame, pattern: str | None = None) -> pl.DataFrame:
 def mark_steps(frame: pl.DataFrame, marks: pl.DataFrame) -> pl.DataFrame:
     """Return the frame with `step`: the step of the process's last mark to begin before start_ns.
 
-    The step is None before the first mark, and after the end of a window's last mark. If marks of
-    several threads overlap, the one that begins later counts.
+    The step is None before the first mark, and after the end of a window's last mark.
     """
     until_next_mark = marks.with_columns(end_ns="until_ns")
     return during(frame, until_next_mark, "step", pl.Int64)
@@ -85,12 +81,11 @@ def list_steps(
 ) -> pl.DataFrame:
     """List the steps by start: step, name, start_ns, duration_ns, host_ns, mark_ns, window.
 
-    A step ends when the host has begun the next one and the device has finished the work launched
-    before, whichever is later. A window's first step begins with its mark, or when earlier work
-    ends. A window's last step ends with its own mark, or with the last device work launched in it.
-    `ends` (step, end_ns) lists the ends of device work launched in steps. `loose` (launch_ns,
-    end_ns) lists the ends of work launched outside of steps; launch_ns is None if the launch came
-    before the trace began.
+    A step ends when the next one begins on the host and earlier work has ended on the device.
+
+    - `ends`: end_ns of device work launched in each step
+    - `loose`: launch_ns and end_ns of work launched outside of steps. launch_ns is None for a
+      launch before the trace.
     """
     start_ns = pl.col("start_ns")
     end_ns = pl.col("end_ns")
@@ -114,6 +109,7 @@ def list_steps(
     is_new_window = window != window.shift(-1)
     is_last = is_new_window.fill_null(value=True)
     next_start = start_ns.shift(-1)
+    # A window's last step ends with its own mark, or with the last device work launched in it.
     host_end = pl.when(is_last).then("end_ns").otherwise(next_start)
     steps = with_work.with_columns(host_end=host_end)
     before = _done_by(loose, steps["start_ns"])
@@ -123,6 +119,7 @@ def list_steps(
     latest_end = pl.max_horizontal("host_end", done)
     with_end = steps.with_columns(end=latest_end.cum_max())
     end_of_previous = end.shift(1)
+    # A window's first step begins with its mark, or when earlier work ends.
     begins = pl.max_horizontal("start_ns", before, end_of_previous)
     return with_end.select(
         "step",
@@ -177,7 +174,7 @@ class StepTimes:
             self._kernel_starts.append(work["start_ns"])
 
     def take_waits(self, waits: pl.DataFrame) -> None:
-        """Add waits that the driver recorded, see `CaptureEdges`."""
+        """Add recorded waits of streams: kind, device_id, stream_id, start_ns, duration_ns."""
         self._edges.take_waits(waits)
 
     def steps(self) -> pl.DataFrame:
@@ -230,9 +227,9 @@ def _until(steps: pl.DataFrame, moment: int | None) -> pl.DataFrame:
 
 
 def _done_by(work: pl.DataFrame, moments: pl.Series) -> pl.Series:
-    """Return, for each moment, the latest end of the work that was launched before.
+    """Return, for each moment, the latest end of the work that was launched before, or None.
 
-    `work` has launch_ns and end_ns. The end is None if no work was launched before.
+    `work` has launch_ns and end_ns.
     """
     ordered = work.sort("launch_ns", nulls_last=False)
     reached = ordered["end_ns"].cum_max()
@@ -245,7 +242,7 @@ def _done_by(work: pl.DataFrame, moments: pl.Series) -> pl.Series:
 
 
 def _named(spans: pl.DataFrame, pattern: str | None) -> pl.DataFrame:
-    """Return the spans whose names mark steps.
+    """Return the spans with names that mark steps.
 
     Columns: process_id, thread_id, start_ns, end_ns, name, number (text), family. Raises UsageError
     if `pattern` is not a regular expression.
@@ -316,7 +313,7 @@ def _has_group(pattern: str) -> bool:
 def _chosen(marks: pl.DataFrame) -> pl.DataFrame:
     """Return the marks of one family, without marks inside another mark of their thread.
 
-    If the outer marks all share one number and start, the inner ones are returned instead.
+    If the outer marks are all of one step, the inner ones are returned instead.
     """
     candidates = []
     families = marks.partition_by("family", as_dict=True)
@@ -334,6 +331,7 @@ def _chosen(marks: pl.DataFrame) -> pl.DataFrame:
         is_inner = (end_ns <= reached).fill_null(value=False)
         candidates.append(ordered.filter(~is_inner))
         candidates.append(ordered.filter(is_inner))
+    # The first candidate with several steps is chosen. The families come outermost first.
     with_several = filter(_mark_several_steps, candidates)
     with_marks = (candidate for candidate in candidates if candidate.height)
     chosen = next(chain(with_several, with_marks), marks)
@@ -341,16 +339,13 @@ def _chosen(marks: pl.DataFrame) -> pl.DataFrame:
 
 
 def _mark_several_steps(marks: pl.DataFrame) -> bool:
-    """Return whether the marks do not all share one number and start."""
+    """Return whether the marks have several numbers or starts."""
     steps = marks.select("number", "start_ns")
     return steps.n_unique() > 1
 
 
 def _numbered(marks: pl.DataFrame) -> pl.DataFrame:
-    """Return the marks with their step number, and with `stated`, the number in their name.
-
-    Consecutive marks of a process that have the same number become one mark.
-    """
+    """Return the marks with their step number, and with `stated`, the number in their name."""
     number = pl.col("number")
     has_number = number != ""
     number_if_any = pl.when(has_number).then(number)
@@ -377,8 +372,8 @@ def _numbered(marks: pl.DataFrame) -> pl.DataFrame:
 def _windows(marks: pl.DataFrame) -> pl.DataFrame:
     """Return the marks, by start, with `window` and `until_ns`.
 
-    A window is a run of marks whose stated numbers count up by one. Each process numbers its
-    windows. `until_ns` is the start of the window's next mark; for the last mark, its own end.
+    A window is a run of marks with stated numbers that count up by one. `until_ns` is the start of
+    the window's next mark; for the last mark, its own end.
     """
     stated = pl.col("stated")
     is_next_number = stated == stated.shift(1) + 1

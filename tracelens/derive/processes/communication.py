@@ -1,7 +1,4 @@
-"""Find the spans in which a process communicates with others.
-
-These are the ops of torch's process groups, and functions that the groups' threads run.
-"""
+"""Find the spans in which a process communicates with others."""
 
 import polars as pl
 

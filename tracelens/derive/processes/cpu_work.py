@@ -35,10 +35,7 @@ WORKLESS_OPS = (
 """Pattern for ops, without `aten::`, that read at most one element of tensors of any size."""
 _NO_WORK = rf"^(?:aten::)?(?:{WORKLESS_OPS})$"
 _SMALL_BYTES = 16 << 10
-"""An op that reads at most this many bytes is work only if it takes long.
-
-Such an op computes for about a microsecond, no longer than its call takes.
-"""
+"""An op that reads at most this many bytes is work only if it takes long."""
 _USUAL_WIDTH = 4
 """Bytes assumed for an element whose type was not recorded."""
 SETS = "zeros|zeros_like|zero_?|new_zeros|ones|ones_like|new_ones|full|full_like|new_full|fill_?"
@@ -65,12 +62,14 @@ Names such as `autograd::engine::evaluate_function: …` do not match.
 def process_work(spans: pl.DataFrame, process_id: int | None) -> pl.DataFrame:
     """Return the work of a process's threads as disjoint intervals, sorted by start.
 
-    Columns: start_ns, end_ns, `work` (a kind of work), `op` (the name of the innermost op) and
-    `call` (the name of the outermost op). Both names are None in communication. During a copy that
-    is part of an operator's arithmetic, `op` is that operator. While an optimizer reads a value,
-    `call` is the optimizer's step. If threads do several kinds of work at a time, the first kind in
-    _BY_PRIORITY counts. `spans` are of one rank, with COLUMNS and SHAPES; parent_id is the parent's
-    row number.
+    - `start_ns`, `end_ns`
+    - `work`: the kind of work. Of simultaneous kinds, the first in _BY_PRIORITY counts.
+    - `op`: name of the innermost op, None in communication. In a copy that is part of an operator's
+      arithmetic, it is that operator.
+    - `call`: name of the outermost op, None in communication. While an optimizer reads a value, it
+      is the optimizer's step.
+
+    `spans` are of one rank, with COLUMNS and SHAPES; parent_id is the parent's row number.
     """
     wanted_process = pl.Series([process_id], dtype=pl.Int64)
     is_own = spans["process_id"].eq_missing(wanted_process)
@@ -102,7 +101,7 @@ def _kinds_and_workers(
     ops: pl.DataFrame,
     pieces: pl.DataFrame,
 ) -> pl.DataFrame:
-    """Return one row per op: op, call, work (the kind), worker (the op that the work is part of).
+    """Return one row per op: op, call, work (its kind), worker (the op that the work is part of).
 
     `pieces` are the ops' self-time intervals.
     """
@@ -138,9 +137,10 @@ def _communication(spans: pl.DataFrame) -> pl.DataFrame:
 def _ops(spans: pl.DataFrame, is_own: pl.Series) -> pl.DataFrame:
     """Return the ops of a process: thread_id, start_ns, end_ns, op, above and call.
 
-    `op`, `above` and `call` are rows of spans. `above` is the nearest op around the op, None
-    without one. `call` is the outermost op around the op, or the op itself without one. In an
-    optimizer's read of a value, `call` is the optimizer's step.
+    - `op`: row of the op in `spans`
+    - `above`: row of the nearest op around it, or None
+    - `call`: row of the outermost op around it, else its own. It is the optimizer's step for an
+      optimizer's read of a value.
     """
     names = spans["name"].cast(pl.Categorical)
     communicates, is_python_node = matching(names, COMMUNICATION, PYTHON_NODE)
@@ -225,10 +225,7 @@ def _nearest(
 
 
 def _without_flag(flags: pl.Series, rows: pl.Series) -> pl.Series:
-    """Return the positions in `rows` whose flag is False.
-
-    A row None is left out.
-    """
+    """Return the positions in `rows` with a False flag; None among the rows is left out."""
     is_unset = ~flags.gather(rows)
     return is_unset.arg_true()
 
@@ -289,11 +286,7 @@ def _kinds_of_work(spans: pl.DataFrame, ops: pl.DataFrame) -> pl.Series:
 def _with_copies_of_arithmetic(spans: pl.DataFrame, ops: pl.DataFrame) -> pl.DataFrame:
     """Classify copies that are part of an operator's arithmetic as arithmetic, and add `worker`.
 
-    `worker` is the operator for such a copy, and the op itself for any other op. A copy is part of
-    the arithmetic of an operator that computes for longer than the copy takes, or that cannot work
-    without the copy. If copies nest, the operator around the outermost copy counts. Operators that
-    compute little themselves, such as reshape, pad, and matmul, which leaves the product to mm, do
-    not change the kind of their copies.
+    For such a copy, `worker` is the operator, for any other op the op itself.
     """
     op_names = spans["name"].gather(ops["op"])
     names = op_names.cast(pl.Categorical)
@@ -302,9 +295,13 @@ def _with_copies_of_arithmetic(spans: pl.DataFrame, ops: pl.DataFrame) -> pl.Dat
     rows = works_as_copy.arg_true()
     outermost, around = _outermost_copies(ops, rows, is_copy)
     is_arithmetic = ops["work"] == ARITHMETIC
+    # Operators that compute little themselves, such as reshape, do not change the kind of their
+    # copies.
     computes = is_arithmetic & is_operator
     lengths_ns = ops["end_ns"] - ops["start_ns"]
     copy_ns = lengths_ns.gather(outermost)
+    # The copy is part of the arithmetic if the operator computes for longer than the copy takes, or
+    # cannot work without the copy.
     is_shorter = copy_ns < ops["own_ns"].gather(around)
     is_needed = has_to_copy.gather(around)
     is_part = computes.gather(around) & (is_shorter | is_needed)
@@ -323,10 +320,9 @@ def _outermost_copies(
     rows: pl.Series,
     is_copy: pl.Series,
 ) -> tuple[pl.Series, pl.Series]:
-    """Return the outermost copy around each copy at `rows`, and the op around the outermost copy.
+    """Return the outermost copy around each copy at `rows`, and the op around that outermost copy.
 
-    Copies and ops are given as rows of `ops`. If no copy is around a copy, the copy itself is the
-    outermost. If no op is around the outermost copy, the op is None.
+    Both are rows of `ops`. A copy that lies in no other copy is its own outermost copy.
     """
     has_none_above = ops["above"].is_null()
     position_above = ops["op"].search_sorted(ops["above"])
@@ -343,7 +339,7 @@ def _outermost_copies(
 def input_bytes(shapes: pl.Series, dtypes: pl.Series) -> pl.Series:
     """Return the bytes of all input tensors of each op, None if no shape is known.
 
-    Shapes and element types are given as JSON.
+    `shapes` and `dtypes` are JSON.
     """
     known_shapes = shapes.fill_null("")
     known_dtypes = dtypes.fill_null("")

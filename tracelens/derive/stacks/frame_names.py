@@ -62,8 +62,7 @@ def without_folders(function: str) -> str:
 def split_frame(text: str) -> PrintedFrame:
     """Parse `FUNCTION (ARGUMENTS) at FILE:LINE` or `… from LIBRARY`, and drop the arguments.
 
-    A text without an argument list, such as `<signal handler called>` or a truncated line, is a
-    function without file and library.
+    A text without an argument list is a function without file and library.
     """
     start = _arguments_start(text)
     if start < 0:
@@ -83,9 +82,13 @@ def split_frame(text: str) -> PrintedFrame:
 def normalise_function(name: str) -> str:
     """Return the name without parts that differ between builds and compilers.
 
-    These parts are template arguments, parameters, return type, qualifiers, anonymous namespaces
-    and the suffixes of cloned or split functions. Lambdas, written `{lambda(…)#1}` or
-    `<lambda(…)>`, become `{lambda}`. `??` and gdb's `<… called>` do not change.
+    Removed are:
+
+    - template arguments, parameters, return type and qualifiers
+    - anonymous namespaces
+    - suffixes of cloned or split functions
+
+    A lambda becomes `{lambda}`. `??` and gdb's `<… called>` do not change.
     """
     text = _CLANG_LAMBDA.sub("{lambda}", _MARKS.sub("", name)).strip()
     if text.startswith("<") and text.endswith(" called>"):
@@ -168,11 +171,7 @@ def _without_suffixes(name: str) -> str:
 
 
 def _arguments_start(text: str) -> int:
-    """Return the position of the bracket that opens gdb's argument list, -1 without a list.
-
-    A space precedes the list, or the list begins with `name=value`. The second rule is for logs
-    that lost spaces, so that values do not become part of a name.
-    """
+    """Return the position of the bracket that opens gdb's argument list, -1 without a list."""
     for match, before, _ in _brackets(text):
         start = match.start()
         if match.group() != "(" or before or not start:
@@ -180,6 +179,8 @@ def _arguments_start(text: str) -> int:
         part_of_name = text.startswith(
             ("(*", "(&", "(lambda at ", "(anonymous "), start
         ) or text.endswith("decltype ", 0, start)
+        # A log may have lost the space before the list. Then `name=value` shows where the list
+        # begins, so that values do not become part of the name.
         if (text[start - 1] == " " and not part_of_name) or _VALUE.match(text, start):
             return start
     plain = _PLAIN_ARGUMENTS.search(text)  # for a name whose brackets do not balance
@@ -189,7 +190,7 @@ def _arguments_start(text: str) -> int:
 def _arguments_end(text: str, start: int) -> int:
     """Return the position after the argument list that opens at `start`.
 
-    The position is the end of the text if the list is truncated.
+    For a truncated list, this is the end of the text.
     """
     depth = 0
     for match in _IN_ARGUMENTS.finditer(text, start):

@@ -1,7 +1,4 @@
-"""Classify native frames by an ordered table of rules, which users may change.
-
-The role of a frame is the part of the software to which it belongs, such as dispatcher or library.
-"""
+"""Classify native frames by the part of the software to which they belong."""
 
 import re
 from collections.abc import Sequence
@@ -12,8 +9,8 @@ from msgspec import Struct
 class RoleRule(Struct, frozen=True):
     """Holds the role of frames that match all given patterns.
 
-    A pattern is a regular expression that has to match the beginning of the normalised function or
-    of the name of the file or library.
+    A pattern is a regular expression. It has to match the beginning of the normalised function, or
+    of the file's or library's name.
     """
 
     role: str
@@ -29,7 +26,7 @@ class RoleRule(Struct, frozen=True):
     ) -> bool:
         """Return whether the frame matches all patterns of the rule.
 
-        A frame whose library or file is None does not match a pattern for it.
+        A library or file of None matches no pattern.
         """
         pairs = (
             (self.function, function),
@@ -89,6 +86,8 @@ DEFAULT_RULES: tuple[RoleRule, ...] = (
     RoleRule("binding", library=r"libtorch_python|_ctypes|libffi"),
     RoleRule("dispatcher", library=r"libc10"),
     RoleRule("stdlib", library=r"lib(std)?c\+\+"),
+    # The remaining functions are unknown if they have no name, or no debug information in a
+    # library. All others are the user's.
     RoleRule("unknown", r"\?\?"),
     RoleRule("user", file=r""),
     RoleRule("unknown", library=r""),
@@ -96,9 +95,7 @@ DEFAULT_RULES: tuple[RoleRule, ...] = (
 )
 """Rules on function names, then rules on libraries; the first match wins.
 
-The last four rules classify the remaining frames. A function is unknown if it has no name, or if it
-is in a shared library without debug information. Any other function is the user's. The rules were
-made from stacks of PyTorch 1.8 and 2.11.
+The rules were made from stacks of PyTorch 1.8 and 2.11.
 """
 
 

@@ -35,9 +35,9 @@ def first_hits(trace: Trace) -> dict[str, dict[str, Any]]:
 
 
 def pair_stacks(base: Trace, other: Trace) -> list[tuple[dict[str, Any], dict[str, Any]]]:
-    """Return pairs of stacks to compare: the first stacks of each symbol that both traces have.
+    """Return pairs of stacks to compare: for each symbol of both traces, the first stack in each.
 
-    If the traces share no symbol, their first stacks make one pair.
+    Without such a symbol, the first stacks of the traces make one pair.
     """
     base_stacks = first_hits(base)
     other_stacks = first_hits(other)
@@ -48,7 +48,7 @@ def pair_stacks(base: Trace, other: Trace) -> list[tuple[dict[str, Any], dict[st
 
 
 def n_shared_outer(base: Sequence[str], other: Sequence[str]) -> int:
-    """Return the number of outermost functions that two stacks share.
+    """Return the number of outermost functions that are equal in both stacks.
 
     Stacks are listed from the outermost function.
     """
@@ -62,10 +62,10 @@ def n_shared_outer(base: Sequence[str], other: Sequence[str]) -> int:
 def side_by_side(
     base: pl.DataFrame, other: pl.DataFrame
 ) -> list[tuple[int | None, int | None, bool]]:
-    """Align two stacks: return rows of (frame of base, frame of other, whether they are equal).
+    """Align two stacks: return rows of (position in base, position in other, whether equal).
 
-    Frames are given by their positions. Between equal frames, the other frames are paired in order.
-    A position is None if its stack has no frame left there.
+    Between equal frames, the other frames are paired in order. A frame without a partner is paired
+    with None.
     """
     numbers = {
         name: position for position, name in enumerate({*base["function"], *other["function"]})

@@ -16,8 +16,7 @@ from tracelens.schemas.stacks import FRAMES, STACKS
 WELL_KNOWN_ENTRIES = r"call_function|Conv2dImpl::forward|VariableType::_convolution|Conv2d.*::forward|THPVariable_\w+"
 """Pattern for functions in which a framework call begins.
 
-The names are from the stacks of "Comparing the costs of abstraction for DL frameworks". In a
-release build of torch 2, whose interpreter is stripped, the call begins in the Python binding.
+The names are from the stacks of "Comparing the costs of abstraction for DL frameworks".
 """
 
 _NO_FRAMEWORK = frozenset({"runtime", "python", "library", "user", "unknown"})
@@ -26,9 +25,8 @@ _NO_FRAMEWORK = frozenset({"runtime", "python", "library", "user", "unknown"})
 class StackFrame(Struct, frozen=True):
     """Holds one frame of a stop.
 
-    The address, which is not stored, serves to recognise inlined frames and doubled stops.
-    `has_debug_info` says whether the debugger has debug information for the frame's library. If it
-    is None (not reported), a source line counts as debug information.
+    The address is not stored; it shows which frames are inlined and which stops are doubled. If
+    `has_debug_info` is None, a source line counts as debug information.
     """
 
     level: int
@@ -44,11 +42,10 @@ class StackFrame(Struct, frozen=True):
 
 
 class Stop(Struct):
-    """Holds one stop of the program: its frames, the innermost first, and its thread.
+    """Holds one stop of the program: its thread and its frames, the innermost first.
 
     `thread` is the debugger's id of the thread, `thread_id` the system's. A field that is not
-    recorded is None. `stack_tables` then counts hits from 1 in the order of the stops, and derives
-    `symbol` and `python_frames` from the frames.
+    recorded is None.
     """
 
     frames: list[StackFrame] = field(default_factory=list)
@@ -63,10 +60,10 @@ class Stop(Struct):
 
 
 def drop_doubled(stops: Sequence[Stop]) -> list[Stop]:
-    """Return the stops, without the second stop at a call that is forwarded between libraries.
+    """Return the stops without those that repeat the stop before in another library.
 
-    cuDNN 9 forwards each call to another library. The second stop directly follows the first stop,
-    with the same thread, function and callers, but with another library.
+    cuDNN 9 forwards each call to another library. So a breakpoint stops twice, with the same
+    thread, function and callers.
     """
     kept: list[Stop] = []
     for stop in stops:
@@ -83,7 +80,8 @@ def stack_tables(
 ) -> dict[str, pl.DataFrame]:
     """Return the tables `stacks` and `frames`, without rank, of stops that have frames.
 
-    Stack ids count from 0, and missing hits from 1, in the order of the stops.
+    Stack ids count from 0, and missing hits from 1, in the order of the stops. A missing symbol is
+    the innermost function.
     """
     names = _normalised_names(stops)
     distinct_names = pl.Series(
@@ -141,11 +139,9 @@ def _spelling(frame: StackFrame) -> tuple[str, bool]:
 
 
 def _normalised_names(stops: Sequence[Stop]) -> dict[tuple[str, bool], str]:
-    """Return the normalised name of each distinct function by its `_spelling`.
-
-    Python names do not change, because brackets as in `f.<locals>.g` are no template arguments.
-    """
+    """Return the normalised name of each distinct function by its `_spelling`."""
     spellings = {_spelling(frame) for stop in stops for frame in stop.frames}
+    # Brackets in Python names, such as `f.<locals>.g`, are no template arguments.
     return {
         (raw, is_python): raw if is_python else normalise_function(raw)
         for raw, is_python in spellings
@@ -166,7 +162,7 @@ def find_function(
     """Return the index of the outermost or innermost function that the pattern names, or None.
 
     A pattern is a name or a regular expression. It has to match the whole function name, or the
-    rest of the name after a `::`. Raises TracelensError if the pattern is neither.
+    part after a `::`. Raises TracelensError if it is neither.
     """
     named = _named_by(pl.Series(functions, dtype=pl.String), pattern).arg_true()
     if named.is_empty():
@@ -189,7 +185,7 @@ def _named_by(functions: pl.Series, pattern: str) -> pl.Series:
 
 
 def _is_twin(first: Stop, second: Stop) -> bool:
-    """Return whether the second stop is at the first stop's call, forwarded to another library."""
+    """Return whether the second stop repeats the first stop in another library."""
     if first.thread != second.thread or first.frames[1:] != second.frames[1:]:
         return False
     here = first.frames[0].printed
@@ -200,12 +196,8 @@ def _is_twin(first: Stop, second: Stop) -> bool:
 
 
 def _kinds(frames: Sequence[StackFrame], functions: Sequence[str]) -> list[str]:
-    """Return the kind of each frame: inline, native, python or unknown.
-
-    A frame is inline if its caller has no address, as printed by gdb's CLI, or the same address, as
-    printed by MI. A function that repeats its own address is recursive, and not inline. If no
-    caller has an address, the kind is unknown.
-    """
+    """Return the kind of each frame: inline, native, python or unknown."""
+    # Inlining shows in addresses only.
     if len(frames) > 1 and all(frame.address is None for frame in frames[1:]):
         return ["python" if frame.is_python else "unknown" for frame in frames]
     kinds = ["python" if frame.is_python else "native" for frame in frames]
@@ -216,6 +208,8 @@ def _kinds(frames: Sequence[StackFrame], functions: Sequence[str]) -> list[str]:
         is_next_level = caller.level == frame.level + 1
         if not is_next_level or is_signal_handler or frame.is_python or caller.is_python:
             continue
+        # For an inlined function, gdb's CLI prints no address of the caller; MI prints the same
+        # address. A recursive function may repeat its own address.
         is_recursion = functions[i] == functions[i + 1]
         repeats_address = caller.address == frame.address and not is_recursion
         if caller.address is None or repeats_address:
@@ -230,9 +224,9 @@ def _build_kind(
 ) -> str:
     """Return whether the framework's frames have debug information: debug, mixed or release.
 
-    Frames between the innermost frame and the outermost entry are examined. Without an entry, these
-    are all frames except the innermost. Return `unknown` if no examined frame is the framework's.
+    Return `unknown` without frames of the framework.
     """
+    # Examine the frames between the innermost frame and the outermost entry into the framework.
     outermost_entry = max(
         (i for i, entry in enumerate(is_entry) if entry),
         default=len(roles),

@@ -47,8 +47,8 @@ def interval_classes(
 ) -> list[pl.DataFrame]:
     """Return one frame of intervals per class of CLASSES: start_ns, end_ns, row, cause.
 
-    The intervals of a class are disjoint and sorted by start. `row` is the row of a call in
-    `causing`, None for other intervals.
+    A class's intervals are disjoint and sorted by start. `row` is a row of `causing` for calls,
+    else None.
     """
     spans = axis.spans
     no_marks = pl.Series("name", [], pl.Categorical)
@@ -82,10 +82,7 @@ def interval_classes(
 
 
 def _with_cause(name: str, intervals: pl.DataFrame) -> pl.DataFrame:
-    """Add `cause` and `row` to the intervals of the class `name`, unless they have a cause.
-
-    The cause follows from the class, and `row` is None.
-    """
+    """Add `cause` and `row` to the intervals of the class `name`, unless they have a cause."""
     if "cause" in intervals.columns:
         return intervals
     of_host = ("computing", "python", "profiler")
@@ -97,11 +94,7 @@ def _with_cause(name: str, intervals: pl.DataFrame) -> pl.DataFrame:
 
 
 def _python_of_nodes(axis: ThreadAxis) -> pl.DataFrame:
-    """Return the times in which Python works long inside the program's own autograd functions.
-
-    A framework's autograd functions, such as torch.compile's, pause only briefly between ops and
-    launches. Recording Python calls makes these pauses longer.
-    """
+    """Return the times in which Python works long inside the program's own autograd functions."""
     edges = ["start_ns", "end_ns"]
     (is_node,) = matching(axis.spans["name"], PYTHON_NODE)
     nodes = axis.spans.filter(is_node).select(edges)
@@ -113,6 +106,8 @@ def _python_of_nodes(axis: ThreadAxis) -> pl.DataFrame:
     issued = pl.concat([other_ops, calls]).sort("start_ns")
     layered = overlay([union(issued), union(nodes)])
     between = layered.filter(pl.col("layer") == 1)
+    # A framework's autograd functions, such as torch.compile's, pause only briefly between ops and
+    # launches. Recording Python calls makes these pauses longer.
     slowed = axis.of_threads("pause_ns", between["start_ns"]) / PAUSE_NS
     length = pl.col("end_ns") - pl.col("start_ns")
     return between.filter(length >= slowed * LOADING_NS).select(edges)
@@ -138,7 +133,7 @@ def _issuing(axis: ThreadAxis) -> pl.DataFrame:
 def _by_name(name: pl.Expr) -> pl.Expr:
     """Classify a span by its name: `profiler`, `input`, `data`, `loading` or None.
 
-    `profiler` is the live capture's own work. `data` is an annotation whose name suggests input.
+    `profiler` is the live capture's own work. `data` is an annotation named like input.
     """
     is_hook = name.str.contains(OWN_HOOKS)
     is_own = is_hook & ~name.str.contains(_HOOK_AROUND_CALL)
@@ -152,11 +147,7 @@ def _by_name(name: pl.Expr) -> pl.Expr:
 
 
 def _input(axis: ThreadAxis, marked: pl.Series) -> pl.DataFrame:
-    """Return the times of spans in which a thread waits for input or prepares it.
-
-    Annotations that are named like input do not count if most of the thread's kernel launches lie
-    in annotations of the same name. Such annotations surround the work of steps.
-    """
+    """Return the times of spans in which a thread waits for input or prepares it."""
     times = axis.spans.select("start_ns", "end_ns")
     of_input = times.filter(marked == "input")
     called = axis.spans.filter(marked == "data").select("name", "start_ns", "end_ns")
@@ -179,6 +170,8 @@ def _input(axis: ThreadAxis, marked: pl.Series) -> pl.DataFrame:
         maintain_order="left",
     )
     n_inside = pl.col("n").sum().over("name", "thread")
+    # An annotation named like input surrounds the work of steps if most of the thread's kernel
+    # launches lie in annotations of its name.
     is_step = n_inside > pl.col("n_thread").fill_null(0) / 2
     only_named_like_input = with_thread.filter(~is_step).select(times.columns)
     both = pl.concat([of_input, only_named_like_input])
@@ -188,8 +181,8 @@ def _input(axis: ThreadAxis, marked: pl.Series) -> pl.DataFrame:
 def causing_calls(calls: pl.DataFrame, blocked: pl.DataFrame) -> pl.DataFrame:
     """Return the outermost calls that wait for the device, allocate or load, with their cause.
 
-    If another thread's allocation blocks a launch, the launch gets the name of the allocating
-    function and the cause allocation.
+    A launch that another thread's allocation blocks has the allocating function's name and the
+    cause allocation.
     """
     causes = each_pair_once(calls["kind"], calls["api"], _by_function)
     with_cause = calls.with_columns(causes)
@@ -238,15 +231,14 @@ def _by_function(calls: pl.DataFrame) -> pl.DataFrame:
 def _waiting(spans: pl.DataFrame, causing: pl.DataFrame) -> pl.DataFrame:
     """Return the operators directly around a call that waits for the device, such as aten::item.
 
-    `row` is the row of the waiting call. If such an operator lies within another, only the outer
-    operator is returned. Regions of a framework, and autograd's regions around a whole backward
-    function, are left out because they may also do other work.
+    `row` is the row of the waiting call. Of nested operators, only the outer one is returned.
     """
     is_wait = pl.col("cause") == "sync"
     waits = causing.filter(is_wait).with_columns(span="span_id")
     waiting_spans = waits["span"].drop_nulls().unique()
     row = pl.col("row")
     is_op = pl.col("kind") == "op"
+    # Regions of a framework may also do other work than waiting.
     is_operator = pl.col("name").cast(pl.String).str.contains(OPERATOR)
     around_waits = spans.filter(row.is_in(waiting_spans.implode()))
     ops = around_waits.filter(is_op & is_operator).select(
@@ -283,12 +275,7 @@ def _outer(intervals: pl.DataFrame) -> pl.DataFrame:
 
 
 def _computing(spans: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
-    """Return ops that compute on the host. Such ops are long and call no API function.
-
-    Names of operators begin with a library, as in aten::add. Other ops are regions of a framework,
-    which may do much besides computing. Regions count only if they are very long and contain no
-    other op. An example is the region in which torch.compile checks its guards.
-    """
+    """Return long ops that compute on the host and call no API function."""
     ops = spans.filter(pl.col("kind") == "op")
     long = ops.filter(_lasts(PAUSE_NS))
     calls_before_start = calls["start_ns"].search_sorted(long["start_ns"])
@@ -297,6 +284,8 @@ def _computing(spans: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
     ops_until_start = ops["start_ns"].search_sorted(without_calls["start_ns"], side="right")
     ops_before_end = ops["start_ns"].search_sorted(without_calls["end_ns"])
     has_no_op = ops_until_start == ops_before_end
+    # A framework's region may do much besides computing, so it has to be very long and contain no
+    # op. An example is the region in which torch.compile checks its guards.
     is_long_region = has_no_op & _lasts(LOADING_NS)
     is_operator = pl.col("name").cast(pl.String).str.contains(OPERATOR)
     return without_calls.filter(is_operator | is_long_region)

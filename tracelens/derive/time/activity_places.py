@@ -21,12 +21,9 @@ CLASSES = (
     "launch",
     "host",
 )
-"""Classes of activity, highest priority first. Of overlapping activities, the first class counts.
-
-An API call during compilation therefore counts as compilation.
-"""
+"""Classes of activity. Of overlapping activities, the first class counts."""
 _LEAST = 0.01
-"""A place with a smaller share of an interval is merged into the place around it."""
+"""A layer or source line with a smaller share of an interval is merged into the one around it."""
 _MOST_ROUNDS = 8
 _LENGTH = pl.col("end_ns") - pl.col("start_ns")
 
@@ -39,10 +36,8 @@ def with_places(
 ) -> pl.DataFrame:
     """Add the call path (`what`, `span_id`) to segments of a thread axis, and split them by path.
 
-    A segment has start_ns, end_ns, class, cause and `at`. If `at` is a row of `causing`, the
-    segment is that API call, and its path is the call's path followed by the API function. Other
-    segments are split where the path changes, except launching, which has no path, and the
-    profiler's own work. `span_id` is the span around a call, else the innermost span of the path.
+    A segment has start_ns, end_ns, class, cause and `at`, a row of `causing` or None. `span_id` is
+    the span around a call, else the innermost span of the path. Launching has no path.
     """
     is_call = pl.col("at").is_not_null()
     without_path = pl.col("class").is_in([_number("launch"), _number("profiler")])
@@ -86,7 +81,7 @@ def _on_paths(
 ) -> pl.DataFrame:
     """Split segments where the path changes, and name them by path.
 
-    Time outside of any place is named by the events before and after it.
+    Time without a path is named by the events before and after it.
     """
     cut = _cut(segments, axis, spans, paths)
     is_bare = cut["what"].is_null()
@@ -144,9 +139,9 @@ def _cut(
     spans: pl.DataFrame,
     paths: CallPaths,
 ) -> pl.DataFrame:
-    """Cut segments where the path changes, and add the path (`what`) and its place (`span_id`).
+    """Cut segments where the path changes; add the path (`what`) and its last span (`span_id`).
 
-    `what` and `span_id` are None outside of any place.
+    Both are None outside of any path.
     """
     owners = _owners(axis.spans, paths)
     numbered = segments.drop("at").with_row_index("segment")
@@ -174,10 +169,10 @@ def _cut(
 
 
 def _without_small(placed: pl.DataFrame, texts: pl.DataFrame, paths: CallPaths) -> pl.DataFrame:
-    """Merge a place that takes too little of a segment into the place around it.
+    """Merge a place (a span of the path) that takes little of a segment into the place around it.
 
-    A short time without a place gets the place before it, else the place after it. The column
-    `what`, the text of each place, is added.
+    A short time without a place gets the place before it, else the place after it. Add the text of
+    each place as `what`.
     """
     length_of_text = _LENGTH.sum().over("segment", "what")
     is_small = length_of_text < _LEAST * pl.col("whole_ns")
@@ -210,9 +205,9 @@ def _without_small(placed: pl.DataFrame, texts: pl.DataFrame, paths: CallPaths) 
 
 
 def _owners(spans: pl.DataFrame, paths: CallPaths) -> pl.DataFrame:
-    """Divide a thread's time among places: disjoint start_ns, end_ns and place, sorted by start.
+    """Divide a thread's time among the spans of call paths: disjoint intervals, sorted by start.
 
-    A place is the row number of a span.
+    Columns: start_ns, end_ns and place, the row number of the innermost such span.
     """
     rows = spans["row"].cast(pl.Int64)
     is_place = (paths.places(rows) == rows).fill_null(value=False)

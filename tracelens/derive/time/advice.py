@@ -12,7 +12,7 @@ from tracelens.derive.time.time_parts import WORTH_IT
 _MOST_CHANGES = 5
 _MOST_PLACES = 3
 _LEAST_PLACE = 0.01
-"""Places with a smaller share of the time of all places are not named."""
+"""Layers or source lines with a smaller share of the time of all of them are not named."""
 _SAME = 0.95
 """A range is written as one number if its low end is at least this share of its high end."""
 
@@ -20,11 +20,13 @@ _SAME = 0.95
 class Rule(Struct, frozen=True):
     """Holds advice for one program: a change, the part of the time that shrinks, and the saving.
 
-    `text` is the change in words. `cause` is the part that shrinks. `ns` is the most time that the
-    change saves, summed over all judged time. `is_of_host` says that the part is host time, which
-    recording makes longer. `places` lists the places of the part with their ns, the largest first.
-    `section` names the analyses that show the part. `expression` is the change as `whatif` takes
-    it, None if a replay cannot make the change.
+    - `ns`: most time that the change saves, over all judged time
+    - `text`: the change in words
+    - `cause`: the part of the time that shrinks
+    - `section`: names of the analyses that show this part
+    - `is_of_host`: this part is host time, which recording makes longer
+    - `places`: layers or source lines of this part with their ns, the largest first
+    - `expression`: the change as `whatif` takes it, None if a replay cannot make it
     """
 
     ns: int
@@ -39,11 +41,14 @@ class Rule(Struct, frozen=True):
 class Change(Struct, frozen=True):
     """Holds a change that would help, and its saving without any other change.
 
-    Times are for a mean step, or for all judged time without steps. The time that the profiler is
-    known to add is left out. `saving_ns` is the largest saving, and `share` the saving as a share
-    of `step_ns`. If the profiler made the saved time longer by a roughly known amount, `low_ns` and
-    `high_ns` are the limits of the saving. If the amount is unknown, `saving_ns`, `share`, `low_ns`
-    and `high_ns` are all None. The other fields have the same meaning as in `Rule`.
+    Times are for a mean step, or for all judged time without steps.
+
+    - `saving_ns`: largest saving, without time that the profiler adds; None if unknown
+    - `share`: the saving as a share of `step_ns`
+    - `low_ns`, `high_ns`: limits of the saving, if the profiler made the saved time longer by a
+      roughly known amount
+
+    The other fields are those of `Rule`.
     """
 
     text: str
@@ -60,11 +65,11 @@ class Change(Struct, frozen=True):
 
     @property
     def sentence(self) -> str:
-        """The change, its saving and its places as one sentence."""
+        """The change, its saving, and its layers or source lines as one sentence."""
         return f"{self.text}{self._where_all}: {self._saving}{self._where}."
 
     def predicted_sentence(self, step: str) -> str:
-        """Write the change, its places and the predicted step time `step` (words) as a sentence."""
+        """Write the change and the predicted step time `step` (words) as a sentence."""
         return f"{self.text}{self._where_all}: {step}{self._where_without_times}."
 
     @property
@@ -83,12 +88,12 @@ class Change(Struct, frozen=True):
 
     @property
     def _where_all(self) -> str:
-        """Name the place of a change with only one place, else return an empty text."""
+        """Name the layer or source line of a change with only one, else return an empty text."""
         return f", {place_phrase(self.places[0][0])}" if len(self.places) == 1 else ""
 
     @property
     def _where(self) -> str:
-        """Name the largest of several places, with their times if the times are known."""
+        """Name the largest of several layers or source lines, with their times if known."""
         if len(self.places) < 2:
             return ""
         if self.saving_ns is None:
@@ -102,7 +107,7 @@ class Change(Struct, frozen=True):
 
     @property
     def _where_without_times(self) -> str:
-        """Name the largest of several places."""
+        """Name the largest of several layers or source lines."""
         if len(self.places) < 2:
             return ""
         shown = self.places[:_MOST_PLACES]
@@ -110,15 +115,13 @@ class Change(Struct, frozen=True):
 
 
 def largest_changes(program: JudgedProgram, rules: Iterable[Rule]) -> list[Change]:
-    """Return at most five changes that save at least 2 % of the judged time, the largest first.
-
-    The order is by recorded time, because a saving without the profiler may be unknown.
-    """
+    """Return at most five changes that save at least 2 % of the judged time, the largest first."""
     worth = [
         rule
         for rule in rules
         if _time_to_save(program, rule) and rule.ns >= WORTH_IT * program.total_ns
     ]
+    # Sort by recorded time, because a saving without the profiler may be unknown.
     worth.sort(key=lambda rule: -rule.ns)
     return [_change(program, rule) for rule in worth[:_MOST_CHANGES]]
 
@@ -153,11 +156,9 @@ def _time_to_save(program: JudgedProgram, rule: Rule) -> float:
 def _savings(
     program: JudgedProgram, rule: Rule
 ) -> tuple[float, float | None, float | None] | tuple[None, None, None]:
-    """Return the largest saving of a rule over all judged time, with a low and a high bound.
+    """Return the largest saving of a rule over all judged time in ns, with a low and a high bound.
 
-    No saving exceeds the time that the rule's cause takes. The bounds are None if they are nearly
-    equal, or if the profiler does not make the cause's time longer. All three values are None if
-    the bounds would differ by more than a factor of two.
+    All three are None if the bounds differ by more than a factor of two.
     """
     most = _time_to_save(program, rule)
     slowdown = program.slowdown(rule.cause) if rule.is_of_host else None
@@ -166,4 +167,5 @@ def _savings(
     low, high = (most * part for part in slowdown)
     if 2 * low < high:
         return None, None, None
+    # Bounds that are nearly equal are not returned.
     return (high, None, None) if low >= _SAME * high else (high, low, high)

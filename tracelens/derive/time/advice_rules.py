@@ -36,7 +36,7 @@ _HAS_FUSED = r"^Optimizer\.step#(?:Adam|AdamW|SGD)\.step$"
 CONTIGUOUS_NORMS = r"^aten::(native_)?(group|instance)_norm$"
 """Ops that, on a GPU, convert channels_last images to the default layout.
 
-See `group_norm.cpp` of torch 2.13. The next convolution then has to convert them back.
+See `group_norm.cpp` of torch 2.13.
 """
 
 
@@ -76,12 +76,10 @@ def _optimizer(program: JudgedProgram) -> Iterator[Rule]:
 
 
 def _joined_optimizer(program: JudgedProgram) -> Iterator[Rule]:
-    """Advise a fused optimizer instead of one that takes several passes over all parameters.
-
-    `foreach` optimizers run one kernel for each arithmetic operation. Each of these kernels reads
-    and writes all parameters or states. A fused kernel reads and writes each of them once.
-    """
+    """Advise a fused optimizer instead of one that takes several passes over all parameters."""
     of_optimizer = program.kernels.filter(pl.col("phase") == "optimizer")
+    # `foreach` optimizers run one kernel for each arithmetic operation. Each of these kernels reads
+    # and writes all parameters or states; a fused kernel does so once.
     is_joined = of_optimizer["op"].str.contains("_foreach_").fill_null(value=False)
     joined_ns = int(of_optimizer.filter(is_joined)["ns"].sum())
     if joined_ns < WORTH_IT * program.total_ns:
@@ -99,10 +97,8 @@ def _joined_optimizer(program: JudgedProgram) -> Iterator[Rule]:
 
 
 def _layout(program: JudgedProgram) -> Iterator[Rule]:
-    """Advise channels_last if convolutions transform layouts.
-
-    Nothing is advised if an op runs that would convert channels_last images back.
-    """
+    """Advise channels_last if convolutions transform layouts."""
+    # Such norms would convert channels_last images back.
     ops = program.kernels["op"].drop_nulls()
     if ops.cast(pl.String).str.contains(CONTIGUOUS_NORMS).any():
         return
@@ -120,14 +116,12 @@ def _layout(program: JudgedProgram) -> Iterator[Rule]:
 
 
 def _casts(program: JudgedProgram) -> Iterator[Rule]:
-    """Advise fewer conversions of types if conversions take much of the computing time.
-
-    Autocast alone converts weights and activations once, which takes a few percent.
-    """
+    """Advise fewer conversions of types if conversions take much of the computing time."""
     kernels = program.trace.select("kernels", "rank", "step", "name", "duration_ns")
     judged = kernels.filter(program.is_judged)
     casts = judged.filter(*matching(judged["name"], CAST))
     ns = int(casts["duration_ns"].sum())
+    # Autocast alone converts weights and activations once, which takes a few percent.
     if ns < _MANY_CASTS * program.parts["compute"]:
         return
     n = f"{casts.height / max(program.n_steps, 1):,.0f}"

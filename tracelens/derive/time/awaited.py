@@ -12,8 +12,8 @@ from tracelens.trace import Trace
 def awaited_from(trace: Trace) -> dict[int, int]:
     """Return, by rank, the first moment at which another rank waits long for this rank.
 
-    Moments are on the clock of the awaited rank. They are computed from the tables of all ranks. A
-    trace with only one rank of a job gets the moments of the whole job from `give_awaited`.
+    Moments are on the clock of the awaited rank. A trace with only one rank of a job gets the
+    moments of the whole job from `give_awaited`.
     """
     return trace.derived(_awaited_from)
 

@@ -11,7 +11,7 @@ from tracelens.derive.time.time_parts import TimeModel
 from tracelens.trace import Trace
 
 Places = dict[tuple[int, str], str]
-"""The place of each part of time, by rank and part."""
+"""The kernel, kind of copy, op or call path with most of each part of time, by rank and part."""
 
 CASTS = "casts between element types"
 CAST = r"(?:float16|float8\w*)_copy_kernel|direct_copy_kernel.*LoadWithCast"
@@ -29,7 +29,7 @@ _WAYS = {
 
 
 def bound_places(model: TimeModel) -> Places:
-    """Return, by rank and part of the time, the place where this part takes most time."""
+    """Return the kernel, copy, op or call path with most of each part of time, by rank and part."""
     busy = _kernels(model) | _copies(model)
     if model.processes:
         busy |= _ops_of_processes(model.trace)
@@ -42,7 +42,7 @@ def bound_places(model: TimeModel) -> Places:
 
 
 def _idle_places(model: TimeModel) -> Places:
-    """Return, by rank and cause, the place with most idle time."""
+    """Return, by rank and cause, the call path with most idle time."""
     named = model.idle.drop_nulls("what")
     longest = named.unique(
         ["rank", "cause"],

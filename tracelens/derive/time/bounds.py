@@ -16,9 +16,9 @@ PART_WORDS = {
 }
 """Words for each part of the time, used in sentences, cards and pages."""
 UNRECORDED = ("between ", "before ", "after ")
-"""First words of places without recorded events, which name the events before and after."""
+"""First words for a time without recorded events; the events before and after follow."""
 INSIDE_OP = r"(?:^|> )\w+::\w+(?:\.\w+)?$"
-"""Pattern for places inside an operator, such as aten::add or aten::add.out."""
+"""Pattern for call paths that end in an operator, such as aten::add or aten::add.out."""
 PROCESS_WORDS = PART_WORDS | {
     "compute": "arithmetic",
     "launch": "calling ops",
@@ -44,7 +44,7 @@ def bound_words(
 ) -> str:
     """Write the bound and the second part with their shares: "compute 66 %, then launches 19 %".
 
-    Only the bound is written if its share is unknown, or if the bound is not a part of the time.
+    Without a share, or if the bound is not a part of the time, only the bound is written.
     """
     nouns = PROCESS_WORDS if is_process else PART_WORDS
     words = nouns.get(bound)
@@ -57,5 +57,5 @@ def bound_words(
 
 
 def place_phrase(place: str) -> str:
-    """Return a place as part of a sentence, such as "in aten::mm" or "between a and b"."""
+    """Return a call path as part of a sentence, such as "in aten::mm" or "between a and b"."""
     return place if place.startswith(UNRECORDED) else f"in {place}"

@@ -50,11 +50,11 @@ _INTERVALS = {
 
 
 class Breakdown(Struct, frozen=True):
-    """Holds the times of some ranks. The time model is merged from the breakdowns of all ranks.
+    """Holds the times of some ranks.
 
-    `windows` has the columns of TIME_BREAKDOWN except the shares and collective_wait_ns. `idle` has
-    the program's idle time by rank, device_id, cause and place (what): idle_ns, n_gaps, longest_ns
-    and example_ns, as in a TimeModel.
+    - `windows`: columns of TIME_BREAKDOWN except the shares and collective_wait_ns
+    - `idle`: the program's idle time by rank, device_id, cause and call path (`what`), with
+      idle_ns, n_gaps, longest_ns and example_ns, which TimeModel explains
     """
 
     windows: pl.DataFrame
@@ -85,7 +85,7 @@ def break_down_devices(
     steps: pl.DataFrame,
     phases: pl.DataFrame,
 ) -> Breakdown:
-    """Turn the devices' sums into rows of steps and phases, with names for causes and places."""
+    """Turn the devices' sums into rows of steps and phases, with names instead of codes."""
     windows = _number_windows(devices, phases)
     whole_time = _whole(devices, steps, times.ends)
     rows = _busy_times(
@@ -119,9 +119,8 @@ def break_down_devices(
 def idle_intervals(trace: Trace, devices: Mapping[Device, DeviceWork]) -> pl.DataFrame:
     """List the program's idle time, device by device: one row per interval, by start.
 
-    Columns are rank, device_id, start_ns, end_ns, cause and what. Ranks of `process_ranks` have the
-    idle time of their process, with device_id None. Lengths sum to the idle time of a Breakdown in
-    the phase program.
+    Columns: rank, device_id, start_ns, end_ns, cause and what (call path). For ranks of
+    `process_ranks`, it is the idle time of the process, and device_id is None.
     """
     parts = [pl.DataFrame(schema=_INTERVALS)]
     frames = idle_of_devices(trace, devices) if devices else ()
@@ -160,10 +159,7 @@ def _number_devices(devices: Mapping[Device, DeviceWork]) -> pl.DataFrame:
 
 
 def _number_windows(devices: Mapping[Device, DeviceWork], phases: pl.DataFrame) -> pl.DataFrame:
-    """Number the windows of each device.
-
-    The number is None for a step of length 0, which is not a window.
-    """
+    """Number the windows of each device; the number of a step of length 0 is None."""
     has_length = pl.col("end_ns") > pl.col("start_ns")
     count_so_far = has_length.cum_sum().over("rank").cast(pl.Int64)
     number = pl.when(has_length).then(count_so_far - 1)
@@ -177,7 +173,7 @@ def _whole(
     steps: pl.DataFrame,
     ends: Sequence[int],
 ) -> pl.DataFrame:
-    """Return one window per device whose rank marks steps, from its first to its last work."""
+    """Return one window per device of ranks with steps, from its first to its last work."""
     marked = {*steps["rank"].unique()}
     rows = []
     for number, ((key, device), end_ns) in enumerate(zip(devices.items(), ends, strict=True)):
@@ -225,8 +221,7 @@ def _idle_by_kind(
 ) -> pl.DataFrame:
     """Sum idle time by kind: the columns of _KEY, and one column for each of IDLE_KINDS.
 
-    `idle` is `DeviceTimes.idle`. A row of phase None lasts from a device's first to its last work,
-    and counts all idle time in between, also outside of windows.
+    `idle` is `DeviceTimes.idle`.
     """
     phases = windows.drop_nulls("window").select("device", "window", "step", "phase")
     devices = windows.select("device", "rank", "device_id").unique()
@@ -236,6 +231,7 @@ def _idle_by_kind(
     device = ["rank", "device_id"]
     is_whole = pl.col("phase").is_null()
     whole_rows = rows.filter(is_whole).select(device)
+    # A row of phase None counts all idle time from a device's first to its last work.
     from_first_to_last = sums.filter("within").join(
         whole_rows,
         on=device,
@@ -255,7 +251,7 @@ def _idle_by_kind(
 
 
 def _idle_by_place(devices: Mapping[Device, DeviceWork], places: pl.DataFrame) -> pl.DataFrame:
-    """Replace the codes of causes and places in `DeviceTimes.places` by their names."""
+    """Replace the codes of causes and call paths in `DeviceTimes.places` by their names."""
     names = [[*device.host.places, None] for device in devices.values()]
     n_names = accumulate(map(len, names))
     first_name = pl.Series("first", [0, *n_names]).head(len(names))

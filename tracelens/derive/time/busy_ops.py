@@ -6,10 +6,9 @@ from tracelens.derive.columns.intervals import END, covered_ns
 from tracelens.trace import Trace
 
 LOADING_NS = 1_000_000
-"""Least duration of an op that does more than launch. Ops that only launch take microseconds.
+"""Least duration of an op that does more than launch, which takes microseconds.
 
-A longer op loads a kernel before the kernel's first use, or does other work such as planning for
-new sizes.
+A longer op loads a kernel before its first use, or plans for new sizes.
 """
 OPERATOR = r"^\w+::\w+(\.\w+)?$"
 """Pattern for operators of a library, such as aten::add or aten::add.out.

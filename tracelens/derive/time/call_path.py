@@ -37,25 +37,28 @@ class CallPaths(Struct, frozen=True):
 
     A path names these spans, from the outside in:
 
-    - the innermost annotation;
-    - the function that asks a data loader for data, and the loader;
-    - the innermost function of the program's own code, else of the outermost installed package;
-    - a leaf below this function: the outermost op, else the function that it calls. If the called
-      function waits in another function, as an event loop does in select, the path names both.
+    - the innermost annotation
+    - the function that asks a data loader for data, and the loader
+    - the innermost function of the program's own code, else of the outermost installed package
+    - below this function: the outermost op, else the function that it calls, and the function in
+      which the called function waits
 
-    `place` is the row of the innermost span that the path names, None if the path is empty. Spans
-    with the same place have the same path.
+    The column `place` of `frame` is the row of the innermost of these spans, None if the path is
+    empty. It identifies the path.
     """
 
     rows: pl.Series
     frame: pl.DataFrame
 
     def places(self, rows: pl.Series) -> pl.Series:
-        """Return each span's place, None for a span with an empty path or an unknown span."""
+        """Return the innermost span of each span's path, None for an empty path or unknown span."""
         return self._gather("place", rows)
 
     def enclosing(self, places: pl.Series) -> pl.Series:
-        """Return the next place outwards from each place, None for an outermost place."""
+        """Return the next path outwards from each path; paths are given by their innermost spans.
+
+        Return None for an outermost path.
+        """
         return self._gather("place", self._gather("parent", places))
 
     def depths(self, rows: pl.Series) -> pl.Series:
@@ -70,7 +73,10 @@ class CallPaths(Struct, frozen=True):
         return positions_in(self.rows, rows)
 
     def texts(self, spans: pl.DataFrame, places: pl.Series) -> pl.Series:
-        """Return the path of each place as text, parts joined by ` > `, and None for no place."""
+        """Return each path as text, parts joined by ` > `, and None for no path.
+
+        A path is given by its innermost span.
+        """
         wanted = places.drop_nulls().unique().sort()
         parts = self.frame.select(
             pl.col(_PATH).gather(self._positions(wanted)),
@@ -133,7 +139,7 @@ def positions_in(sorted_rows: pl.Series, wanted: pl.Series) -> pl.Series:
 
 
 def _parts(facts: pl.DataFrame, parent: pl.Series) -> dict[str, pl.Series]:
-    """Return each part of the rows' paths, and their places, as row numbers of `facts`."""
+    """Return each part of the rows' paths, and their innermost part as `place`: rows of `facts`."""
     is_python = facts["is_python"]
     loader = outermost_row(parent, facts["is_loader"])
     starts_loader = (loader == pl.int_range(len(loader), eager=True)).fill_null(value=False)
@@ -172,10 +178,7 @@ def _parts(facts: pl.DataFrame, parent: pl.Series) -> dict[str, pl.Series]:
 
 
 def _is_own_code(facts: pl.DataFrame, parent: pl.Series) -> pl.Series:
-    """Return which rows are the program's own code, outside of a data loader.
-
-    Below no code of the program, the code of the outermost package counts as the program's.
-    """
+    """Return which rows are the program's own code, outside of a data loader."""
     is_library = facts["is_library"]
     package = facts["package"]
     is_program = facts["is_program"]
@@ -183,6 +186,7 @@ def _is_own_code(facts: pl.DataFrame, parent: pl.Series) -> pl.Series:
     is_of_outermost = package == outermost(parent, package_of_library)
     is_in_program = outermost_row(parent, is_program).is_not_null()
     is_outside = is_library & ~is_in_program
+    # Outside of the program's code, the outermost package counts as the program.
     counts_as_program = is_outside & is_of_outermost.fill_null(value=False)
     return (is_program | counts_as_program) & ~facts["is_loader"]
 
@@ -218,9 +222,9 @@ def _facts(spans: pl.DataFrame, rows: pl.Series) -> pl.DataFrame:
 def _by_name(name: pl.Expr) -> pl.Expr:
     """Classify a span's name: informs, is_loader, waits, owner and package, as a struct.
 
-    `informs` says whether the name helps to find code, unlike the names of step marks; `is_loader`,
-    whether it is from a data loader's own code; `waits`, whether the function waits for something
-    outside of the program.
+    - `informs`: the name helps to find code, unlike names of step marks
+    - `is_loader`: it is from a data loader's own code
+    - `waits`: the function waits for something outside of the program
     """
     return pl.struct(
         informs=~name.str.contains(UNINFORMATIVE),
@@ -243,10 +247,8 @@ def shortened(name: pl.Expr) -> pl.Expr:
 
 
 def _without_folders(name: pl.Expr) -> pl.Expr:
-    """Drop the folders of a Python frame's file.
-
-    `__init__.py` and `__main__.py` keep their folder, because every package has such files.
-    """
+    """Drop the folders of a Python frame's file."""
+    # Every package has an `__init__.py`, so its folder is kept.
     of_package = name.str.replace(r"^.*/([^/()]+/__(?:init|main)__\.py\(\d+\): )", "${1}")
     is_of_package = of_package.str.contains(r"^[^/()]+/__(?:init|main)__\.py\(")
     of_file = of_package.str.replace(r"^.*/([^/()]+\.py\(\d+\): )", "${1}")

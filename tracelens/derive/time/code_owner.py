@@ -1,7 +1,4 @@
-"""Classify Python frames by the owner of their code: the program, a library or the runtime.
-
-The runtime is Python and torch themselves.
-"""
+"""Classify Python frames by the owner of their code: the program, a library or the runtime."""
 
 import sys
 
@@ -53,8 +50,8 @@ _LIBRARIES = (
 )
 """Packages that programs install.
 
-torch's own profiler cuts off the folders from which Python imports, so a recorded path begins with
-the package's name.
+torch's profiler cuts off the folders from which Python imports, so a recorded path begins with the
+package's name.
 """
 _LIBRARY = (
     rf"^(?:{'|'.join(_LIBRARIES.split())})(?:\.py\(|/)"

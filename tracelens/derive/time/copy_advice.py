@@ -28,7 +28,7 @@ _LESS = {
     ),
     "": "Copy less memory: keep one buffer and write into it (out=, copy_), or use a view",
 }
-"""Advice on copies of memory in a process, by a pattern of the place. The first match counts."""
+"""Advice on copies in a process, by a pattern of the call path; the first match counts."""
 
 
 def process_copy_rules(program: JudgedProgram) -> Iterator[Rule]:
@@ -58,7 +58,7 @@ def process_copy_rules(program: JudgedProgram) -> Iterator[Rule]:
 def upload_rules(program: JudgedProgram) -> Iterator[Rule]:
     """Advise on copies to the device: to pin memory, overlap, copy less, or cast before copying.
 
-    Only the time in which no kernel runs beside a copy counts.
+    Only time in which no kernel runs counts.
     """
     columns = ("memcpy_id", "api_call_id", "stream_id", "direction", "source_memory")
     copies = program.trace.select("memcpys", *_PLACE, *_TIMES, *columns)
@@ -130,10 +130,7 @@ def _needless_ns(trace: Trace, exposed: pl.DataFrame) -> int:
 
 
 def download_rules(program: JudgedProgram) -> Iterator[Rule]:
-    """Advise pinned memory for large exposed copies to pageable host memory.
-
-    Only the copy itself gets shorter, because the host still has to wait for the data.
-    """
+    """Advise pinned memory for large copies to pageable host memory while no kernel runs."""
     columns = ("api_call_id", "direction", "destination_memory", "size_bytes")
     is_download = pl.col("direction") == "d2h"
     is_slow = is_download & (pl.col("destination_memory") == "pageable")
@@ -150,6 +147,7 @@ def download_rules(program: JudgedProgram) -> Iterator[Rule]:
     if downloads.is_empty() or per_s is None:
         return
     exposed = _with_exposed(program.trace, downloads)
+    # Only the copy gets shorter, because the host still has to wait for the data.
     pinned_ns = (size_bytes / per_s * 1e9).cast(pl.Int64)
     saved_ns = (pl.col("exposed_ns") - pinned_ns).clip(0)
     all_saved_ns = int(exposed.select(saved_ns.sum()).item())
@@ -167,7 +165,7 @@ def download_rules(program: JudgedProgram) -> Iterator[Rule]:
 def other_copy_rules(program: JudgedProgram) -> Iterator[Rule]:
     """Advise on large copies within the device, and to host memory that is not pageable.
 
-    Only the time in which no kernel runs beside a copy counts.
+    Only time in which no kernel runs counts.
     """
     columns = ("stream_id", "direction", "destination_memory", "size_bytes")
     copies = program.trace.select("memcpys", *_PLACE, *_TIMES, *columns)

@@ -19,10 +19,7 @@ from tracelens.derive.time.thread_axis import LAUNCHES, ThreadAxis
 _IS_OPERATOR = r"^\w+::\w+$"
 _EDGES = ["start_ns", "end_ns"]
 COMPUTES = ("launch", "host", "communication")
-"""Causes of activities during which ops count as computing.
-
-Any other cause already explains what the process does.
-"""
+"""Causes of activities during which ops count as computing; other causes explain the time."""
 
 
 def with_op_time(
@@ -33,10 +30,10 @@ def with_op_time(
 ) -> pl.DataFrame:
     """Add `op_ns`, the time of computing ops, to activities of processes without device calls.
 
-    op_ns is 0 if the activity's cause already explains the time. op_ns is None on threads outside
-    of `mains`, the main threads as (process, thread). A main thread's activities are cut where step
-    marks begin and end, so that each activity lies in one step. Activities are added so that they
-    cover the process's ops from the first to the last.
+    - `op_ns` is 0 if the activity's cause already explains the time.
+    - `op_ns` is None on threads outside of `mains`, the main threads as (process, thread).
+
+    A main thread's activities are cut at step marks, and extended to cover all ops of the process.
     """
     ops = outermost_ops(spans)
     every_edge = pl.concat([marks["start_ns"], marks["end_ns"]]).cast(pl.Int64)
@@ -71,7 +68,7 @@ def _with_op_time_of_main(
 
 
 def outermost_ops(spans: pl.DataFrame) -> pl.DataFrame:
-    """Return process_id, start_ns and duration_ns of ops whose parent is not an op.
+    """Return process_id, start_ns and duration_ns of ops without an op as parent.
 
     Ops that communicate and autograd functions written in Python are left out.
     """
@@ -83,11 +80,7 @@ def outermost_ops(spans: pl.DataFrame) -> pl.DataFrame:
 
 
 def _extended_over(ops: pl.DataFrame, activities: pl.DataFrame) -> pl.DataFrame:
-    """Extend a main thread's activities to cover all ops of its process.
-
-    Ops of other threads may start before the first activity or end after the last one. The added
-    activities have the cause host.
-    """
+    """Extend a main thread's activities, with cause host, to cover all ops of its process."""
     if not ops.height:
         return activities.sort("start_ns")
     extent = {
@@ -97,6 +90,7 @@ def _extended_over(ops: pl.DataFrame, activities: pl.DataFrame) -> pl.DataFrame:
     low, high = activities.select(**extent).row(0)
     first, last = ops.select(**extent).row(0)
     added = []
+    # Ops of other threads may start before the first activity or end after the last one.
     for start, end in ((first, low), (high, last)):
         if start < end:
             added.append(_host_activity(activities, start, end))
@@ -118,10 +112,8 @@ def _host_activity(activities: pl.DataFrame, start: int, end: int) -> pl.DataFra
 def find_communication(axis: ThreadAxis, spans: pl.DataFrame) -> pl.DataFrame:
     """Find the time in which the axis's threads communicate: disjoint start_ns, end_ns, by start.
 
-    A thread communicates in an op of a process group that launches nothing on the device. It also
-    communicates while a span of gloo or mpi is open, if it runs no other op and makes no call. For
-    a main thread, the span may lie on any thread of the process. For other threads, the span must
-    lie on the thread itself. `spans` has the spans of all threads.
+    A thread communicates in an op of a process group that launches nothing. It also does while a
+    span of gloo or mpi is open and the thread runs no other op or call. `spans` are of all threads.
     """
     words = spans["name"].cast(pl.Categorical)
     in_groups, on_host = matching(words, COMMUNICATION, ON_HOST)
@@ -156,9 +148,9 @@ def _without_launches(ops: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
 
 
 def _on_axis(spans: pl.DataFrame, axis: ThreadAxis) -> pl.DataFrame:
-    """Return the spans' times on the axis, one row per span and thread for which the span counts.
+    """Return the spans' times on the axis, one row per span and thread.
 
-    A main thread counts all spans of its process, any other thread only its own spans.
+    A main thread gets all spans of its process, any other thread its own.
     """
     thread_id = pl.col("thread_id")
     threads = axis.threads.select(

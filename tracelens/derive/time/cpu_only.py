@@ -66,16 +66,13 @@ def unseen_device(trace: Trace, processes: Sequence[int]) -> list[str]:
 
 
 def unrecorded_device(trace: Trace, rank: int) -> str | None:
-    """Describe a sign that a rank used a device that was not recorded, None without such a sign.
-
-    A sign is an op of a device's own library. Another sign is a file that ends early on a machine
-    with a device, because torch writes the device's events after the host's.
-    """
+    """Describe a sign that a rank used a device that was not recorded, None without such a sign."""
     spans = trace.select("spans", "name", rank=rank)
     (is_of_device,) = matching(spans["name"], _DEVICE_OPS)
     called = spans.filter(is_of_device)["name"].cast(pl.String)
     if called.len():
         return f"the program calls {called[0]}, which runs on a device whose work was not recorded"
+    # torch writes the device's events after the host's, so a file that ends early may lack them.
     devices = trace.frame("devices").filter(rank=rank)
     if trace.manifest.complete or devices.is_empty():
         return None
@@ -83,15 +80,12 @@ def unrecorded_device(trace: Trace, rank: int) -> str | None:
 
 
 def count_ops(trace: Trace) -> dict[int, int]:
-    """Count the ops of each rank whose process's time is judged."""
+    """Count the ops of each rank of `process_ranks`."""
     return {rank: int(ops["n_calls"].sum()) for rank, ops in trace.derived(_ops).items()}
 
 
 def reads_of(places: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
-    """Return the places that read single values of tensors, with their times.
-
-    `places` are the places of all ops.
-    """
+    """Return the call paths of all ops that read single values of tensors, with their times."""
     reads = []
     for what, ns in places:
         _, _, op = what.rpartition(_WITHIN)
@@ -103,8 +97,7 @@ def reads_of(places: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
 def count_reads(trace: Trace, rank: int) -> int:
     """Count the single values of tensors that the rank's program reads.
 
-    If the rank marks steps, only reads in steps count. Reads inside an optimizer, such as reads of
-    its step count, do not count.
+    If the rank marks steps, only reads in steps count.
     """
     spans = trace.select(
         "spans",
@@ -114,6 +107,7 @@ def count_reads(trace: Trace, rank: int) -> int:
         "parent_id",
         rank=rank,
     )
+    # Optimizers read their own step count.
     is_of_optimizer = steps_around_reads(spans).is_not_null()
     is_read = pl.col("name") == READS
     own_spans = spans.filter(~is_of_optimizer)
@@ -121,7 +115,7 @@ def count_reads(trace: Trace, rank: int) -> int:
 
 
 def longest_communication(trace: Trace) -> dict[int, str]:
-    """Return the name of the longest communication on each rank whose process is judged."""
+    """Return the name of the communication with most time on each rank of `process_ranks`."""
     columns = ("rank", "kind", "name", "duration_ns")
     is_of_ranks = pl.col("rank").is_in(process_ranks(trace))
     spans = trace.select("spans", *columns).filter(is_of_ranks)
@@ -136,7 +130,7 @@ def longest_communication(trace: Trace) -> dict[int, str]:
 
 
 def _ops(trace: Trace) -> dict[int, pl.DataFrame]:
-    """Return `op_times` by rank, for ranks whose process is judged."""
+    """Return `op_times` by rank, for `process_ranks`."""
     ranks = process_ranks(trace)
     if not ranks:
         return {}
@@ -145,16 +139,16 @@ def _ops(trace: Trace) -> dict[int, pl.DataFrame]:
 
 
 def break_down_processes(trace: Trace) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Break down the time of `process_ranks`: `windows` and `idle` as in a Breakdown, device None.
+    """Break down the time of `process_ranks`: `windows` and `idle` of a Breakdown, device_id None.
 
-    While the main thread loads data, compiles, allocates or waits for a device, this activity is
-    the cause of the time. At any other time, the first rule that applies decides:
+    The first rule that applies gives the kind or cause of the time:
 
-    - If an op of any thread does arithmetic, the process computes.
-    - If an op copies memory, the process copies.
-    - If an op communicates, the process communicates.
-    - If an op only calls other ops, the cause is launch.
-    - Otherwise the cause is the main thread's activity.
+    - The main thread loads data, compiles, allocates or waits for a device: this is the cause.
+    - An op of any thread does arithmetic: the process computes.
+    - An op copies memory: the process copies.
+    - An op communicates: the process communicates.
+    - An op only calls other ops: the cause is launch.
+    - Otherwise the main thread's activity is the cause.
     """
     windows = []
     idle = []
@@ -178,8 +172,7 @@ def _of_process(frame: pl.DataFrame, rank: int) -> pl.DataFrame:
 def process_idle(trace: Trace, rank: int) -> pl.DataFrame:
     """Return the program's time in which a process of `process_ranks` does no work, by start.
 
-    Columns are start_ns, end_ns, cause and what. The lengths sum to the idle time of
-    `break_down_processes` in the phase program.
+    Columns: start_ns, end_ns, cause and what (call path).
     """
     tiles = trace.derived(_tiles_by_rank)[rank]
     is_in_program = pl.col("phase") == PROGRAM
@@ -188,10 +181,9 @@ def process_idle(trace: Trace, rank: int) -> pl.DataFrame:
 
 
 def busiest_places(trace: Trace, work: int) -> dict[int, list[tuple[str, int]]]:
-    """Return, by rank, the places in which the program does `work`, with ns, the largest first.
+    """Return, by rank, the ops or call paths with most time of a kind of work, with ns.
 
-    `work` is a kind of work, such as ARITHMETIC. A place of arithmetic is an op, a place of other
-    work is a call path.
+    The largest is first. ARITHMETIC is summed by op, any other kind of work by call path.
     """
     name = pl.col("op") if work == ARITHMETIC else pl.coalesce("what", "op")
     places_by_rank = {}
@@ -205,10 +197,8 @@ def busiest_places(trace: Trace, work: int) -> dict[int, list[tuple[str, int]]]:
 
 
 def optimizer_place(trace: Trace, rank: int) -> str | None:
-    """Return the optimizer's name and its longest op if it does half of the arithmetic, else None.
-
-    An optimizer that computes parameter by parameter calls many ops, none of which takes long.
-    """
+    """Return an optimizer's name and longest op if it does half of the arithmetic, else None."""
+    # An optimizer that computes parameter by parameter calls many ops, all of them short.
     regions = _optimizer_steps(trace, rank)
     if regions.is_empty():
         return None
@@ -245,7 +235,7 @@ def _optimizer_steps(trace: Trace, rank: int) -> pl.DataFrame:
 
 
 def _tiles_by_rank(trace: Trace) -> dict[int, pl.DataFrame]:
-    """Cut the time of each of `process_ranks` into tiles, which are described in `_with_work`."""
+    """Cut the time of each of `process_ranks` into the intervals of `_with_work`."""
     tiles_by_rank = {}
     for rank in process_ranks(trace):
         main_thread, steps = _main_thread_and_steps(trace, rank)
@@ -261,12 +251,10 @@ def _tiles_by_rank(trace: Trace) -> dict[int, pl.DataFrame]:
 
 
 def _with_work(tiles: pl.DataFrame, work: pl.DataFrame) -> pl.DataFrame:
-    """Cut tiles where the work changes: start_ns, end_ns, step, phase, cause, what, work and op.
+    """Cut intervals where the work changes: start_ns, end_ns, step, phase, cause, what, work, op.
 
-    Tiles are disjoint intervals, sorted by start. `work` is None if the process does no work, or if
-    the main thread's activity takes precedence over work. Ops that only call other ops have the
-    cause launch, and their place ends with the outermost op. A pause between two ops counts towards
-    the first op.
+    Intervals are disjoint and sorted by start. `work` is None if the process does no work, or if
+    the main thread's activity takes precedence.
     """
     cut = cut_rows(tiles, work)
     work_rows = cut["at"]
@@ -281,6 +269,7 @@ def _with_work(tiles: pl.DataFrame, work: pl.DataFrame) -> pl.DataFrame:
         call=work["call"].cast(pl.String).gather(work_rows),
     )
     is_work = pl.col("work").is_not_null()
+    # A pause between two ops counts towards the first op.
     is_pause = ~is_work & (pl.col("cause") == "launch")
     last_call = pl.col("call").forward_fill()
     call = pl.when(is_pause).then(last_call).otherwise("call")
@@ -316,7 +305,7 @@ def _main_thread_and_steps(trace: Trace, rank: int) -> tuple[pl.DataFrame, pl.Da
 
 
 def _places(tiles: pl.DataFrame) -> pl.DataFrame:
-    """Sum idle time by cause and place. Tiles must be sorted by start."""
+    """Sum idle time by cause and call path. The intervals must be sorted by start."""
     return tiles.group_by("cause", "what").agg(
         idle_ns=_LENGTH.sum(),
         n_gaps=pl.len().cast(pl.Int64),
@@ -326,10 +315,7 @@ def _places(tiles: pl.DataFrame) -> pl.DataFrame:
 
 
 def _main_thread(activities: pl.DataFrame) -> pl.DataFrame:
-    """Return the activities of the process's main thread with most known time, sorted by start.
-
-    The column end_ns is added.
-    """
+    """Return the activities, with end_ns, of the main thread with most known time, by start."""
     key = ["process_id", "thread_id"]
     duration_ns = pl.col("duration_ns")
     times = activities.group_by(key).agg(duration_ns.sum())
@@ -346,9 +332,9 @@ def _main_thread(activities: pl.DataFrame) -> pl.DataFrame:
 
 
 def _tiles(main_thread: pl.DataFrame, steps: pl.DataFrame) -> pl.DataFrame:
-    """Cut the time of steps and main thread into tiles: start_ns, end_ns, step, phase, cause, what.
+    """Cut time into intervals of one step and activity: start_ns, end_ns, step, phase, cause, what.
 
-    Tiles are sorted by start. Without steps, all time is in the phase program.
+    Intervals are disjoint and sorted by start. Without steps, all time is in the phase program.
     """
     whole = _whole_time(main_thread, steps)
     by_activity = cut_rows(whole, main_thread)
@@ -377,7 +363,7 @@ def _whole_time(*frames: pl.DataFrame) -> pl.DataFrame:
 
 
 def _sums(tiles: pl.DataFrame) -> pl.DataFrame:
-    """Sum the tiles per step and in total, with the columns of TIME_BREAKDOWN.
+    """Sum the intervals per step and in total, with the columns of TIME_BREAKDOWN.
 
     The columns rank and device_id, and the shares, are left out.
     """

@@ -25,10 +25,7 @@ from tracelens.derive.time.time_parts import TimeModel
 from tracelens.schemas.results.time import IDLE_PARTS
 
 _FELT = 0.5
-"""A delay has no culprit if it costs the job too small a share of a step.
-
-This number times BLAMED is the least share.
-"""
+"""A delay has a culprit only if it costs the job at least this number times BLAMED of a step."""
 _MOSTLY = 0.5
 """Idle time of all causes explains a delay if it makes at least this share of the delay."""
 LINK, NETWORK = "link", "network"
@@ -38,16 +35,17 @@ LINK, NETWORK = "link", "network"
 class Culprit(Struct, frozen=True):
     """Holds late ranks that others wait for, the cause of their delay, and its cost.
 
-    `steps` are the steps in which the ranks are late, None for all. `when` describes these steps in
-    words. Times are means over these steps:
+    Times are means over the steps in which the ranks are late.
 
-    - excess_ns is the ranks' delay.
-    - part_ns is the ranks' time in the part `measure`, and usual_ns the median rank's time in it.
-    - step_ns is the whole step.
-    - cost_ns is the time that the job would gain without this delay.
-
-    `connected` are the late ranks and all ranks that wait for them. It is empty if the network is
-    late.
+    - `steps`: these steps, None for all
+    - `when`: these steps in words
+    - `excess_ns`: delay of the ranks
+    - `measure`: the part of a step that takes longer
+    - `part_ns`, `usual_ns`: the ranks' time and the median rank's time in this part
+    - `step_ns`: time of the whole step
+    - `cost_ns`: time that the job would gain without the delay
+    - `rotates`: another rank is late in each step
+    - `connected`: the late ranks and all ranks that wait for them; empty if the network is late
     """
 
     members: RankSet
@@ -90,9 +88,8 @@ _NOBODY = Culprits((), 0.0, 0.0)
 def removals_of(culprit: Culprit, excess_frac: float = 0.0) -> list[Removal]:
     """Return the delays that a replay removes to find the culprit's cost.
 
-    If ranks are late in turn, there is one delay for each rank, in the steps in which it is late.
-    `excess_frac` is the delay as a share of the ranks' own time. A replay uses it for ranks without
-    peers to compare with.
+    If ranks are late in turn, there is one delay for each rank, in its steps. `excess_frac` is the
+    delay as a share of the ranks' own time. A replay uses it for ranks without peers.
     """
     of_device = culprit.cause in DEVICE_PARTS
     if not culprit.rotates:
@@ -108,7 +105,7 @@ def removals_of(culprit: Culprit, excess_frac: float = 0.0) -> list[Removal]:
 def delays_of(culprit: Culprit, delays: pl.DataFrame) -> list[Removal]:
     """Return the culprit's delays, each with its excess_frac.
 
-    `delays` is the result of `own_delays`, from which the share is computed.
+    `delays` is the result of `own_delays`.
     """
     rows = delays.filter(_late_rows(culprit))
     column = COMMUNICATION if culprit.part == "communication" else OWN
@@ -120,12 +117,7 @@ def delays_of(culprit: Culprit, delays: pl.DataFrame) -> list[Removal]:
 
 
 def with_part(culprit: Culprit, delays: pl.DataFrame) -> Culprit:
-    """Add the part of the step that makes the culprit late, its time, and the median rank's time.
-
-    If the culprit's cause explains too little of the delay, the part is idle time of all causes. If
-    all idle time explains too little as well, the part is the step without waiting and
-    communication.
-    """
+    """Add the part of the step that makes the culprit late, its time, and the median time."""
     rows = delays.filter(_late_rows(culprit))
 
     def excess_ns(measure: str) -> float:
@@ -135,6 +127,8 @@ def with_part(culprit: Culprit, delays: pl.DataFrame) -> Culprit:
     measure = culprit.part
     is_hidden = measure in IDLE_PARTS and excess_ns(measure) < _MOSTLY * excess_ns(OWN_TIME)
     if measure is None or is_hidden:
+        # If the cause explains too little of the delay, the part is idle time of all causes, else
+        # the step without waiting and communication.
         measure = IDLE if excess_ns(IDLE) >= _MOSTLY * excess_ns(OWN_TIME) else OWN_TIME
     part_ns = float(rows[f"{measure}_ns"].mean() or 0)  # type: ignore[arg-type]
     return replace(
@@ -148,7 +142,7 @@ def with_part(culprit: Culprit, delays: pl.DataFrame) -> Culprit:
 def with_costs(model: TimeModel, delays: pl.DataFrame, culprits: list[Culprit]) -> Culprits:
     """Return the culprits with their costs.
 
-    Culprits whose delay costs the job almost nothing are left out.
+    Culprits with a delay that costs the job almost nothing are left out.
     """
     replay = prepare_replay(model, delays["rank"].unique()) if culprits else None
     if replay is None:

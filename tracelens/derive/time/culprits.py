@@ -32,17 +32,17 @@ from tracelens.trace import Trace
 _GAP = 1.5
 """Ranks with sorted delays are split into two culprits at a jump by more than this factor."""
 _SAME_STEPS = 0.6
-"""Two ranks are late in the same steps if at least this share of their late steps is common."""
+"""Two ranks are late in the same steps if at least this share of their late steps agrees."""
 _ROTATES, _MOST_OF_ONE = 0.6, 0.6
 """Limits for ranks that are late in turn, another rank each step.
 
-Some rank must be late in at least the first share of all steps. No rank may be late in more than
-the second share of these late steps.
+- the least share of steps with a late rank
+- the largest share of these steps in which one rank is late
 """
 _MANY = 4
 """Ranks that are late in one or two steps each are late in turn if there are this many of them.
 
-There must also be at least this many steps with a late rank.
+There must also be this many steps with a late rank.
 """
 _MOST = 8
 """The most culprits to examine, beginning with the greatest delays."""
@@ -184,10 +184,7 @@ def _slow_groups(
     late: Sequence[LateRank],
     steps: list[int],
 ) -> list[Culprit]:
-    """Return the groups on slow links, each with its late ranks.
-
-    Late ranks in no slow group are left out, because they only take part in more collectives.
-    """
+    """Return the groups on slow links, each with its late ranks."""
     culprits = []
     for pool in _pools(late):
         left = {rank.rank: rank for rank in pool}
@@ -211,6 +208,7 @@ def _slow_groups(
             nulls_last=True,
         )
         for row in order.iter_rows(named=True):
+            # Late ranks in no slow group only take part in more collectives.
             members = [left.pop(rank) for rank in row["ranks"] if rank in left]
             if members:
                 name = RankSet(
@@ -226,8 +224,7 @@ def _slow_groups(
 def _sets(late: dict[int, LateRank], sets: Sequence[RankSet]) -> list[RankSet]:
     """Split late ranks with one cause and the same steps into sets with similar delays.
 
-    A set is named after the node, stage or group, or several of them, that have exactly its ranks.
-    Otherwise its ranks are listed.
+    A set of exactly a node, stage or group has its name. For other sets, the ranks are listed.
     """
     causes = {rank.cause for rank in late.values()}
     first = "node" if causes & {*_HOST_CAUSES} else "stage"
@@ -257,10 +254,8 @@ def _name_set(ranks: frozenset[int], sets: Sequence[RankSet]) -> RankSet:
 
 
 def _kind_of(members: RankSet) -> tuple[str, str]:
-    """Return a set's kind, and its name if it is a process group, else an empty text.
-
-    Groups with one kind of parallelism have the same name.
-    """
+    """Return a set's kind, and its name if it is a process group, else an empty text."""
+    # Groups with one kind of parallelism have the same name.
     return members.kind, members.name if members.kind == "group" else ""
 
 
@@ -307,8 +302,7 @@ def _merge(
 def _slow_network(trace: Trace, delays: pl.DataFrame) -> Culprit | None:
     """Return the network as a culprit if equal transfers take all ranks longer in some steps.
 
-    Return None with fewer than three steps, without a slow step, or if more than half of the steps
-    are slow.
+    Return None with fewer than three steps, or if none or more than half of the steps are slow.
     """
     communication_ns = pl.col("communication_ns")
     by_step = delays.drop_nulls("step").group_by("step")

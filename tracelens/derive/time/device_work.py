@@ -25,9 +25,9 @@ UNIONS = {
     "kernels_ns": (COMPUTE, COMMUNICATION),
     "all_ns": (COMPUTE, COMMUNICATION, COPY),
 }
-"""Columns of busy time, each with the kinds of work whose union of intervals it measures."""
+"""Columns of busy time, each with its kinds of work; simultaneous work counts once."""
 TOUCH = "pages of managed memory that the host touches"
-"""Place of idle time before the host touches a page that lies on the device."""
+"""Call path of idle time before the host touches a page that lies on the device."""
 _WORK = ("rank", "device_id", "start_ns", "duration_ns", "api_call_id")
 _KERNEL_KIND = pl.col("is_communication").fill_null(value=False).cast(pl.UInt8)
 """Expression for a kernel's kind of work, from its column is_communication."""
@@ -42,10 +42,10 @@ _COLUMNS: dict[str, type[pl.DataType]] = {
 class DeviceWork(Struct, frozen=True):
     """Holds a device's work, and the windows of time to break down.
 
-    `work` holds two frames, kernels and all other work, each sorted by start: start_ns,
-    duration_ns, call (a row of the host's calls; any other number means unknown) and kind.
-    `windows` are disjoint and sorted by start: start_ns, end_ns, and `counted`, which says whether
-    time in the window counts in the sums by place.
+    - `work`: two frames, kernels and all other work, sorted by start: start_ns, duration_ns, call
+      and kind. `call` is a row of the host's calls; any other number means unknown.
+    - `windows`: disjoint and sorted by start: start_ns, end_ns and `counted`, which says whether
+      the window counts in the sums by call path
     """
 
     host: HostTime
@@ -66,8 +66,7 @@ class DeviceWork(Struct, frozen=True):
     def last_thread(self) -> int:
         """The thread to blame for idle time after all work, -1 if no thread is known.
 
-        This is the main thread of the process that launched the last work. If the process is
-        unknown, the thread is the main thread with most known time.
+        It is the main thread of the process that launched the last work.
         """
         host = self.host
         main = next(iter(host.mains.values()), None)
@@ -136,11 +135,10 @@ def _with_touches(
 ) -> tuple[Mapping[int, HostTime], pl.DataFrame]:
     """Add a call to the host for each move of managed pages, as if the call had started the move.
 
-    No recorded call moves a page: a page moves when the host or a kernel touches it. Between
-    kernels the host touches pages, which is attributed to its main thread. The added call returns
-    when the move begins, so that this thread explains the idle time before the move. Also return
-    the copies, with the rows of the added calls in `call`.
+    Also return the copies, with the rows of the added calls in `call`.
     """
+    # No recorded call moves a page: it moves when the host or a kernel touches it. Between kernels,
+    # the main thread is taken to touch it. So this thread explains the idle time before the move.
     with_main_thread = [rank for rank, host in hosts.items() if host.mains]
     is_of_host = pl.col("rank").is_in(with_main_thread)
     is_touch = IS_MOVE.fill_null(value=False) & is_of_host

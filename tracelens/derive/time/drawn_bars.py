@@ -10,18 +10,15 @@ from tracelens.trace import Trace
 DETAILS = {"op": pl.String, "layer": pl.String, "shapes": pl.String, "size": pl.String}
 """Columns that `with_details` adds.
 
-`op` is the innermost op around a launch. `size` is a kernel's grid and block, or the number of
-bytes that are copied or filled.
+- `op`: the innermost op around a launch
+- `size`: a kernel's grid and block, or the bytes that are copied or filled
 """
 _FIRST_WIDTH = 1 / 4_000
 """Bars shorter than this share of the step are merged first."""
 _BARS_OF_LEVEL = 4
 """Number of bars that fit on each level of each lane."""
 _AS_TEXT: dict[Any, Any] = {pl.Categorical: pl.String}
-"""Casts that turn the texts of bars from categorical codes into strings.
-
-Millions of bars keep codes. Only the bars that are drawn get strings.
-"""
+"""Casts that turn the texts of bars from categorical codes into strings."""
 _OF_SPAN = ["name", "kind", "module_path", "input_shapes"]
 _SIZES = {"kernels": "kernel_id", "memcpys": "memcpy_id", "memsets": "memset_id"}
 _AXES = ("grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z")
@@ -45,9 +42,8 @@ def without_deepest(bars: pl.DataFrame, most: int) -> pl.DataFrame:
 def merge_short(bars: pl.DataFrame, length: int, most: int) -> tuple[pl.DataFrame, int | None]:
     """Merge short bars that begin in the same interval of a lane and level.
 
-    `length` is the length of the drawn step in ns. Long bars stay. Nothing is merged unless there
-    are more bars than `most`. Also return the length in ns below which bars were merged, None if no
-    bars were merged.
+    Nothing is merged unless there are more bars than `most`. `length` is the length of the drawn
+    step in ns. Also return the length in ns below which bars were merged, or None.
     """
     width = max(round(length * _FIRST_WIDTH), 1)
     kept = bars

@@ -14,10 +14,7 @@ from tracelens.derive.time.time_parts import TimeModel
 from tracelens.trace import Trace
 
 _HOST_KINDS = ("op", "module", "annotation", "nvtx")
-"""Kinds of spans that are drawn.
-
-Python calls are drawn on lanes of their own, because they would hide the other bars.
-"""
+"""Kinds of spans on a thread's lane. Python calls have a lane of their own."""
 PYTHON_LANE = ", Python calls"
 """Suffix of the name of a lane with a thread's Python calls."""
 _IDS = {"kernels": "kernel_id", "memcpys": "memcpy_id", "memsets": "memset_id"}
@@ -36,10 +33,12 @@ BARS: dict[str, Any] = {
 }
 """Columns of bars.
 
-A lane is a row of the timeline, such as a stream or a thread. `level` is the nesting depth in it.
-`kind` is a kernel's primitive, a cause of idle time, or another kind. `n` is the number of bars
-that were merged into this bar. The bars of a launch and of its work have the same api_call_id.
-`source` and `event_id` are the table and the id of the event that a bar shows, if any.
+- `lane`: row of the timeline, such as a stream or a thread
+- `level`: nesting depth in the lane
+- `kind`: a kernel's primitive, a cause of idle time, or another kind
+- `api_call_id`: the call, which is the same for a launch and its work
+- `n`: number of bars that were merged into this bar
+- `source`, `event_id`: table and id of the event that the bar shows, or None
 """
 BAR = list(BARS)
 QUEUES = (
@@ -109,8 +108,7 @@ def python_calls(trace: Trace, rank: int, begin: int, length: int) -> pl.DataFra
 def _work(trace: Trace, rank: int, begin: int, end: int) -> pl.DataFrame:
     """Return the kernels, copies and fills in an interval, with each device's neighbours.
 
-    Neighbours are the last work before and the first work after the interval. They bound the first
-    and the last gap.
+    Neighbours are the last work before and the first work after the interval.
     """
     is_near = _within(begin - _AROUND_NS, end + _AROUND_NS)
     recorded = pl.concat(_recorded_work(trace, rank, is_near))
@@ -121,6 +119,7 @@ def _work(trace: Trace, rank: int, begin: int, end: int) -> pl.DataFrame:
     within = work.filter(~has_ended, ~is_later)
     ended = work.filter(has_ended).group_by("device_id", maintain_order=True)
     later = work.filter(is_later).group_by("device_id", maintain_order=True)
+    # Neighbours bound the first and the last idle time.
     last_ended = ended.last().select(work.columns)
     first_later = later.first().select(work.columns)
     drawn = pl.concat([within, last_ended, first_later])
@@ -240,9 +239,9 @@ def _idle(
 
 
 def _queues(trace: Trace, rank: int, begin: int, end: int) -> pl.DataFrame:
-    """Draw each device's queue of launches whose work has not begun.
+    """Draw each device's number of launches that wait for their work to begin.
 
-    A bar is an interval in which the queue's length stays within one of QUEUES.
+    A bar is an interval in which this number stays within one of QUEUES.
     """
     lengths = _with_class(_queue_lengths(trace, rank, begin, end))
     device_number = pl.col("device_id").rle_id()
@@ -389,7 +388,7 @@ def _nested(rows: pl.DataFrame, lane: str) -> pl.DataFrame:
 def _as_bars(rows: pl.DataFrame, **columns: pl.Expr | str) -> pl.DataFrame:
     """Turn rows into bars with the columns BARS.
 
-    `columns` replace columns of `rows`. By default the level is 0, and each row is one bar.
+    `columns` replace columns of `rows`.
     """
     defaults = {
         "level": pl.lit(0, pl.Int64),

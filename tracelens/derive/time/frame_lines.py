@@ -1,8 +1,8 @@
 """Find the meaning of line numbers in the names of Python frames.
 
-torch's profiler records two kinds of line (torch 2.13, torch/csrc/autograd/profiler_python.cpp). A
-frame that was entered before recording began has the line that ran at the start of recording. Any
-other frame has the line where its function begins, or where a resumed generator was left.
+torch's profiler records the running line of a frame that was entered before recording began. For
+any other frame it records the line where the function begins, or where a resumed generator was left
+(torch 2.13, torch/csrc/autograd/profiler_python.cpp).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tracelens.trace import Trace
 FRAME = re.compile(r"([^\s()>]+\.py)(?:\((defined at )?(\d+)\))?: (.+?)(?= > |$)")
 """Pattern of a Python frame in a path: file, "defined at ", line and function.
 
-"defined at " is missing unless the function's definition begins on the line.
+"defined at " is there if the line is the begin of the function's definition.
 """
 DEFINED = ".py(defined at "
 _AT_ONCE_NS = 1_000_000
@@ -33,7 +33,7 @@ def ranks_by_earlier_frames(
 ) -> dict[frozenset[str], list[int]]:
     """Group ranks by the names of their frames that were entered before recording began.
 
-    Every rank must have Python frames. Only spans from the start of recording are read.
+    Every rank must have Python frames.
     """
     starts = trace.select(
         "spans",
@@ -62,11 +62,7 @@ def ranks_by_earlier_frames(
 
 
 def frames_entered_earlier(spans: pl.DataFrame) -> frozenset[str]:
-    """Return the names, as in call paths, of Python frames entered before recording began.
-
-    Such frames are a thread's outermost frames when recording begins. Each of them lies inside all
-    earlier frames, and begins before any Python call of the thread has ended.
-    """
+    """Return the shortened names of Python frames that were entered before recording began."""
     frames = _earlier_frames(spans.with_columns(rank=0))
     return frozenset(frames["name"])
 
@@ -87,6 +83,7 @@ def _earlier_frames(spans: pl.DataFrame) -> pl.DataFrame:
     in_order = times.sort("start_ns", "end_ns")
     earliest_end = pl.col("end_ns").cum_min().shift()
     ended_ns = earliest_end.over("rank", *_THREAD)
+    # Such a frame lies inside all earlier frames of its thread, and begins before any of them ends.
     is_inside_all = ended_ns.is_null() | (ended_ns > start_ns)
     open_frames = in_order.filter(is_inside_all)
     name = pl.col("name")
@@ -97,8 +94,8 @@ def _earlier_frames(spans: pl.DataFrame) -> pl.DataFrame:
 def mark_lines(places: pl.Series, earlier: Collection[str]) -> pl.Series:
     """Write the meaning of each line number into call paths.
 
-    Lines of definitions become `a.py(defined at 3): f`. A frame entered before recording loses its
-    number: `a.py: g`.
+    A function's first line becomes `a.py(defined at 3): f`. A frame entered before recording loses
+    its number: `a.py: g`.
     """
 
     def marked(match: re.Match[str]) -> str:

@@ -21,14 +21,12 @@ def list_activities(
 ) -> pl.DataFrame:
     """List the activities of every thread that launches device work or marks steps.
 
-    The result has the columns of the table `activities` except the rank. `spans` has parent_id (a
-    row number), kind, name, process_id, thread_id, start_ns and duration_ns. `calls` has kind, api,
-    span_id (a row number), and the same columns of threads and times.
+    The result has the columns of the table `activities` except the rank. A thread's activities do
+    not overlap. Time outside of all spans is an activity on the main thread only.
 
-    Activities of a thread do not overlap. A process's main thread is the thread that marks steps,
-    else the thread that launches most. Time outside of all spans is an activity on the main thread
-    only, because other threads wait for work at such times. If nothing launches device work,
-    `with_op_time` adds the time of ops.
+    - `spans`: parent_id (a row number), kind, name, process_id, thread_id, start_ns, duration_ns
+    - `calls`: kind, api, span_id (a row number), process_id, thread_id, start_ns, duration_ns
+    - `marks`: the marks of steps
     """
     columns = (
         "process_id",
@@ -65,7 +63,7 @@ def list_activities(
 def _of_axis(axis: ThreadAxis, spans: pl.DataFrame, blocked: pl.DataFrame) -> pl.DataFrame:
     """List the activities of the axis's threads, thread by thread.
 
-    `blocked` lists the launches that wait for another thread (see `launches_behind_allocation`).
+    `blocked` is the result of `launches_behind_allocation`.
     """
     causing = causing_calls(axis.calls, blocked)
     classes = interval_classes(axis, spans, causing)
@@ -91,7 +89,7 @@ def _of_axis(axis: ThreadAxis, spans: pl.DataFrame, blocked: pl.DataFrame) -> pl
 
 
 def _without_gaps(segments: pl.DataFrame, axis: ThreadAxis) -> pl.DataFrame:
-    """Fill the gaps between a main thread's segments with segments of class and cause host."""
+    """Fill time between a main thread's segments with segments of class and cause host."""
     starts = segments["start_ns"]
     thread = axis.thread_of(starts)
     same_thread = thread == thread.shift(-1)

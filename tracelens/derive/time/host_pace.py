@@ -1,7 +1,7 @@
 """Measure each rank's host time per step, with and without waits for devices and other ranks.
 
-While a rank waits for other ranks, its host runs ahead of its device. The time of the host is
-therefore measured between step marks on the host.
+While a rank waits for other ranks, its host runs ahead of its device. So the host's time is
+measured between step marks on the host.
 """
 
 from __future__ import annotations
@@ -23,9 +23,11 @@ _START, _END = pl.col("start_ns"), pl.col("start_ns") + pl.col("duration_ns")
 def host_paces(model: TimeModel) -> pl.DataFrame:
     """Return the host's working time per rank and step: rank, step, pace_ns, launching_ns.
 
-    pace_ns is the time from the step's mark to the next mark, without the time in which a thread
-    waits for the device or for other ranks. launching_ns is the part of pace_ns in which the host
-    calls ops and launches work. Ranks without steps, or without a device, have no rows.
+    - `pace_ns`: time from the step's mark to the next mark, without waits for the device or for
+      other ranks
+    - `launching_ns`: the part of pace_ns in which the host calls ops and launches work
+
+    Ranks without steps, or without a device, have no rows.
     """
     key = ["rank", "step"]
     steps = _host_steps(model)
@@ -67,8 +69,7 @@ def _blocked_times(model: TimeModel) -> pl.DataFrame:
 def host_causes(model: TimeModel) -> pl.DataFrame:
     """Return the host's time as spent_ns, one row per rank, step and cause.
 
-    The profiler's own work is left out. Steps begin and end with their marks on the host. On a rank
-    without steps, step is None.
+    The profiler's own work is left out. On a rank without steps, step is None.
     """
     is_program = pl.col("what").ne_missing(PROFILER)
     times = model.host.filter(is_program).select(
@@ -92,8 +93,7 @@ def host_causes(model: TimeModel) -> pl.DataFrame:
 def _host_steps(model: TimeModel) -> pl.DataFrame:
     """Return each rank's steps on the host: rank, step, is_marked, begin_ns and until_ns.
 
-    A step begins with its first span and lasts `host_ns`. A step without spans has the times of the
-    table `steps`, and is_marked is False.
+    A step without spans has the times of the table `steps`, and is_marked is False.
     """
     key = ["rank", "step"]
     spans = model.trace.select("spans", *key, "start_ns").drop_nulls("step")
@@ -138,9 +138,9 @@ def _in_steps(times: pl.DataFrame, steps: pl.DataFrame) -> pl.DataFrame:
 
 
 def _step_positions(times: pl.DataFrame, edge: str, numbered: pl.DataFrame) -> pl.Series:
-    """Return, per interval, the position of the rank's last step that began before the edge.
+    """Return the position of the rank's last step to begin before each interval's start or end.
 
-    `edge` is start_ns or end_ns. The position is None before the rank's first step.
+    The time is the column `edge`. The position is None before the rank's first step.
     """
     begins = numbered.select("rank", "position", "begin_ns")
     edges = times.select("rank", edge).with_row_index("row")

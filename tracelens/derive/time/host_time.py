@@ -1,4 +1,4 @@
-"""Read each rank's host: activities of its threads, and time, thread and place of its API calls."""
+"""Read each rank's host: activities of its threads, and end, thread and call path of its calls."""
 
 from collections.abc import Iterable
 
@@ -44,12 +44,13 @@ _THREAD = ["rank", "process_id", "thread_id"]
 class HostTime(Struct, frozen=True):
     """Holds one rank's API calls and the activities of its host threads.
 
-    Causes, places and threads are indices of IDLE_KINDS, `places` and `threads`. `calls` has one
-    row per API call: `returned` (the end of the call), thread and place. The place of a launch
-    below Python code, or in a region that users named, is its call path. The place of any other
-    call is the outermost op around it, else the called function. `ids` are the calls' ids, None if
-    these are row numbers. `mains` has the main thread of each process, the process with most known
-    time first. `tracks` has the activities that explain the delays of each thread.
+    - `calls`: one row per API call: `returned` (its end), `thread` and `place`, as indices of
+      `threads` and `places`
+    - `ids`: ids of the calls, None if these are row numbers
+    - `places`: call paths of launches; for other calls the outermost op, else the function
+    - `mains`: main thread of each process, the process with most known time first
+    - `tracks`: the activities that explain delays of each thread, with causes as indices of
+      IDLE_KINDS
     """
 
     calls: pl.DataFrame
@@ -74,14 +75,14 @@ def host_times(
 ) -> dict[int, HostTime]:
     """Return, by rank, the hosts of these ranks, or of all ranks with work on a device.
 
-    Without `names_launches`, the place of each launch is its op, not the code around it. Calls are
-    read in batches, and only the needed columns are kept (see `Trace.chunks`).
+    Without `names_launches`, launches get the name of their op, not of the code around it.
     """
     sites = trace.select("sites", "rank", "site_id", "op")
     if ranks is None:
         ranks = {rank for name in DEVICE_WORK for rank in trace.heights(name)}
     launches = launch_places(trace) if names_launches else pl.DataFrame(schema=PLACED)
     reading = _Reading(ranks, sites, launches)
+    # Read in batches, and keep only the needed columns.
     for calls in trace.chunks("api_calls", *_CALLS):
         reading.take(calls)
     return reading.finished(
@@ -96,7 +97,7 @@ def host_of_calls(
     rank: int,
     ids: pl.Series,
 ) -> HostTime:
-    """Return a rank's host with only the calls of these ids, such as the calls of one step."""
+    """Return a rank's host with only the calls of these ids."""
     sites = trace.select(
         "sites",
         "rank",
@@ -122,7 +123,7 @@ def host_of_calls(
 class _Reading:
     """Reads the calls of several ranks' hosts.
 
-    A rank's places and threads are numbered in the order in which they appear.
+    A rank's call paths (`places`) and threads are numbered in the order in which they appear.
     """
 
     def __init__(
@@ -152,7 +153,7 @@ class _Reading:
         return frame if frame["rank"].is_sorted() else frame.sort("rank", maintain_order=True)
 
     def numbers(self, ranks: pl.Series, places: pl.Series) -> pl.Series:
-        """Return each place as an index into its rank's `places`, -1 for None."""
+        """Return each text as an index into its rank's `places`, -1 for None."""
         places = places.cast(pl.Categorical)
         codes = places.to_physical()
         highest = places.to_physical().max()
@@ -211,7 +212,7 @@ class _Reading:
         return pl.concat(rows)
 
     def _places_of(self, calls: pl.DataFrame) -> pl.Series:
-        """Return the place of each call, else its op, else None or -1."""
+        """Return the index of each call's path, else of its op, else None or -1."""
         sites = calls.select("rank", "site_id")
         op = self.ops.gather(rows_of(self.sites["rank"], self.sites["site_id"], sites))
         if self.launches.is_empty():
@@ -257,7 +258,7 @@ class _Reading:
         return hosts
 
     def _segments(self, activities: pl.DataFrame) -> pl.DataFrame:
-        """Return the activities with end_ns, and with codes instead of causes and places."""
+        """Return the activities with end_ns, and with codes instead of causes and call paths."""
         cause = pl.col("cause").cast(pl.Enum(CAUSES)).to_physical().cast(pl.UInt8)
         is_of_profiler = pl.col("what").eq_missing(pl.lit(PROFILER))
         of_profiler = pl.lit(PROFILER_CODE, pl.UInt8)
@@ -270,10 +271,7 @@ class _Reading:
         )
 
     def _main_threads(self, active_threads: pl.DataFrame) -> dict[int, dict[int | None, Thread]]:
-        """Return, by rank and process, the thread with most known time.
-
-        A main thread that makes no call gets a number in `threads`.
-        """
+        """Return, by rank and process, the thread with most known time."""
         mains: dict[int, dict[int | None, Thread]] = {rank: {} for rank in self.places}
         by_time = active_threads.sort(
             "ns",
@@ -282,6 +280,7 @@ class _Reading:
         )
         for rank, process, thread in by_time.select(_THREAD).iter_rows():
             mains[rank].setdefault(process, (process, thread))
+        # A main thread that makes no call gets a number here.
         for rank, threads in self.threads.items():
             for main in mains[rank].values():
                 threads.setdefault(main, len(threads))
@@ -289,10 +288,9 @@ class _Reading:
 
 
 def launch_places(trace: Trace) -> pl.DataFrame:
-    """Name the place of each call that launches below Python code or in a region that users named.
+    """Name the call path of each call that launches below Python code or in a user's region.
 
-    Columns: rank, api_call_id and what. A call outside of Python code and regions, such as a call
-    on a thread of autograd, has no row, because its place is its op.
+    Columns: rank, api_call_id and what. Other calls have no row.
     """
     return trace.derived(_launch_places)
 
@@ -342,10 +340,9 @@ def _regions(trace: Trace, rank: int) -> pl.DataFrame:
 
 
 def _in_regions(trace: Trace, rank: int) -> pl.DataFrame:
-    """Name the places of a rank's launches by region and op, as in `optimizer > aten::add_`.
+    """Name a rank's launches by region and op, for example `optimizer > aten::add_`.
 
-    A region is the innermost annotation open on the launching thread. A thread without annotations,
-    such as a thread of autograd, works for the region that is open in its process.
+    A region is the innermost annotation open on the launching thread.
     """
     regions = _regions(trace, rank)
     if regions.is_empty():
@@ -361,6 +358,7 @@ def _in_regions(trace: Trace, rank: int) -> pl.DataFrame:
     opening_threads = regions["thread_id"].unique()
     opens_regions = pl.col("thread_id").is_in(opening_threads.implode())
     of_thread = _with_region(calls.filter(opens_regions), regions, "thread_id")
+    # A thread without annotations, such as autograd's, works for the region open in its process.
     of_process = _with_region(calls.filter(~opens_regions), regions, "process_id")
     placed = pl.concat([of_thread, of_process])
     ops = trace.select(
@@ -394,7 +392,7 @@ def _in_regions(trace: Trace, rank: int) -> pl.DataFrame:
 def _with_region(calls: pl.DataFrame, regions: pl.DataFrame, owner: str) -> pl.DataFrame:
     """Return the calls in regions: rank, api_call_id, site_id and region.
 
-    `owner` is the id that a call shares with its region, thread_id or process_id.
+    `owner` is thread_id or process_id: the call and its region agree in this column.
     """
     # `during` finds intervals of the same process, so the owner is given as the process.
     by_owner = pl.col(owner).alias("process_id")

@@ -1,16 +1,13 @@
-"""Arrange the activities of host threads in tracks, to look up what delayed a thread at a moment.
+"""Arrange the activities of host threads, to look up what delayed a thread at a moment.
 
-A track is a list of disjoint time segments, sorted by start. Each thread has a track of its
-activities. A process with several threads also has a track of the work of all its threads. A thread
-may be delayed by its own work, or by another thread of its process. Of the following, the first
-that has a segment at a moment explains the moment:
+A track is a list of disjoint intervals, sorted by start. Each thread has a track of its activities.
+Each process with several threads has a track of all its threads' work. The first of the following
+that has an interval at a moment explains the moment:
 
-- the thread's own work;
-- the work of all threads of the process;
-- the thread's other activity, such as Python;
-- the activity of the process's main thread.
-
-Each activity is in at most two tracks, so there are at most twice as many segments as activities.
+- the thread's own work
+- the work of all threads of the process
+- the thread's other activity, such as Python
+- the activity of the process's main thread
 """
 
 from collections.abc import Iterable, Mapping
@@ -28,7 +25,7 @@ Thread: TypeAlias = tuple[int | None, int | None]
 """A process id and a thread id."""
 
 PROFILER_KIND = "profiler"
-"""Kind of idle time in which the profiler itself works. Results count this time as `host`."""
+"""Kind of idle time in which the profiler itself works. In results, it is part of `host`."""
 IDLE_KINDS = (*CAUSES, PROFILER_KIND)
 """Kinds of idle time by their codes: the causes, then the profiler's own work."""
 CAUSE_OF_KIND = (*CAUSES, "host")
@@ -49,14 +46,10 @@ _THREAD = ["rank", "process_id", "thread_id"]
 class Tracks(Struct, frozen=True):
     """Holds the tracks that explain the threads of one rank.
 
-    `segments` has the columns SEGMENTS, track after track. It may also have the segments of other
-    ranks. `bounds` has one pair per track of this rank: the track's first row in `segments`, and
-    the row after its last row. `of_threads` has one row per thread. Its columns are indices of
-    `bounds`, -1 for no track:
-
-    - own: the track of the thread's activities;
-    - shared: the track of the work of all threads of the process;
-    - main: the track of the process's main thread.
+    - `segments`: intervals with the columns SEGMENTS, track after track; other ranks' too
+    - `bounds`: for each track of this rank, its first row in `segments` and the row after its last
+    - `of_threads`: one row per thread, with indices of `bounds`, -1 for no track: `own` for the
+      thread, `shared` for the work of all threads of the process, `main` for the main thread
     """
 
     segments: pl.DataFrame
@@ -67,8 +60,7 @@ class Tracks(Struct, frozen=True):
 class Axis(Struct, frozen=True):
     """Maps the times of all tracks to one axis of integers, on which tracks do not overlap.
 
-    A time's number is its position in the sorted `times`, plus the track's number times the number
-    of `times`.
+    A time's number is its position in `times`, plus the track's number times the number of `times`.
     """
 
     times: pl.Series
@@ -111,10 +103,10 @@ def tracks_by_rank(
 ) -> dict[int, Tracks]:
     """Return the tracks of each rank's threads.
 
-    `segments` has the columns SEGMENTS and thread_number. `active_threads` lists the threads with
-    activities: rank, process_id, thread_id and thread_number. `mains` has the main thread of each
-    process, by rank. `threads` lists each rank's threads, in the order of the rows of
-    `Tracks.of_threads`.
+    - `segments`: SEGMENTS and thread_number
+    - `active_threads`: threads with activities: rank, process_id, thread_id and thread_number
+    - `mains`: main thread of each process, by rank
+    - `threads`: each rank's threads, in the order of `Tracks.of_threads`
     """
     process, _ = numbered(active_threads, ["rank", "process_id"])
     n_threads = pl.len().over(process)
@@ -157,12 +149,11 @@ def tracks_by_rank(
 
 
 def first_of_threads(segments: pl.DataFrame) -> pl.DataFrame:
-    """Merge the threads of each process into one sequence of segments.
+    """Merge the threads of each process into one sequence of segments: process and SEGMENTS.
 
-    Where segments of several threads overlap, the thread with the lowest number counts. `segments`
-    has process, thread_number and SEGMENTS, sorted by process, thread_number and start. Segments of
-    one thread are disjoint. The result has process and SEGMENTS, sorted by process and start.
-    Threads are merged two by two, for all processes at once, so that the time grows with n log n.
+    Of overlapping segments, the one of the thread with the lowest number counts. `segments` has
+    process, thread_number and SEGMENTS, sorted by these and start. Segments of one thread are
+    disjoint.
     """
     axis = Axis.of(segments)
     number_in_process = pl.col("thread_number").rank("dense").over("process") - 1
@@ -172,6 +163,7 @@ def first_of_threads(segments: pl.DataFrame) -> pl.DataFrame:
         *SEGMENTS,
         order=number_in_process.cast(pl.Int64),
     )
+    # Merge threads two by two, for all processes at once, so that the time grows with n log n.
     while merged.height and merged.select(order.max() > 0).item():
         paired = merged.with_columns(pair=order // 2, side=order % 2)
         number, pairs = numbered(paired, ["process", "pair"])
@@ -205,8 +197,8 @@ def _of_rank(
 ) -> Tracks:
     """Return a rank's tracks.
 
-    `thread_bounds` has the row bounds of each thread's segments. `processes` has the row bounds of
-    the shared track of each process with several threads.
+    - `thread_bounds`: row bounds of each thread's segments
+    - `processes`: row bounds of the merged segments of each process with several threads
     """
     track_numbers = {thread: number for number, thread in enumerate(thread_bounds)}
     first_shared = len(thread_bounds)

@@ -14,5 +14,5 @@ WAITS = (
 
 
 def is_wait(place: str) -> bool:
-    """Return whether the host only waits on a call path, as WAITS describes it."""
+    """Return whether the host only waits on a call path."""
     return re.search(WAITS, place) is not None

@@ -1,6 +1,7 @@
 """Find the idle time of a device, and a cause for each nanosecond of it.
 
-The cause is the activity, in that time, of the thread that launches the next work.
+The cause is the activity, in that time, of the thread that launches the next work. A gap is the
+idle time between two pieces of work.
 """
 
 from collections.abc import Iterator
@@ -30,15 +31,14 @@ _GAPS = {
     "call_place": pl.Int32,
 }
 _WORK_AT_ONCE = 1 << 18
-"""The number of gaps that are cut at a time. Cutting takes 0.5 kB of memory per gap."""
+"""The number of idle intervals that are cut at a time, which takes 0.5 kB of memory each."""
 
 
 def counted_idle(device: DeviceWork, causes: pl.Series | None) -> Iterator[pl.DataFrame]:
     """Yield the idle intervals by start: start_ns, end_ns, cause and place.
 
-    Only intervals in windows with the flag `counted` are yielded (see `DeviceWork`). `cause` is an
-    index of IDLE_KINDS. `place` is an index of `HostTime.places`, or the length of this list if no
-    place is known.
+    Only intervals in windows with the flag `counted` are yielded. `cause` is an index of
+    IDLE_KINDS. `place` is an index of `HostTime.places`, or the length of this list if unknown.
     """
     place = known_place(len(device.host.places))
     for cut in cut_gaps(in_time_order(device), device):
@@ -53,7 +53,7 @@ def is_counted(device: DeviceWork) -> pl.Expr:
 
 
 def in_time_order(device: DeviceWork) -> pl.DataFrame:
-    """Sort all work by start, and add its end and `gap`, the number of the gap before it."""
+    """Sort all work by start, and add end_ns and `gap`, the number of the idle time before it."""
     numbered = pl.concat(device.work).with_row_index("gap")
     work = numbered.sort("start_ns", "duration_ns", "gap")
     end = pl.col("start_ns") + pl.col("duration_ns")
@@ -61,7 +61,7 @@ def in_time_order(device: DeviceWork) -> pl.DataFrame:
 
 
 def cut_gaps(work: pl.DataFrame, device: DeviceWork) -> Iterator[pl.DataFrame]:
-    """Yield the gaps between work, cut where windows, causes or places change, by start."""
+    """Yield the gaps between work, cut where windows, causes or call paths change, by start."""
     after_windows = device.windows.height
     for gaps in _gaps(work, device):
         cut = cut_rows(gaps, device.windows).rename({"at": "window"})
@@ -72,7 +72,7 @@ def cut_gaps(work: pl.DataFrame, device: DeviceWork) -> Iterator[pl.DataFrame]:
 def with_true_causes(idle: pl.DataFrame, causes: pl.Series | None) -> pl.DataFrame:
     """Replace the cause launch of idle time by the cause that `causes` has for the next work.
 
-    `causes` comes from `causes_of_launching`. If it is None, the cause remains launch.
+    `causes` is a result of `causes_of_launching`. If it is None, the cause remains launch.
     """
     if causes is None:
         return idle
@@ -86,7 +86,10 @@ def with_true_causes(idle: pl.DataFrame, causes: pl.Series | None) -> pl.DataFra
 
 
 def known_place(n_places: int) -> pl.Expr:
-    """Return the place of idle time, else of the launching call, else `n_places` for no place."""
+    """Return the call path of idle time, else of the launching call, else `n_places` for none.
+
+    Call paths are indices.
+    """
     place = pl.col("place")
     place_or_call = pl.when(place < 0).then("call_place").otherwise(place)
     known = pl.when(place_or_call < 0).then(n_places).otherwise(place_or_call)
@@ -96,12 +99,12 @@ def known_place(n_places: int) -> pl.Expr:
 def _gaps(work: pl.DataFrame, device: DeviceWork) -> Iterator[pl.DataFrame]:
     """Yield the gaps between device work, sorted by start, in several frames.
 
-    The first gap begins with the first window, and the last gap ends with the last window. Columns:
+    The first gap begins with the first window, and the last gap ends with the last window.
 
-    - gap: index of the work that ends the gap.
-    - start_ns, end_ns.
-    - within: False before the first work and after the last.
-    - returned, thread, call_place: return time, thread and place of the work's launching call.
+    - `gap`: index of the work that ends the gap
+    - `start_ns`, `end_ns`
+    - `within`: False before the first work and after the last
+    - `returned`, `thread`, `call_place`: end, thread and call path of the work's launching call
     """
     reached = low = device.from_ns
     call_before: int | None = None
@@ -140,7 +143,7 @@ def _gaps(work: pl.DataFrame, device: DeviceWork) -> Iterator[pl.DataFrame]:
 
 
 def _with_calls(gaps: pl.DataFrame, device: DeviceWork) -> pl.DataFrame:
-    """Add returned, thread and place of the call that launched the work after each gap."""
+    """Add end, thread and call path of the call that launched the work after each gap."""
     calls = device.host.calls
     call = gaps["call"]
     is_row = call.is_between(0, calls.height - 1)
@@ -161,9 +164,9 @@ def _with_calls(gaps: pl.DataFrame, device: DeviceWork) -> pl.DataFrame:
 
 
 def _split_by_cause(gaps: pl.DataFrame, host: HostTime) -> pl.DataFrame:
-    """Cut gaps into intervals of one cause and place.
+    """Cut gaps into intervals of one cause and call path; -1 means the launching call's path.
 
-    Each gap lies in one window. Place -1 means the place of the launching call.
+    Each gap lies in one window.
     """
     returned = pl.col("returned")
     start_ns = pl.col("start_ns")
@@ -224,7 +227,7 @@ def _cut_by_tracks(intervals: pl.DataFrame, tracks: Tracks) -> pl.DataFrame:
     """Cut disjoint intervals by the activities that delay their thread.
 
     `intervals` has start_ns, end_ns, `thread` and further columns, in any order. The result also
-    has `cause` and `place` of the activity, None if no activity is known.
+    has `cause` and `place` of the activity, or None.
     """
     no_cause = pl.lit(None, pl.UInt8)
     no_place = pl.lit(None, pl.Int32)
@@ -268,7 +271,7 @@ def _numbered_segments(tracks: Tracks) -> pl.DataFrame:
 
 
 def _refilled(idle: pl.DataFrame) -> pl.DataFrame:
-    """Replace the cause launch by sync where it directly follows sync in the same gap."""
+    """Replace the cause launch by sync if it directly follows sync in the same gap."""
     gap = pl.col("gap")
     cause = pl.col("cause")
     is_new = (gap != gap.shift(1)).fill_null(value=True)

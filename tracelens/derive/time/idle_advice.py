@@ -1,4 +1,4 @@
-"""Advise on idle time by its cause and place."""
+"""Advise on idle time by its cause and call path."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -34,7 +34,7 @@ BY_CAUSE = {
     "loading": "Load and compile before the steps: warm up, keep shapes fixed",
     "host": "Shorten this work of the host, or do it while the device works",
 }
-"""Advice on idle time of which only the cause is known."""
+"""Advice on idle time with a known cause only."""
 _EXPRESSIONS = {
     "input": "input_ready",
     "allocation": "without=allocation",
@@ -68,7 +68,7 @@ _INSIDE_TORCH = (
     r"(?:^|> )(?:backward|Optimizer\.\w+#\S+|(?:_tensor|optim/\w+|autograd/\w+|nn/modules/\w+)\.py"
     r"(?:\((?:defined at )?\d+\))?: \S+)$"
 )
-"""Pattern for places of host time in torch's own code, which a program cannot speed up."""
+"""Pattern for call paths in torch's own code, which a program cannot speed up."""
 _IN_OPTIMIZER = r"(?:^|> )Optimizer\.\w+#"
 _BY_HOST_OPTIMIZER = (
     "The optimizer runs on the CPU: keep it on the device, or run it while the device works"
@@ -87,7 +87,7 @@ _EVENTS = (
     r"(?:^|> )(?:selectors\.py(?:\((?:defined at )?\d+\))?: select|socket\.py[^>]*: accept|select\.\w+"
     r"|<method 'poll' of 'select\.\w+' objects>)$"
 )
-"""Pattern for places in which an event loop or a server waits for requests or messages."""
+"""Pattern for call paths on which an event loop or a server waits for requests or messages."""
 _FOR_EVENTS = (
     "The program waits for requests or messages: nothing to shorten; more of them at a time fill"
     " this wait"
@@ -97,7 +97,7 @@ _UNSEEN = "Shorten this work of the host (stacks would show it), or do it while 
 _LEAST_OF_HOST = 0.2
 """The host's waits and its work get separate advice if each takes this share of the host's time."""
 Places = list[tuple[str, int]]
-"""Places with their times in ns."""
+"""Call paths with their times in ns."""
 _UNSEEN_WITHOUT_STEPS = (
     "Shorten this work of the host, unless it only waits for requests (stacks would show it)"
 )
@@ -134,7 +134,7 @@ _OF_OTHER_DEVICE = (
 
 
 def idle_rules(program: JudgedProgram) -> Iterator[Rule]:
-    """Advise on each cause of idle time except launching, with all its places."""
+    """Advise on each cause of idle time except launching, with all its call paths."""
     for cause, words in BY_CAUSE.items():
         places = program.places_of(cause)
         if cause == "host" and works_and_waits(places):
@@ -156,13 +156,13 @@ def idle_rules(program: JudgedProgram) -> Iterator[Rule]:
 
 
 def split_waits(places: Places) -> tuple[Places, Places]:
-    """Return the places where the host works, and the places where the host only waits."""
+    """Return the call paths on which the host works, and those on which the host only waits."""
     waits = [place for place in places if re.search(WAITS, place[0])]
     return [place for place in places if place not in waits], waits
 
 
 def works_and_waits(places: Places) -> bool:
-    """Return whether the host's work and its waits each take a large share of the places' time."""
+    """Return whether the host's work and its waits each take a large share of the time."""
     all_ns = _total_ns(places)
     least_ns = _LEAST_OF_HOST * all_ns
     work, waits = split_waits(places)
@@ -193,7 +193,7 @@ def _advice_on(
     cause: str,
     places: list[tuple[str, int]],
 ) -> str | None:
-    """Return advice on idle time of a cause if most of it lies in places of one kind, else None."""
+    """Return advice on idle time of a cause if most call paths are of one kind, else None."""
     if cause == "input":
         return _by_loader(program, places)
     if cause == "allocation":
@@ -210,18 +210,16 @@ def _advice_on(
 
 
 def _has_several_devices(trace: Trace) -> bool:
-    """Return whether a process uses several devices.
-
-    If one device is idle while such a process waits, the process waits for another device.
-    """
+    """Return whether a process uses several devices."""
     devices = trace.select("kernels", "rank", "device_id").unique()
+    # If one device is idle while such a process waits, the process waits for another device.
     return bool(devices["rank"].is_duplicated().any())
 
 
 def _advice_by_host_place(
     program: JudgedProgram, places: list[tuple[str, int]]
 ) -> Mapping[str, str]:
-    """Return advice on the host's other work, by patterns of places. The first match counts."""
+    """Return advice on the host's other work, by pattern of call paths. The first match counts."""
     advice = {_IN_OPTIMIZER: _BY_HOST_OPTIMIZER} if _has_host_optimizer(program) else {}
     advice |= _BY_HOST_PLACE
     if not program.n_steps:
@@ -237,7 +235,7 @@ def _by_kind(
     advice: Mapping[str, str],
     places: list[tuple[str, int]],
 ) -> str | None:
-    """Return the first advice whose pattern matches most of the time of all places."""
+    """Return the first advice with a pattern that matches most of the time of all call paths."""
     for kind, text in advice.items():
         if _is_mostly(places, kind):
             return text
@@ -288,11 +286,7 @@ def _by_loader(program: JudgedProgram, places: list[tuple[str, int]]) -> str | N
 
 
 def _few_batches_are_late(program: JudgedProgram) -> bool:
-    """Return whether a few batches take most of the time in which the program waits for batches.
-
-    The few batches are the longest of each rank, up to the share _FEW of the rank's batches. They
-    are chosen rank by rank, so that a rank whose batches are all late does not count as few.
-    """
+    """Return whether a few batches take most of the time in which the program waits for batches."""
     is_annotation = pl.col("kind") == "annotation"
     spans = program.trace.select(
         "spans",
@@ -304,6 +298,7 @@ def _few_batches_are_late(program: JudgedProgram) -> bool:
     is_batch = pl.col("name").cast(pl.String).str.contains(WORKERS)
     batches = spans.filter(is_batch)
     ns = pl.col("duration_ns")
+    # Take the longest batches of each rank. On a rank with only late batches, these are not few.
     place = ns.rank("ordinal", descending=True).over("rank")
     n_batches = pl.len().over("rank")
     n_few = (_FEW * n_batches).floor()
@@ -313,7 +308,7 @@ def _few_batches_are_late(program: JudgedProgram) -> bool:
 
 
 def _is_mostly(places: list[tuple[str, int]], kind: str) -> bool:
-    """Return whether places that match a pattern have at least half of the time of all places."""
+    """Return whether call paths that match a pattern have at least half of the time of all."""
     of_kind = [place for place in places if re.search(kind, place[0])]
     return bool(places) and 2 * _total_ns(of_kind) >= _total_ns(places)
 
@@ -333,10 +328,7 @@ def _frees_in_ops(places: list[tuple[str, int]]) -> bool:
 
 
 def _makes_room(program: JudgedProgram) -> bool:
-    """Return whether most frees of device memory are in ops that allocate directly afterwards.
-
-    The caching allocator frees cached memory and allocates again if the device is full.
-    """
+    """Return whether most frees of device memory are in ops that allocate directly afterwards."""
     of_kinds = pl.col("kind").is_in(_TAKES_MEMORY)
     columns = ("rank", "step", "span_id", "start_ns", "api")
     recorded = program.trace.select("api_calls", *columns, where=of_kinds)
@@ -345,6 +337,7 @@ def _makes_room(program: JudgedProgram) -> bool:
     if not is_release.any():
         return False
     calls = judged.with_columns(is_release=is_release, is_allocation=is_allocation)
+    # The caching allocator frees cached memory and allocates again if the device is full.
     other_allocates = pl.when(~pl.col("is_release")).then("is_allocation")
     next_allocates = other_allocates.backward_fill()
     marked = calls.sort("rank", "start_ns").with_columns(

@@ -1,7 +1,6 @@
-"""Sum idle time of devices by window, cause and place, in C or in Polars.
+"""Sum idle time of devices by window, cause and call path, in C or in Polars.
 
-`by_columns` defines the result. `by_pass` computes the same result in one pass over sorted columns
-in C (`struct idle` in native.h).
+`by_columns` defines the result. `by_pass` computes it in C (`struct idle` in native.h).
 """
 
 from array import array
@@ -39,22 +38,22 @@ _WORK = {"start_ns": _I64, "duration_ns": _I64, "call": _I64, "kind": _U8}
 _SEGMENTS = {"start_ns": _I64, "end_ns": _I64, "cause": _U8, "place": _I32}
 _MEASURES = 7
 _AT_ONCE = 64
-"""Number of devices whose sums by place and cause are in memory at a time."""
+"""Number of devices with sums by call path and cause in memory at a time."""
 
 
 class DeviceTimes(Struct, frozen=True):
     """Holds sums of time for several devices, by the device's number.
 
-    Windows, causes and places are indices. The index after the last one means none.
+    Windows, causes and call paths (`place`) are indices. The index after the last one means none.
 
-    - busy: the time of each of UNIONS, one row per device and window. A device's last row is for
-      all its work.
-    - idle: idle_ns by device, window, cause, and `within` (between the first and the last work).
-    - places: one row per device, cause and place, with the columns PLACES. longest_ns is the
-      longest time of this cause and place in one gap, and example_ns the start of that gap.
-    - launching: the launching time in ns in the gap before each kernel, then before each other
-      work, device by device.
-    - ends: the end of each device's last work.
+    - `busy`: the time of each of UNIONS, one row per device and window; a device's last row is for
+      all its work
+    - `idle`: idle_ns by device, window, cause and `within` (between the first and the last work)
+    - `places`: one row per device, cause and place, with the columns PLACES. longest_ns is the
+      longest time in one idle interval, and example_ns that interval's start.
+    - `launching`: launching time in ns in the idle time before each kernel, then before each other
+      work, device by device
+    - `ends`: end of each device's last work
     """
 
     busy: pl.DataFrame
@@ -100,7 +99,7 @@ def idle_of_devices(
 ) -> Iterator[tuple[Device, pl.DataFrame]]:
     """Yield each device's idle intervals with the columns of `counted_idle`.
 
-    A device may have several frames of intervals, with the causes of `times_of_devices`.
+    A device may have several frames. Causes are those of `times_of_devices`.
     """
     _, causes = _times_and_causes(trace, devices)
     for number, (key, device) in enumerate(devices.items()):
@@ -111,10 +110,10 @@ def idle_of_devices(
 def _times_and_causes(
     trace: Trace, devices: Mapping[Device, DeviceWork]
 ) -> tuple[DeviceTimes, dict[int, pl.Series]]:
-    """Sum the devices' times with all launching counted as the cause "launch".
+    """Sum the devices' times with the cause "launch" for all launching.
 
-    Also return, by device number, the causes that `causes_of_launching` finds: one for each kernel,
-    copy and fill of the device. Devices that have only the cause "launch" are left out.
+    Also return, by device number, the causes that `causes_of_launching` finds for each kernel, copy
+    and fill. Devices with only the cause "launch" are left out.
     """
     times = _times(
         dict(enumerate(devices.values())),
@@ -191,7 +190,7 @@ def _by_columns(number: int, device: DeviceWork, causes: pl.Series | None) -> De
 
 
 def _launching_before(idle: pl.DataFrame, n_work: int) -> pl.Series:
-    """Return the launching time in ns in the gap before each kernel, copy and fill."""
+    """Return the launching time in ns in the idle time before each kernel, copy and fill."""
     is_launch = pl.col("cause") == LAUNCH
     is_before_work = pl.col("gap") < n_work
     launches = idle.filter(is_launch & is_before_work)
@@ -206,11 +205,12 @@ def _launching_before(idle: pl.DataFrame, n_work: int) -> pl.Series:
 
 
 def _summed_places(idle: pl.DataFrame, n_places: int) -> pl.DataFrame:
-    """Sum idle intervals by cause and place, with the columns PLACES.
+    """Sum idle intervals by cause and call path, with the columns PLACES.
 
-    Intervals are sorted by start. Intervals with the same gap, cause and place count as one.
+    The intervals are sorted by start.
     """
     place = known_place(n_places)
+    # Intervals of one cause and call path between the same two pieces of work are one.
     by_gap = idle.group_by(
         "gap",
         "cause",
@@ -230,10 +230,7 @@ def _summed_places(idle: pl.DataFrame, n_places: int) -> pl.DataFrame:
 
 
 def _busy(work: pl.DataFrame, windows: pl.DataFrame) -> pl.DataFrame:
-    """Return the time that each of UNIONS covers, per window.
-
-    The last row is for all time.
-    """
+    """Return the time that each of UNIONS covers, per window. The last row is for all time."""
     whole = work.select(
         start_ns=pl.col("start_ns").min(),
         end_ns=pl.col("end_ns").max(),
@@ -275,7 +272,7 @@ _Passed = tuple[bytearray, bytearray, bytearray, bytearray, int]
 def _pass(device: DeviceWork, causes: pl.Series | None) -> _Passed:
     """Return the C library's sums for a device, and the end of its last work.
 
-    The sums are busy, idle, idle by place, and launching.
+    The sums are busy, idle, idle by call path, and launching.
     """
     assert LIBRARY is not None
     host = device.host
@@ -366,8 +363,7 @@ def _decoded(devices: Mapping[int, DeviceWork], passed: Sequence[_Passed]) -> De
 def _busy_of_windows(sizes: pl.DataFrame, sums: pl.Series) -> pl.DataFrame:
     """Return one row per device and window, with the time of each of UNIONS.
 
-    `sums` are the times from C, device by device: each window's time for the first union, then each
-    window's time for the next union.
+    `sums` are from C, device by device, union by union, window by window.
     """
     windows = sizes.with_columns(window=pl.int_ranges("n_windows")).explode("window")
     first = len(UNIONS) * pl.col("first_window") + pl.col("window")
@@ -381,8 +377,7 @@ def _busy_of_windows(sizes: pl.DataFrame, sums: pl.Series) -> pl.DataFrame:
 def _idle(sizes: pl.DataFrame, sums: pl.Series) -> pl.DataFrame:
     """Return the sums of idle time from C as a frame, the field `idle` of DeviceTimes.
 
-    For each window, `sums` has one sum per cause with `within` False, then one per cause with
-    `within` True.
+    Each window has one sum per cause with `within` False, then one per cause with `within` True.
     """
     row = (sums > 0).arg_true().cast(pl.Int64)
     n_causes = len(IDLE_KINDS)
@@ -402,11 +397,11 @@ def _idle(sizes: pl.DataFrame, sums: pl.Series) -> pl.DataFrame:
 
 
 def _places(sizes: pl.DataFrame, sums: pl.Series) -> pl.DataFrame:
-    """Return the sums by cause and place from C as a frame, the field `places` of DeviceTimes.
+    """Return the sums by cause and call path from C as the field `places` of DeviceTimes.
 
-    `sums` has _MEASURES values for each device, cause and place. The first of these values are the
-    row's columns of PLACES after cause and place.
+    `sums` has _MEASURES values for each device, cause and call path.
     """
+    # The first of the values are the columns of PLACES after cause and place.
     measures = pl.DataFrame(
         {name: sums.gather_every(_MEASURES, number) for number, name in enumerate(PLACES[2:])}
     )

@@ -2,8 +2,7 @@
 
 Between two collectives, each rank takes some time of its own, known from the trace. No rank leaves
 a collective before the last rank has entered it. To remove a rank's delay, the replay gives this
-rank the times of its peers. The result is the job's time without the delay, even if delays of
-several ranks overlap.
+rank the times of its peers.
 """
 
 from __future__ import annotations
@@ -27,9 +26,11 @@ _CALL = ["group_key", "call"]
 
 
 class Removal(Struct, frozen=True):
-    """Holds a delay to remove: ranks, steps (None for all), and its share of the ranks' own time.
+    """Holds a delay to remove.
 
-    `of_device` marks a delay of device work.
+    - `steps`: None for all
+    - `excess_frac`: the delay as a share of the ranks' own time
+    - `of_device`: the delay is one of device work
     """
 
     ranks: frozenset[int]
@@ -41,19 +42,23 @@ class Removal(Struct, frozen=True):
 class Replay(Struct, frozen=True):
     """Holds the calls of a job's collectives, ordered by the entry of the call's last rank.
 
-    `rows` has one row per rank and call, with these columns:
+    `rows` has one row per rank and call:
 
-    - rank, step, role (the pipeline stage, -1 if unknown).
-    - since_step: the step of the rank's previous call.
-    - n_calls, place: number of the rank's calls in the step, and the index of this call.
-    - own_ns: the rank's own time since its previous call.
-    - transfer_ns: the part of own_ns in which the previous call still transfers and the rank does
-      not compute.
-    - hidden_ns: waiting time that the rank's computing hides.
+    - `rank`, `step`, `role` (the pipeline stage, -1 if unknown)
+    - `since_step`: step of the rank's previous call
+    - `n_calls`, `place`: number of the rank's calls in the step, and the index of this call
+    - `own_ns`: the rank's own time since its previous call
+    - `transfer_ns`: the part of own_ns in which the previous call still transfers and the rank does
+      not compute
+    - `hidden_ns`: waiting time that the rank's computing hides
 
-    `bounds` are the first row of each call, and the number of rows. `begins` has each rank's start
-    on the job's clock, and `tails` its own time after the last call. `last_transfers` has the part
-    of this time in which the last call transfers. `paces` is the result of `host_paces`.
+    The other fields:
+
+    - `bounds`: first row of each call, then the number of rows
+    - `begins`: each rank's start on the job's clock
+    - `tails`: each rank's own time after its last call
+    - `last_transfers`: the part of this time in which the last call transfers
+    - `paces`: the result of `host_paces`
     """
 
     rows: pl.DataFrame
@@ -64,10 +69,7 @@ class Replay(Struct, frozen=True):
     paces: pl.DataFrame
 
     def connected_ranks(self, ranks: Collection[int]) -> frozenset[int]:
-        """Return these ranks and all ranks that wait for them, directly or through other ranks.
-
-        Replicas that have no collective in common do not wait for each other.
-        """
+        """Return these ranks and all ranks that wait for them, directly or through other ranks."""
         of_rows = self.rows["rank"].to_list()
         groups = {frozenset(of_rows[first:end]) for first, end in pairwise(self.bounds)}
         connected = frozenset(ranks)
@@ -87,9 +89,8 @@ class Replay(Struct, frozen=True):
         """Return the job's duration in ns without the removed delays, the median of its ranks.
 
         Times of transfers are divided by `network`. With `of`, the median is over these ranks only.
-        While a rank waits, its host runs ahead, so the replay cannot see the host's work. With
-        removals, the job therefore takes at least as long as its hosts work, unless `hosts_limit`
-        is False.
+        With removals, the job takes at least as long as its hosts work, unless `hosts_limit` is
+        False.
         """
         own_times = self._own_times(removals)
         less = 1 - 1 / network
@@ -113,6 +114,7 @@ class Replay(Struct, frozen=True):
             for rank, begin in self.begins.items()
             if of is None or rank in of
         )
+        # While a rank waits, its host runs ahead, so the replay cannot see the host's work.
         return max(
             replayed_ns,
             self._hosts_ns(removals, of) if hosts_limit else 0.0,
@@ -123,15 +125,12 @@ class Replay(Struct, frozen=True):
         removals: Collection[Removal],
         of: Collection[int] | None,
     ) -> float:
-        """Return the working time in ns of the slowest host in all steps, 0 without removals.
-
-        In a step whose delay is removed, a rank's host takes no longer than the median host of the
-        ranks that keep their delays. A profiler slows hosts but not devices. If only delays of
-        device work are removed, a host's working time is therefore only its launching time.
-        """
+        """Return the working time in ns of the slowest host in all steps, 0 without removals."""
         if not removals or self.paces.is_empty():
             return 0
         is_of_devices = all(removal.of_device for removal in removals)
+        # A profiler slows hosts but not devices. So if only delays of device work are removed, a
+        # host's working time is its launching time.
         pace = "launching_ns" if is_of_devices else "pace_ns"
         recorded = self.paces.select(
             "rank",
@@ -142,6 +141,8 @@ class Replay(Struct, frozen=True):
         paces = _with_removals(recorded, removals)
         is_away = pl.col("is_away")
         pace_ns = pl.col("pace_ns")
+        # Without its delay, a host takes no longer than the median host of the ranks that keep
+        # theirs.
         usual_ns = pace_ns.filter(~is_away).quantile(0.5, "lower").over("step")
         shortened_ns = pace_ns * pl.col("kept")
         without_delay = pl.coalesce(usual_ns, shortened_ns)
@@ -154,19 +155,15 @@ class Replay(Struct, frozen=True):
         return max(sums["pace_ns"], default=0)
 
     def _own_times(self, removals: Collection[Removal]) -> list[float]:
-        """Return the own time of each row in ns, without the removed delays.
-
-        A rank whose delay is removed gets the time of its peers at the same call. Peers are other
-        ranks of the same role with as many calls in the step. A rank without peers has its own
-        times shortened evenly. The time before a step's first call begins in the step before, so a
-        removal from either step applies to this time.
-        """
+        """Return the own time of each row in ns, without the removed delays."""
         if not removals:
             return self.rows["own_ns"].to_list()
         place = ["step", "role", "n_calls", "place"]
         rows = _with_removals(self.rows, removals)
         is_away = pl.col("is_away")
         own_ns = pl.col("own_ns")
+        # A rank without its delay takes the time of its peers at the same call: other ranks of its
+        # role with as many calls in the step.
         peers = rows.filter(~is_away).group_by(place)
         usual = peers.agg(usual_ns=own_ns.quantile(0.5, "lower"))
         compared = rows.join(
@@ -176,6 +173,7 @@ class Replay(Struct, frozen=True):
             nulls_equal=True,
             maintain_order="left",
         )
+        # The own times of a rank without peers are shortened evenly.
         shortened_ns = own_ns * pl.col("kept")
         shorter = pl.when(own_ns > 0).then(shortened_ns).otherwise(own_ns)
         without_delay = pl.coalesce("usual_ns", shorter)
@@ -205,6 +203,7 @@ def _is_removed(removal: Removal) -> pl.Expr:
         return is_of_ranks
     steps = [*removal.steps]
     ends_in_steps = pl.col("step").is_in(steps)
+    # The time before a step's first call begins in the step before.
     begins_in_steps = pl.col("since_step").is_in(steps)
     return is_of_ranks & (ends_in_steps | begins_in_steps)
 
@@ -245,10 +244,10 @@ def prepare_replay(model: TimeModel, ranks: Iterable[int]) -> Replay | None:
 
 
 def _between_calls(timed: pl.DataFrame, edges: pl.DataFrame, trace: Trace) -> pl.DataFrame:
-    """Return the calls with the rank's own time since its previous call, as in `Replay.rows`.
+    """Return the calls with the columns of `Replay.rows`, left_ns and last_transfer_ns.
 
-    `left_ns` is the moment at which the rank left the call. `last_transfer_ns` is the transfer time
-    of the rank's last call.
+    - `left_ns`: when the rank left the call
+    - `last_transfer_ns`: transfer time of the rank's last call
     """
     start_ns = pl.col("start_ns")
     begin_ns = pl.col("begin_ns")

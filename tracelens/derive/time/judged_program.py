@@ -1,4 +1,4 @@
-"""Collect the data for advice: judged time of all ranks, places of idle time, and kernels."""
+"""Collect the data for advice: judged time of all ranks, call paths of idle time, and kernels."""
 
 from collections.abc import Iterator, Mapping
 
@@ -17,8 +17,8 @@ from tracelens.trace import Trace
 PYTHON_NS = (200, 2_000)
 """The least and the most time that recording one Python call takes.
 
-torch 2.11 takes 0.3 µs for a call without arguments on a processor of 2023. It takes several times
-as long if there are arguments to format, or on a slow machine.
+torch 2.11 takes 0.3 µs for a call without arguments on a processor of 2023, and several times as
+long with arguments to format, or on a slow machine.
 """
 TORCH_NS = (1_000, 3_500)
 """The least and the most time that torch.profiler takes for one op or one API call.
@@ -32,14 +32,16 @@ _SLOWED = {"cause": pl.String, "what": pl.String, "least": pl.Float64, "most": p
 
 
 class JudgedProgram(Struct, frozen=True):
-    """Holds the judged time of all ranks together by part, its idle places, and its kernels.
+    """Holds the judged time of all ranks together by part, its idle time, and its kernels.
 
-    `parts` has the time of each part in ns, and `places` the idle time by place. Time that the
-    profiler is known to add is left out. `kernels` are summed by site and primitive. `n_steps` is
-    the number of steps of all ranks. `step_ns` is their mean time on one device, or the mean judged
-    time of a device without steps. `is_judged` is the condition for judged device work (see
-    `in_program`). `is_measured` says that each rank's step time without the profiler is known.
-    `hideable_ns` is the result of `_hideable`.
+    - `parts`: time of each part in ns, without time that the profiler is known to add
+    - `places`: idle time by call path, without that time
+    - `kernels`: sums by site and primitive
+    - `n_steps`: number of steps of all ranks
+    - `step_ns`: mean step on one device, or mean judged time of a device without steps
+    - `is_judged`: condition for judged device work
+    - `is_measured`: each rank's step time without the profiler is known
+    - `hideable_ns`: exposed time that computing could hide, for communication and copies
     """
 
     trace: Trace
@@ -58,7 +60,7 @@ class JudgedProgram(Struct, frozen=True):
         return max(sum(self.parts.values()), 1)
 
     def places_of(self, cause: str) -> list[tuple[str, int]]:
-        """Return the places of a cause of idle time with their times, the largest first."""
+        """Return the call paths of a cause of idle time with their times, the largest first."""
         is_of_cause = pl.col("cause") == cause
         rows = self.places.filter(is_of_cause).drop_nulls("what")
         by_place = rows.group_by("what", maintain_order=True)
@@ -73,10 +75,10 @@ class JudgedProgram(Struct, frozen=True):
     def slowdown(self, cause: str) -> tuple[float, float] | None:
         """Return the least and the largest share of a cause's time that is the program's own.
 
-        Return None if all of this time is the program's own. This holds after steps were timed
-        without the profiler, because the profiler's time has then been subtracted already.
+        Return None if all of this time is the program's own.
         """
         slowed = slowed_parts(self.trace)
+        # If steps were timed without the profiler, its time has been subtracted already.
         if self.is_measured or slowed.is_empty():
             return None
         # The place of idle time for launching is the launching op. Activities of launching have no
@@ -131,15 +133,13 @@ def judge_program(model: TimeModel) -> JudgedProgram:
 
 
 def _hideable(model: TimeModel, parts: Mapping[str, int]) -> dict[str, int]:
-    """Return the exposed time in ns that computing could hide, for communication and for copies.
-
-    Each time is limited to the computing time during which no communication, or no copy, runs.
-    """
+    """Return the exposed time in ns that computing could hide, for communication and for copies."""
     windows = model.device.filter(phase=PROGRAM)
     hideable = {}
     for part in ("communication", "copy"):
         hidden = windows[f"{part}_ns"] - windows[f"exposed_{part}_ns"]
         hidden_ns = int(hidden.sum())
+        # Computing that already runs beside communication or copies hides no more.
         free_ns = max(parts["compute"] - hidden_ns, 0)
         hideable[part] = min(parts[part], free_ns)
     return hideable
@@ -158,11 +158,11 @@ def _kernels(trace: Trace, is_judged: pl.Expr) -> pl.DataFrame:
 
 
 def slowed_parts(trace: Trace) -> pl.DataFrame:
-    """Return bounds of the program's own share of host time, one row per cause and place (`what`).
+    """Return bounds of the program's own share of host time, one row per cause and call path.
 
-    The bounds are `least` and `most`, 0 to 1. Recording added the rest of the time: PYTHON_NS for
-    each Python call, and TORCH_NS for each op and API call of torch.profiler. The result is empty
-    if no such events are recorded.
+    Columns: cause, what (call path), and the bounds `least` and `most`, 0 to 1. The rest of the
+    time is recording: PYTHON_NS for each Python call, and TORCH_NS for each op and API call of
+    torch.profiler.
     """
     return trace.derived(_slowed_parts)
 

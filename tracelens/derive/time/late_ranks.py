@@ -1,8 +1,7 @@
 """Find ranks that are late by themselves, with their delay, their late steps and the cause.
 
 A rank's own time in a step is the step without waiting for other ranks and without communication.
-A rank's own delay is the excess of its own time over the median of all ranks. A rank that only
-waited therefore has no delay.
+Its delay is the excess of its own time over the median of all ranks.
 """
 
 from __future__ import annotations
@@ -61,8 +60,8 @@ The cause is IDLE if idle time of all causes explains the delay, else OWN_TIME.
 class LateRank(Struct, frozen=True):
     """Holds a late rank, its mean delay in its late steps, and the main cause of the delay.
 
-    `steps` is None if the rank is late in every step, or if no steps are marked. `cause` is None if
-    no part of the rank's time explains the delay.
+    - `steps`: None if the rank is late in every step, or if no steps are marked
+    - `cause`: None if no part of the rank's time explains the delay
     """
 
     rank: int
@@ -74,16 +73,16 @@ class LateRank(Struct, frozen=True):
 def own_delays(model: TimeModel) -> pl.DataFrame:
     """Return the rows of `rank_steps` with own_ns, excess_ns and `PART_excess_ns`.
 
-    own_ns is the longer of the rank's own times on its device and on its host. The host is included
-    because it runs ahead of the device while the rank waits for others. The excess is over the
-    lower median of all ranks in the step, so at least half of the ranks take no longer than the
-    median. If some ranks mark no steps, all ranks are compared over the whole program, and step is
-    None.
+    - `own_ns`: the longer of the rank's own times on its device and on its host
+    - excess: over the lower median of all ranks in the step
+
+    If some ranks mark no steps, all ranks are compared over the whole program, and step is None.
     """
     device_own_ns = pl.col("step_ns") - pl.col("waiting_ns") - pl.col("communication_ns")
     idle_parts = [f"{cause}_ns" for cause in IDLE_PARTS]
     times = _compared_steps(model).with_columns(
         _usual("pace_ns").alias(_USUAL_PACE),
+        # While a rank waits for others, its host runs ahead of its device.
         own_ns=pl.max_horizontal(device_own_ns, "pace_ns"),
         device_own_ns=device_own_ns,
         idle_ns=pl.sum_horizontal(idle_parts),
@@ -131,8 +130,7 @@ def _usual(column: str) -> pl.Expr:
 def find_late_ranks(model: TimeModel, delays: pl.DataFrame) -> list[LateRank]:
     """Return ranks with a delay above noise and of at least the share BLAMED of a step.
 
-    Longer device work counts as a delay. Longer host work does not count if a slower host explains
-    it.
+    A delay that a slower host explains does not count.
     """
     late_steps = _late_steps(delays, OWN)
     if late_steps.is_empty():
@@ -166,12 +164,9 @@ def _delay_and_cause(row: Mapping[str, float]) -> tuple[float, str | None]:
 
 
 def _main_part(excess: Mapping[str, float], delay: float) -> str:
-    """Return the part of a step that makes most of a delay.
-
-    Device work that makes half of the delay takes precedence, because the hosts' parts include the
-    profiler's cost.
-    """
+    """Return the part of a step that makes most of a delay."""
     main_device_part = max(DEVICE_PARTS, key=excess.__getitem__)
+    # Device work comes first, because the hosts' parts include the profiler's cost.
     if excess[main_device_part] >= _MOSTLY * delay:
         return main_device_part
     return max(excess, key=excess.__getitem__)
@@ -191,10 +186,7 @@ def find_late_transfers(delays: pl.DataFrame) -> list[LateRank]:
 
 
 def _late_steps(delays: pl.DataFrame, column: str) -> pl.DataFrame:
-    """Return the rows in which a rank is late: its delay reaches the rank's threshold.
-
-    `column` has the delay. The thresholds are from `_thresholds`.
-    """
+    """Return the rows in which a rank is late: the delay in `column` reaches its threshold."""
     thresholds = _thresholds(delays, column)
     late = delays.join(thresholds, on="rank", how="left")
     return late.filter(pl.col(column) >= pl.col("threshold_ns"))
@@ -208,11 +200,7 @@ def _unless_always(steps: Sequence[int | None], n_steps: int) -> frozenset[int] 
 
 
 def _thresholds(delays: pl.DataFrame, column: str) -> pl.DataFrame:
-    """Return the delay above which each rank counts as late in a step: rank, threshold_ns.
-
-    A rank with a large median delay is late in steps with more than half of that delay. Any other
-    rank is late only if its delay stands out from the usual differences between ranks.
-    """
+    """Return the delay above which each rank is late in a step: rank, threshold_ns."""
     delay_ns = pl.col(column)
     usual_ns = pl.col("usual_ns")
     lower_median = delay_ns.quantile(0.5, "lower")
@@ -228,6 +216,8 @@ def _thresholds(delays: pl.DataFrame, column: str) -> pl.DataFrame:
     least_ns = BLAMED * _median(delays["step_ns"])
     least_as_a_rule = max(least_ns, _SIGMAS * max(ranks_sigma, median_sigma))
     least_once = max(least_ns, _SIGMAS_ONCE * steps_sigma)
+    # A rank with a large median delay is late in steps with more than half of this delay. Any other
+    # rank is late only if its delay stands out from the usual differences between ranks.
     is_late_as_a_rule = usual_ns >= least_as_a_rule
     half_of_usual = pl.max_horizontal(pl.lit(least_ns), 0.5 * usual_ns)
     threshold_ns = pl.when(is_late_as_a_rule).then(half_of_usual).otherwise(least_once)
@@ -242,25 +232,19 @@ def _median(values: pl.Series) -> float:
 def _with_host_excess(
     model: TimeModel, late_steps: pl.DataFrame, delays: pl.DataFrame
 ) -> pl.DataFrame:
-    """Limit, for each idle cause, the part of a delay that this cause makes.
+    """Limit `CAUSE_excess_ns` of each idle cause to the host's extra time for this cause.
 
-    The part is the column `CAUSE_excess_ns`. The limit is the extra time that the rank's host spent
-    on the cause.
-
-    While a rank waits for others, its host works ahead, so the rank has less idle time later. By
-    idle time alone, the other ranks would look late. If a rank's host works longer than its device,
-    the rank's whole delay is limited instead of the idle time. The time that the host's speed
-    explains is added as by_speed_ns.
-
-    Delays are not limited if no rank has a device, because all times are then host times. They are
-    not limited either if neither idle time nor a host's work makes much of any delay.
+    Add by_speed_ns, the time that the host's speed explains.
     """
     idle_ns = pl.sum_horizontal(f"{cause}_excess_ns" for cause in IDLE_PARTS)
     idle_explains = idle_ns > EXPLAINS * pl.col(OWN)
     is_limited = late_steps.select((idle_explains | _IS_OF_HOST).any()).item()
     has_device = not {*delays["rank"]} <= {*model.processes}
+    # Without a device, all times are host times.
     if not has_device or not is_limited:
         return late_steps.with_columns(pl.lit(0.0).alias(_BY_SPEED))
+    # While a rank waits for others, its host works ahead, so the rank has less idle time later. By
+    # idle time alone, the other ranks would look late.
     hosts = _host_causes(model, delays)
     limited = _with_slowdown(late_steps, hosts)
     recorded_causes = {*hosts["cause"].unique()}
@@ -273,8 +257,8 @@ def _with_host_excess(
 def _with_slowdown(late_steps: pl.DataFrame, hosts: pl.DataFrame) -> pl.DataFrame:
     """Add `slowdown`, the share by which the rank's host launches slower than the median host.
 
-    The slowdown is 0 if the host is faster, or so slow that the host counts as late. The time that
-    the slowdown explains is added as by_speed_ns.
+    It is 0 if the host is faster, or so slow that it is late. Add by_speed_ns, the time that the
+    slowdown explains.
     """
     of_hosts = _with_host_times(late_steps, hosts, "launch")
     ratio = pl.col("spent_ns").sum() / pl.col("usual_ns").sum()
@@ -289,16 +273,14 @@ def _with_slowdown(late_steps: pl.DataFrame, hosts: pl.DataFrame) -> pl.DataFram
 
 
 def _limited_to_host(late_steps: pl.DataFrame, hosts: pl.DataFrame, cause: str) -> pl.DataFrame:
-    """Limit the column `CAUSE_excess_ns` of one idle cause to the host's extra time for the cause.
-
-    Extra time is the time that exceeds the median host's time. The median host's time is first
-    increased by the share `slowdown` of each late rank.
-    """
+    """Limit `CAUSE_excess_ns` of one idle cause to the host's extra time for this cause."""
     column = f"{cause}_excess_ns"
     of_hosts = _with_host_times(late_steps, hosts, cause)
+    # Extra time exceeds the time of the median host, slowed down like the rank's host.
     slower = 1 + pl.col("slowdown")
     usual_at_this_speed_ns = pl.col("usual_ns") * slower
     extra_ns = pl.col("spent_ns") - usual_at_this_speed_ns
+    # If the host works longer than the device, the whole delay is limited instead of idle time.
     delay_ns = pl.when(_IS_OF_HOST).then(OWN).otherwise(column)
     limited_ns = pl.min_horizontal(delay_ns, extra_ns)
     limited = of_hosts.with_columns(limited_ns.alias(column))
@@ -330,9 +312,9 @@ def _host_causes(model: TimeModel, delays: pl.DataFrame) -> pl.DataFrame:
 
 
 def _with_host_times(late_steps: pl.DataFrame, hosts: pl.DataFrame, cause: str) -> pl.DataFrame:
-    """Add spent_ns, the time of the rank's host for the cause in the step, and usual_ns.
+    """Add spent_ns and usual_ns: the time of the rank's host and of the median host for the cause.
 
-    usual_ns is the lower median of all ranks. Missing times are 0.
+    Missing times are 0.
     """
     of_cause = hosts.filter(pl.col("cause") == cause).drop("cause")
     beside = late_steps.join(

@@ -49,13 +49,13 @@ def is_capture_alone(trace: Trace) -> bool:
 def is_capture(trace: Trace) -> bool:
     """Return whether the trace records only a capture of graphs and the warm-up before the capture.
 
-    Such a trace has no replay and no marked step. A server's warm-up before each capture runs about
-    as many kernels as the capture records.
+    Such a trace has no replay and no marked step.
     """
     if is_capture_alone(trace):
         return True
     if graph_use(trace) != GraphUse.CAPTURED or trace.has("steps"):
         return False
+    # A server's warm-up before each capture runs about as many kernels as the capture records.
     n_captured = sum(count_captured(trace).values())
     return n_captured > _LEAST_CAPTURED * trace.height("kernels")
 
@@ -87,13 +87,12 @@ def _graph_use(trace: Trace) -> GraphUse:
 
 
 def op_of_changing_sizes(trace: Trace) -> str | None:
-    """Return the op that launches most among the ops whose input shapes change between steps.
+    """Return the op that launches most among the ops with input shapes that change between steps.
 
-    An op's shapes change if even its most frequent shapes occur in less than half of the steps. One
-    odd first or last step does not count, because all other steps can share a graph. Only steps in
-    which the op launches equally often are compared. The result is None without steps or shapes,
-    and if no shapes change.
+    The result is None without steps or shapes, and if no shapes change.
     """
+    # An op's shapes change if even its most frequent shapes occur in less than half of the steps.
+    # So one odd first or last step does not matter.
     return trace.derived(_op_of_changing_sizes)
 
 
@@ -170,16 +169,14 @@ def launch_rules(program: JudgedProgram) -> Iterator[Rule]:
 
 
 def _launches_of_device(program: JudgedProgram, use: GraphUse) -> Rule:
-    """Advise fewer launches of a device's work.
-
-    A replay can compute the change if the program can run in one graph without other changes.
-    """
+    """Advise fewer launches of a device's work."""
     ns = program.parts["launch"]
     is_worth_it = ns >= WORTH_IT * program.total_ns
     may_use_graph = use != GraphUse.REPLAYED
     changing = op_of_changing_sizes(program.trace) if is_worth_it and may_use_graph else None
     guards = _guards(program) if use == GraphUse.COMPILED else None
     text = _LAUNCHES[use] if changing is None else _OF_CHANGING_SIZES.format(changing)
+    # A replay can compute the change if the program can run in one graph as it is.
     is_replayed = may_use_graph and changing is None and guards is None
     return Rule(
         ns=ns,
@@ -256,11 +253,7 @@ def _reads(program: JudgedProgram) -> Rule | None:
 
 
 def in_launching_ops(trace: Trace) -> str:
-    """Return a pattern of places inside operators that mostly launch.
-
-    An operator computes on the CPU, and is left out, if its calls without API calls take more than
-    half of its time.
-    """
+    """Return a pattern of call paths that end in operators that mostly launch."""
     recorded_ops = trace.select("sites", "op")["op"].drop_nulls().unique()
     names = [op for op in recorded_ops if re.search(INSIDE_OP, op)]
     thread = ("rank", "process_id", "thread_id")
@@ -279,6 +272,7 @@ def in_launching_ops(trace: Trace) -> str:
     )
     does_call = (pl.col("called_ns") < END).fill_null(value=False)
     ns = pl.col("duration_ns")
+    # An operator computes on the CPU if its calls without API calls take most of its time.
     launching_ns = ns.filter(does_call).sum()
     is_mostly = 2 * launching_ns >= ns.sum()
     ops = with_next_call.group_by(name).agg(is_mostly=is_mostly)

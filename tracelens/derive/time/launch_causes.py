@@ -25,11 +25,8 @@ def causes_of_launching(
 ) -> pl.Series:
     """Return the cause of the launching time before each kernel, copy and fill, as a code.
 
-    `launching` holds these times in ns. The cause is loading if a kernel is used for the first time
-    and the launching time is far longer than before any later use. Libraries and kernels are loaded
-    on first use, inside an op or a launch, and no profiler records the loading. The cause is host
-    if an op that works for long without launching takes most of the time. Otherwise the cause is
-    launch.
+    `launching` has these times in ns. The cause is loading (of a kernel on its first use), host (an
+    op that works for long without launching), or launch.
     """
     gaps = _launching_gaps(devices, launching)
     ns = pl.col("ns")
@@ -60,6 +57,8 @@ def causes_of_launching(
         on=["device", "name"],
         how="left",
     )
+    # Libraries and kernels are loaded on first use, inside an op or a launch, and no profiler
+    # records it. It shows as a launching time far longer than before any later use.
     repeat_ns = pl.col("repeat_ns").fill_null(0)
     is_much_longer = ns >= _MUCH_LONGER * repeat_ns
     loads = compared.filter(is_long & is_much_longer)
@@ -120,10 +119,11 @@ def _on_threads(
 
 
 def _launching_gaps(devices: Mapping[Device, DeviceWork], launching: pl.Series) -> pl.DataFrame:
-    """List the gaps before device work in which the host was launching.
+    """List the idle times before device work in which the host was launching.
 
-    Columns: rank, device, gap, ns and call. `ns` is the launching time. `call` is the row of the
-    call that launched the work after the gap.
+    - `rank`, `device`, `gap`: numbers; the gap is the idle time before one kernel, copy or fill
+    - `ns`: the launching time
+    - `call`: row of the call that launched the work
     """
     schema = {"rank": pl.Int32, "device": pl.Int64, "n_calls": pl.Int64, "n_work": pl.Int64}
     sizes = []

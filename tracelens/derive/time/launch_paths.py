@@ -22,10 +22,10 @@ def below_python(
     *,
     is_of_torch: bool,
 ) -> Iterator[pl.DataFrame]:
-    """Yield the launches below Python code with their call paths, in frames with PLACED columns.
+    """Yield the launches below Python code with their call paths (`what`), in PLACED columns.
 
-    `what` is the call path. `is_of_torch` says that torch's profiler recorded the Python frames.
-    The result has one DataFrame per group of ranks that entered equal functions before recording.
+    `is_of_torch` says that torch's profiler recorded the Python frames. There is one frame per
+    group of ranks that entered equal functions before recording.
     """
     groups = ranks_by_earlier_frames(trace, ranks) if is_of_torch else {None: ranks}
     is_launch = pl.col("kind").is_in(LAUNCHES)
@@ -51,8 +51,6 @@ def _place(
     """Return the calls below Python code with their call paths, in PLACED columns.
 
     `earlier` are the frames entered before recording. If they are known, line numbers are marked.
-    Calls below the same chain of spans share a call path. Only distinct chains are examined: a
-    million calls have about a thousand of them.
     """
     parent = tree["parent_id"]
     is_in_python = outermost_row(parent, tree["kind"] == "python").is_not_null()
@@ -62,6 +60,8 @@ def _place(
     kept_row = is_kept.cum_sum().cast(pl.Int32) - 1
     kept = tree.select("parent_id", "kind", "name").filter(is_kept)
     spans = kept.with_columns(parent_id=kept_row.gather(kept["parent_id"]))
+    # Calls with the same spans around them have one call path. A million calls have about a
+    # thousand different paths.
     chain_of_span, chains = call_paths(spans, "kind", "name")
     paths = find_paths(
         chains,

@@ -26,9 +26,9 @@ class LoneWaits(Struct, frozen=True):
 def lone_waits(trace: Trace) -> LoneWaits | None:
     """Return the times of a lone rank's collectives if they mostly wait for other ranks, else None.
 
-    Collectives mostly wait if even a slow network would need less than half of their time. The
-    result is also None for several ranks, or if a collective's bytes are not recorded.
+    The result is also None for several ranks, or if a collective's bytes are not recorded.
     """
+    # Collectives mostly wait if even a slow network would need less than half of their time.
     return trace.derived(_lone_waits)
 
 

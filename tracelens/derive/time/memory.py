@@ -45,12 +45,10 @@ def matched(events: pl.DataFrame) -> pl.DataFrame:
 
     `events` are in order of time. These columns are added:
 
-    - `position`: the event's row number.
-    - `previous`, `following`: positions of the events before and after it at the same address.
-    - `partner`: the position of the event that frees an allocation, or of the allocation that a
-      free belongs to. It is None if memory is never freed, or if the allocation is not recorded.
-
-    An allocation and its following event are partners if that event frees as many bytes.
+    - `position`: the event's row number
+    - `previous`, `following`: positions of the events before and after it at the same address
+    - `partner`: position of the event that frees an allocation, or of the freed allocation; None if
+      it is not recorded
     """
     position = pl.col("position")
     numbered = events.with_row_index("position").with_columns(position.cast(pl.Int64))
@@ -67,6 +65,7 @@ def matched(events: pl.DataFrame) -> pl.DataFrame:
         following_bytes=sizes.gather(neighbours["following"]),
     )
     size = pl.col("size_bytes")
+    # An allocation and its following event are partners if that event frees as many bytes.
     is_freed = (size > 0) & (pl.col("following_bytes") == -size)
     frees = (size < 0) & (pl.col("previous_bytes") == -size)
     partner = pl.when(is_freed).then("following").when(frees).then("previous")

@@ -1,8 +1,7 @@
 """Find moves of managed memory's pages, and kernels that wait for them.
 
 Nsight Systems records moves, torch.profiler does not. A page moves when a kernel or the host
-touches it while it lies elsewhere, or earlier if cudaMemPrefetchAsync moves it. A recorded move
-refers to no API call.
+touches it while it lies elsewhere, or when cudaMemPrefetchAsync moves it.
 """
 
 import polars as pl
@@ -36,8 +35,9 @@ def migrations(trace: Trace) -> pl.DataFrame:
 def waiting_kernels(trace: Trace, moves: pl.DataFrame) -> pl.DataFrame:
     """Return the kernels during which pages moved to their device: one row per kernel.
 
-    Columns: rank, device_id, kernel_id, span_id, name, step, n_moves, size_bytes and stalled_ns.
-    stalled_ns is the kernel's time from the start of its first move to the end of its last move.
+    - `rank`, `device_id`, `kernel_id`, `span_id`, `name`, `step`
+    - `n_moves`, `size_bytes`: number and bytes of the moves
+    - `stalled_ns`: time from the start of the first move to the end of the last move
     """
     columns = ("kernel_id", "span_id", "name", "step", "start_ns", "duration_ns")
     recorded = trace.select("kernels", *_DEVICE, *columns)
@@ -75,8 +75,7 @@ def waiting_kernels(trace: Trace, moves: pl.DataFrame) -> pl.DataFrame:
 def page_waits(trace: Trace) -> dict[int, float]:
     """Return, by rank, the share of kernel time that waits for pages, 0 to 1.
 
-    A kernel waits from the start of its first move to the end of its last move. Ranks without moves
-    are left out.
+    Ranks without moves are left out.
     """
     return trace.derived(_page_waits)
 
@@ -132,7 +131,7 @@ def touched_by_host(trace: Trace, moves: pl.DataFrame) -> list[tuple[str, int]]:
 
 
 def _largest(amounts: pl.DataFrame) -> list[tuple[str, int]]:
-    """Return places with the sum of the first column, the largest first."""
+    """Return the sum of the first column by `place`, the largest first."""
     amount = amounts.columns[0]
     sums = amounts.group_by("place").agg(pl.col(amount).sum())
     return sums.sort(amount, "place", descending=[True, False]).rows()

@@ -1,7 +1,6 @@
 """Model the time of a trace: activities of hosts, work of devices, and causes of idle time.
 
-The model is computed once. Analyses of time sum or filter the model, and read only names from the
-trace.
+The model is computed once. Analyses of time sum or filter the model.
 """
 
 from __future__ import annotations
@@ -35,9 +34,8 @@ _PLACES = ["rank", "device_id", "idle_ns", "cause", "what"]
 def list_idle(trace: Trace) -> pl.DataFrame:
     """List the program's idle time, device by device: one row per interval, by start.
 
-    Columns are rank, device_id, start_ns, end_ns, cause and what. Lengths sum to the idle time of
-    the model's `device` in the phase program. The result is not cached, because it may have
-    millions of rows.
+    Columns: rank, device_id, start_ns, end_ns, cause and what (call path). The result is not
+    cached, because it may have millions of rows.
     """
     devices = {}
     if trace.has("kernels"):
@@ -51,23 +49,18 @@ def list_idle(trace: Trace) -> pl.DataFrame:
 def time_model(trace: Trace) -> TimeModel:
     """Return the model of a trace, which is computed on the first call only.
 
-    If work of one kind overlaps, the time counts once. Communication is exposed while nothing is
-    computed, and a copy is exposed while no kernel runs. Work counts in the step during which it
-    runs. Compute and idle are defined as in HTA's temporal breakdown. The times of ranks without
-    device work come from `break_down_processes`.
+    Simultaneous work of one kind counts once. Communication is exposed while nothing is computed, a
+    copy while no kernel runs. Compute and idle are defined by HTA's temporal breakdown.
     """
     return trace.derived(_model_of)
 
 
 def model_for_times(trace: Trace) -> TimeModel:
-    """Return a model with the times of `time_model`, but possibly without names of Python code.
-
-    Comparisons read times only, and naming the code that launches takes half of the model's time.
-    The result is `time_model` itself if it was computed before, or if a step was timed without the
-    profiler. In the second case, times depend on the names of code that only waits.
-    """
+    """Return a model with the times of `time_model`, but possibly without names of Python code."""
+    # If a step was timed without the profiler, times depend on the names of code that only waits.
     if trace.manifest.unprofiled_steps_ns() or trace.has_derived(_model_of):
         return time_model(trace)
+    # Naming the code that launches takes half of the model's time.
     return trace.derived(_model_for_times)
 
 
@@ -88,7 +81,7 @@ def _model_of(
 ) -> TimeModel:
     """Compute the model from `breakdown`, or from the trace's events if `breakdown` is None.
 
-    Without `names_launches`, the place of a launch is its op.
+    Without `names_launches`, launches get the name of their op, not of the code around it.
     """
     steps = steps_of(trace)
     host = activities_of(trace)

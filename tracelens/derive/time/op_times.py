@@ -1,8 +1,6 @@
 """Sum time of ops on host and device by name: in C if there are many spans, else in Polars.
 
-`by_columns` defines the result. `in_batches` computes the same result in C (`struct ops` in
-native.h). The C code keeps only 12 bytes per span, because touching fresh memory costs more than
-reading and adding up.
+`by_columns` defines the result. `in_batches` computes it in C (`struct ops` in native.h).
 """
 
 from array import array
@@ -29,7 +27,7 @@ _MANY_SPANS = 1 << 10
 def op_times(trace: Trace) -> list[pl.DataFrame]:
     """Return one frame per rank with ops, with one row per name of an op.
 
-    Columns are rank, name, `durations`, cpu_self_ns, cuda_self_ns and cuda_total_ns.
+    Columns: rank, name, `durations`, cpu_self_ns, cuda_self_ns and cuda_total_ns.
     """
     times = in_batches(trace) if trace.height("spans") >= _MANY_SPANS else None
     return by_columns(trace) if times is None else times
@@ -85,15 +83,13 @@ def _span_times(
     work: pl.DataFrame,
     calls: pl.DataFrame,
 ) -> pl.DataFrame:
-    """Return each span's name, its duration_ns, its cpu_self_ns, and its cuda_total_ns.
-
-    cuda_total_ns is 0 for an op inside an op of the same name, so that no work is counted twice.
-    """
+    """Return each span's name, its duration_ns, its cpu_self_ns, and its cuda_total_ns."""
     in_calls_ns = attribute_calls(calls, tree.height)
     launched_ns = attribute(work["span_id"], work["duration_ns"], tree.height)
     within_ns = sum_within(tree["parent_id"], launched_ns)
     op_around = op_of_span.gather(tree["parent_id"])
     is_op_with_work = tree["is_op"] & (within_ns > 0)
+    # Work of an op inside an op of the same name would be counted twice.
     is_repeated = repeats(op_around, tree["name"], is_op_with_work)
     return tree.select(
         "name",
@@ -160,7 +156,10 @@ _PLACE_BITS = 32
 
 
 class _Ops:
-    """Sums the times of one rank's ops in C, while the rank's tables are read."""
+    """Sums the times of one rank's ops in C, while the rank's tables are read.
+
+    A span's chain is the sequence of ops around it. The methods return whether they worked.
+    """
 
     def __init__(self, n_spans: int) -> None:
         assert LIBRARY is not None
@@ -168,7 +167,7 @@ class _Ops:
         self.words: dict[str, int] = {}
 
     def place(self, spans: pa.RecordBatch) -> bool:
-        """Assign each span to its chain of enclosing ops, and return whether this worked."""
+        """Assign each span to its chain."""
         names = spans.column("name")
         kinds = spans.column("kind")
         try:
@@ -197,7 +196,7 @@ class _Ops:
         )
 
     def charge_calls(self, calls: pa.RecordBatch) -> bool:
-        """Subtract the time of calls from the spans around them, and return whether this worked."""
+        """Subtract the time of calls from the spans around them."""
         columns = (
             values(calls.column(name))
             for name in ("start_ns", "duration_ns", "process_id", "thread_id")
@@ -206,13 +205,13 @@ class _Ops:
         return bool(self.library.ops_charge_calls(self.ops, *span_rows, *columns))
 
     def launch(self, work: pa.RecordBatch) -> bool:
-        """Add device work to the chains of its spans, and return whether this worked."""
+        """Add device work to the chains of its spans."""
         span_rows = _rows(work.column("span_id"))
         durations = values(work.column("duration_ns"))
         return bool(self.library.ops_launch(self.ops, *span_rows, durations))
 
     def time(self, spans: pa.RecordBatch) -> bool:
-        """Add the spans' own times to their chains, and return whether each span has a chain."""
+        """Add the spans' own times to their chains."""
         return bool(
             self.library.ops_time(
                 self.ops,
@@ -239,15 +238,12 @@ class _Ops:
         return True
 
     def order(self, spans: pa.RecordBatch) -> bool:
-        """Sort the durations of ops by name, and return whether this worked."""
+        """Sort the durations of ops by name."""
         span_durations = values(spans.column("duration_ns"))
         return bool(self.library.ops_order(self.ops, span_durations, self.ends, self.durations))
 
     def measures(self) -> Iterator[pl.Series]:
-        """Yield the sorted durations of the ops of each name that has ops.
-
-        Call it after `order`.
-        """
+        """Yield the sorted durations of the ops of each name. Call it after `order`."""
         durations = series(self.durations, pl.Int64())
         begin = 0
         for end in self.ends:
@@ -331,10 +327,7 @@ def _each(
 
 
 def _can_be_read(batch: pa.RecordBatch) -> bool:
-    """Return whether the columns have the types that the C code takes.
-
-    Only span_id and parent_id may hold None.
-    """
+    """Return whether the C code can read the columns. Only span_id and parent_id may hold None."""
     return all(
         (_is_coded(column.type) if name in {"kind", "name"} else column.type == pa.int64())
         and (name in {"span_id", "parent_id"} or not column.null_count)

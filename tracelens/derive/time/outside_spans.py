@@ -8,17 +8,14 @@ from tracelens.derive.time.thread_axis import ThreadAxis
 
 
 def name_by_neighbours(spans: pl.DataFrame, axis: ThreadAxis, moments: pl.Series) -> pl.Series:
-    """Describe each moment outside of any span by the spans just before and just after it.
-
-    If the next span is only the mark of a step, or if there is no next span, a nearer API call is
-    used instead, such as the launch of a graph replay. If such a call is used, or if there is no
-    span before, a nearer API call is also used for the event before.
-    """
+    """Describe each moment outside of any span by the spans just before and just after it."""
     neighbours = _neighbours(spans, axis, moments)
     before = pl.col("before")
     call_before = pl.col("call_before")
     call_after = pl.col("call_after")
     has_call_after = call_after.is_not_null()
+    # A nearer API call, such as the launch of a graph replay, says more than the mark of a step. It
+    # is also used if there is no span.
     by_call_after = pl.col("is_mark_after") & pl.col("is_call_earlier") & has_call_after
     no_span_before = before.is_null() | by_call_after
     has_call_before = pl.col("is_call_later") & call_before.is_not_null()
@@ -37,8 +34,11 @@ def name_by_neighbours(spans: pl.DataFrame, axis: ThreadAxis, moments: pl.Series
 def _neighbours(spans: pl.DataFrame, axis: ThreadAxis, moments: pl.Series) -> pl.DataFrame:
     """Return, per moment, the names of the spans and calls just before and just after it.
 
-    Columns: before and after (spans), call_before and call_after; is_mark_after; is_call_later and
-    is_call_earlier (the call is nearer than the span); is_outside (a step has ended just before).
+    - `before`, `after`: names of spans
+    - `call_before`, `call_after`: names of calls
+    - `is_mark_after`: the next span is the mark of a step
+    - `is_call_later`, `is_call_earlier`: the call is nearer than the span
+    - `is_outside`: a step has ended just before
     """
     previous, following = _nearest(axis.spans, axis, moments)
     calls = _bare_calls(axis.calls, spans)
@@ -90,7 +90,7 @@ def _nearest(
 ) -> tuple[pl.Series, pl.Series]:
     """Return, per moment, the rows of its thread's last event before and first event after.
 
-    The last event began no later than the moment. A row is None if there is no such event.
+    A row is None if there is no such event.
     """
     first_after = events["start_ns"].search_sorted(moments, "right").cast(pl.Int64)
     thread = axis.thread_of(moments)
@@ -125,8 +125,8 @@ def _named(
 ) -> pl.Expr:
     """Return the short name of the event before or after a moment.
 
-    The name of a step's mark is replaced by "the step's begin" or "the step's end", as `edge` says.
-    Where `is_outside` holds, the moment lies between steps, and the text `outside` is used instead.
+    A step's mark is named "the step's begin" or "the step's end", as `edge` says. If `is_outside`,
+    the moment lies between steps, and the text is `outside`.
     """
     edge_of_step = pl.lit(f"the step's {edge}")
     of_step = pl.when(is_outside).then(pl.lit(outside)).otherwise(edge_of_step)
@@ -145,5 +145,5 @@ def _text_between(before: pl.Expr, after: pl.Expr) -> pl.Expr:
 
 
 def _is_step(name: pl.Expr) -> pl.Expr:
-    """Return whether a name says nothing about the place, such as the name of a step's mark."""
+    """Return whether a name does not help to find code, such as the name of a step's mark."""
     return name.str.contains(UNINFORMATIVE)

@@ -16,15 +16,14 @@ _UNLIKE = (
     " and medians"
 )
 _SHORTEST_NS = 5_000
-"""Shorter start-up or tear-down is not reported: it would be printed as 0.00 ms."""
+"""Shorter start-up or tear-down would be printed as 0.00 ms, and is not reported."""
 _NS = (pl.col("end_ns") - pl.col("start_ns")).sum()
 
 
 def phase_sentences(model: TimeModel) -> list[str]:
     """Describe the judged time of ranks without steps, and the time that is left out.
 
-    Time that belongs to no step is left out and counts in no share. If a sentence is about several
-    ranks, its times are medians.
+    In sentences about several ranks, times are medians.
     """
     phases = model.phases
     trace = model.trace

@@ -35,22 +35,17 @@ EARLIER, START_UP, _, TEAR_DOWN, LATER = PHASES
 _MUCH_LONGER = 2
 """A first step this many times as long as the others' median may hold start-up.
 
-A shorter first step stays in the program, because it changes no median and more than half of its
-time is a usual step's.
+A shorter first step stays in the program, because it changes no median.
 """
 _SEVERAL = 3
 """A first step this many times as long as the others' median may hold trials of kernels.
 
-Kernels are trials if no later step launches them. At least this many later steps are needed to
-recognise trials.
+At least this many later steps are needed to recognise trials: kernels that no later step launches.
 """
 _MOST = 0.5
 """A first step is start-up if start-up makes at least this share of its extra time."""
 _TAIL = 0.1
-"""A last step is a tail if its time and its launches are below this share of the others' medians.
-
-Other steps of a program differ by less than ten times.
-"""
+"""A last step is a tail if its time and launches are below this share of other steps' medians."""
 _WAITS = ("kind", "device_id", "stream_id", "start_ns", "duration_ns")
 _WORK = ("device_id", "stream_id", "start_ns", "duration_ns", "api_call_id", "link")
 
@@ -58,23 +53,21 @@ _WORK = ("device_id", "stream_id", "start_ns", "duration_ns", "api_call_id", "li
 def phases(trace: Trace) -> pl.DataFrame:
     """Return the phases of each rank, with the columns of WINDOWS: disjoint, by rank and start.
 
-    On a rank that marks steps, there is one row per step, and the program is its steps. These steps
-    are not part of the program:
+    On a rank that marks steps, there is one row per step. All steps are the program, except:
 
-    - a first step that is mostly start-up or trials of kernels;
-    - a last step in which only a tail of the other steps' work ran;
-    - a step that the end of the trace cuts off, if other steps are whole.
+    - a first step that is mostly start-up or trials of kernels
+    - a last step in which only a tail of the other steps' work ran
+    - a step that the end of the trace cuts off, if other steps are whole
 
     On a rank without steps, the phases cover all recorded time:
 
-    - earlier_work: the device runs work that was launched before the trace began;
-    - start_up: a context is created and libraries are loaded, until the device first works
-      steadily;
-    - program: until the device has done its last work;
-    - tear_down: the host's time after the last work;
-    - later_work: the time of work that the end of the trace cuts off.
+    - earlier_work: the device runs work that was launched before the trace began
+    - start_up: a context is created and libraries are loaded, until the device first works steadily
+    - program: until the device has done its last work
+    - tear_down: the host's time after the last work
+    - later_work: the time of work that the end of the trace cuts off
 
-    Steps also end where later work begins. `is_whole` is False for a step that later work cuts off.
+    `is_whole` is False for a step that later work cuts off.
     """
     return trace.derived(_of_all_ranks)
 
@@ -107,9 +100,7 @@ def program_steps(trace: Trace) -> pl.DataFrame:
 def in_program(trace: Trace) -> pl.Expr:
     """Return the condition that a row with rank and step is in the program.
 
-    On a rank with steps, the row's step must be a step of the program. On a rank without steps, all
-    rows are in the program. A rank whose kernels all lie outside of steps counts as a rank without
-    steps.
+    On a rank without steps, or with kernels outside of steps only, all rows are in the program.
     """
     rank = pl.col("rank")
     step = pl.col("step")
@@ -179,7 +170,7 @@ class _Rank(Struct, frozen=True, dict=True):
         return [part for part in (self.activities, *self.work.values()) if part.height]
 
     def gaps(self, begin: int, end: int) -> Gaps:
-        """Return the gaps between the work of all devices, from `begin` to `end`."""
+        """Return the idle time between the work of all devices, from `begin` to `end`."""
         return find_gaps(
             self.work,
             self.activities,
@@ -240,10 +231,8 @@ def _tables(trace: Trace) -> dict[str, pl.DataFrame]:
 
 
 def _by_start(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return the rows sorted by start.
-
-    Most tables are sorted already, and checking that takes a tenth of the time of sorting.
-    """
+    """Return the rows sorted by start."""
+    # Most tables are sorted already, and checking that takes a tenth of the time of sorting.
     return frame if frame["start_ns"].is_sorted() else frame.sort("start_ns")
 
 
@@ -254,8 +243,8 @@ _Row = tuple[int | None, str, int, int, bool]
 def _of_recorded(known: _Rank, awaited: int | None) -> Iterable[_Row]:
     """Divide the recorded time of a rank without steps into phases.
 
-    `awaited` is the first moment at which another rank waits long for this rank in a collective, on
-    this rank's clock. None means that no rank does.
+    `awaited` is the first moment, on this rank's clock, at which another rank waits long for this
+    rank in a collective, or None.
     """
     if not known.work:
         return [(None, PROGRAM, known.begin, known.end, True)]
@@ -331,10 +320,7 @@ def _of_steps(known: _Rank) -> Iterable[_Row]:
 
 
 def _phases_of_steps(known: _Rank) -> list[str]:
-    """Return the phase of each step, sorted by start.
-
-    The first steps may be start-up. The last step of each window may be a tail.
-    """
+    """Return the phase of each step, sorted by start."""
     steps = known.steps
     phases_of_steps = [
         PROGRAM if length or known.later is None else LATER for length in steps["duration_ns"]
@@ -371,13 +357,11 @@ def _is_tail(step: Mapping[str, Any], in_program: pl.DataFrame) -> bool:
 
 
 def _launched(known: _Rank) -> pl.Series:
-    """Count the kernels that each step launched.
-
-    If no launch is known, count the kernels that started in the step. Without a device, count ops.
-    """
+    """Count the kernels that each step launched; without a device, count ops."""
     steps = known.steps
     launches = known.work.get("kernels") if known.work else known.ops
     if launches is None or not launches["step"].count():
+        # No launch is known, so count the kernels that started in the step.
         return steps["n_kernels"].alias("launched")
     # Neighbours are mostly of one step, and runs of equal steps are found faster than groups.
     step_of_launch = launches["step"].drop_nulls()

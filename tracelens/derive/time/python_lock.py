@@ -1,6 +1,6 @@
 """Find Python code that another thread ran while the host worked.
 
-Threads of a process share Python's lock, so only one runs Python at a time.
+Of a process's threads, only the one that holds Python's lock runs Python.
 """
 
 import polars as pl
@@ -25,11 +25,10 @@ _LENGTH = pl.col("end_ns") - pl.col("start_ns")
 
 
 def python_of_another_thread(model: TimeModel, rank: int, cause: str, place: str) -> str | None:
-    """Return the Python function that another thread ran for most of the host's time at a place.
+    """Return the Python function that another thread ran for most of the host's time on a path.
 
-    The host's thread is the thread with most time at the place. The cause `launch` has no places,
-    so all launching counts. Ops and waiting functions release Python's lock, so they do not count
-    as running Python. Return None if other threads ran Python for less than half of the time.
+    The host's thread is the one with most time on the call path `place`. For the cause `launch`,
+    all launching counts. Return None if other threads ran Python for less than half of the time.
     """
     at_place = _activities_at(model, rank, cause, place)
     if at_place.is_empty():
@@ -51,6 +50,7 @@ def python_of_another_thread(model: TimeModel, rank: int, cause: str, place: str
         end_ns=END.cast(pl.Int64),
     )
     (is_waiting,) = matching(others["name"], _RELEASES)
+    # Ops and waiting functions release Python's lock.
     holds_lock = (others["kind"] == "python") & ~is_waiting
     frames = others.filter(holds_lock)
     in_python = union(frames.select(_EDGES))
@@ -66,7 +66,7 @@ def python_of_another_thread(model: TimeModel, rank: int, cause: str, place: str
 
 
 def _activities_at(model: TimeModel, rank: int, cause: str, place: str) -> pl.DataFrame:
-    """Return the activities with this cause and place: process_id, thread_id, start_ns, end_ns."""
+    """Return the activities of a cause and call path: process_id, thread_id, start_ns, end_ns."""
     is_there = pl.col("cause") == cause
     if cause != "launch":
         is_there &= pl.col("what") == place
@@ -90,9 +90,9 @@ def _intersection(intervals: pl.DataFrame, others: pl.DataFrame) -> pl.DataFrame
 
 
 def _innermost(frames: pl.DataFrame, running: pl.DataFrame, ran_ns: int) -> str | None:
-    """Return the innermost function whose calls were open for most of the time, else None.
+    """Return the innermost function with calls open for most of the time, else None.
 
-    The function with the shortest median call counts as the innermost.
+    The function with the shortest median call is taken to be the innermost.
     """
     length = pl.col("duration_ns")
     by_name = frames.group_by("name").agg(

@@ -1,9 +1,6 @@
 """Build trees of annotations and NVTX ranges by thread and domain, with the device work in them.
 
 Device work belongs to the ranges that are open on the launching thread when the launch begins.
-The moments at which ranges start or end cut time into segments, within which no range opens or
-closes. Work is summed by segment first. Each range is then a run of segments, so that further cost
-grows only with the number of ranges.
 """
 
 from collections.abc import Iterator, Sequence
@@ -33,13 +30,14 @@ The shifted copies of more rows would take gigabytes.
 
 
 class Ranges(Struct, frozen=True):
-    """Holds ranges and the work launched on each thread, for ranks whose times do not overlap.
+    """Holds ranges and the work launched on each thread, for ranks with times that do not overlap.
 
-    `tree` has one row per range: rank, process_id, thread_id, domain, name, path, depth, start_ns,
-    duration_ns, self_ns. `launched` has the work by thread and segment, from `_launched`, and the
-    column `within`, which is True for work within any range. `own_ns` is, per range, the device
-    time of work for which no inner range of the domain is open. `edges` are the moments at which
-    any range starts or ends.
+    - `tree`: one row per range: rank, process_id, thread_id, domain, name, path, depth, start_ns,
+      duration_ns, self_ns
+    - `launched`: work by thread and segment, with the columns of `_launched`, and `within`, which
+      is True for work within any range
+    - `own_ns`: per range, device time of work for which no inner range of the domain is open
+    - `edges`: moments at which any range starts or ends
     """
 
     tree: pl.DataFrame
@@ -52,7 +50,7 @@ def read_ranges(trace: Trace) -> pl.DataFrame:
     """List every range: rank, process_id, thread_id, domain, name, start_ns and duration_ns.
 
     `domain` is None for the default domain. Marks, which have no duration, are left out. A range
-    that was open when the recording ended ends at that moment, see `open_at_end`.
+    that was open when the recording ended ends at that moment.
     """
     columns = [*THREAD, "name", "start_ns", "duration_ns"]
     kind = pl.col("kind")
@@ -80,11 +78,7 @@ def read_ranges(trace: Trace) -> pl.DataFrame:
 def open_at_end(ranges: pl.DataFrame) -> pl.DataFrame:
     """List the annotations that were open when torch's profiler stopped: row and duration_ns.
 
-    duration_ns ends when the profiler stops, at the end of a thread's last step. The profiler
-    records a later end, because it ends open annotations only after it has processed its events, up
-    to seconds later. Annotations of a thread are nested, so an annotation that begins in the last
-    step and ends after this step was still open. An optimizer's annotation is such a case if a hook
-    of the optimizer ends the step.
+    The profiler stops at the end of a thread's last step. duration_ns ends there.
     """
     is_annotation = pl.col("kind") == "annotation"
     annotations = ranges.with_row_index("row").filter(is_annotation)
@@ -97,6 +91,9 @@ def open_at_end(ranges: pl.DataFrame) -> pl.DataFrame:
     start = pl.col("start_ns")
     step_end = pl.col("step_end")
     with_step = annotations.join(last_steps, on=THREAD, nulls_equal=True)
+    # The profiler records a later end, up to seconds later, because it first processes its events.
+    # A thread's annotations are nested, so one that begins in the last step and ends after it was
+    # open.
     begins_in_step = (start > pl.col("step_start")) & (start < step_end)
     ends_after_step = step_end < END
     is_open = with_step.filter(begins_in_step & ends_after_step)
@@ -121,11 +118,9 @@ def read_work(trace: Trace) -> list[pl.DataFrame]:
 
 
 def by_start(first: pl.DataFrame, *others: pl.DataFrame) -> pl.DataFrame:
-    """Join frames, sorted by start.
-
-    The first frame may have millions of rows, so it is not sorted again if it is in order.
-    """
+    """Join frames, sorted by start."""
     start = first["start_ns"]
+    # The first frame may have millions of rows, so it is not sorted again if it is in order.
     in_order = first if start.is_sorted() else first.sort("start_ns", maintain_order=True)
     if not others:
         return in_order
@@ -139,13 +134,13 @@ def one_after_another(*frames: pl.DataFrame) -> Iterator[tuple[pl.DataFrame, ...
     """Shift the ranks' times so that no two ranks overlap, and yield the frames group by group.
 
     A group of ranks can then be processed as one rank. Frames have rank, start_ns and perhaps
-    duration_ns. The size of a group is limited so that its memory is bounded and its moments fit
-    into 64 bits. Ranks that the first frame lacks are left out.
+    duration_ns. Ranks that the first frame lacks are left out.
     """
     extents = _extents_of_ranks(frames)
     if extents.height < 2:
         yield frames
         return
+    # The size of a group is limited, so that memory is bounded and times fit into 64 bits.
     for shifts in _shifts_by_group(extents.join(frames[0], on="rank", how="semi")):
         by_rank = pl.DataFrame(
             {
@@ -203,12 +198,14 @@ def place_work(
 ) -> Ranges:
     """Build the trees of ranges, and place the work of calls in them.
 
-    All ranks are processed as one, so their times must not overlap: see `one_after_another`. Calls
+    All ranks are processed as one, so their times must not overlap, see `one_after_another`. Calls
     must be sorted by start.
     """
     ends = ranges.select(END).to_series()
     every_edge = pl.concat([ranges["start_ns"], ends])
     edges = every_edge.unique().sort()
+    # No range opens or closes within a segment, the time between two edges. Work is summed by
+    # segment first, so that further cost grows only with the number of ranges.
     launched = _launched(calls, work, edges)
     thread_and_domain = [*THREAD, "domain"]
     number = pl.int_range(pl.len(), dtype=pl.Int64)
@@ -266,10 +263,12 @@ def _launched(
 ) -> pl.DataFrame:
     """Sum device work by launching thread and segment of the launch.
 
-    A row is identified by segment and the columns of THREAD. Its other columns are n_launches,
-    device_ns, kernel_ns, first (the first start) and last (the last end). A segment's number is the
-    index of its first moment in `edges`, or -1 for time before all edges. The rows are sorted by
-    segment.
+    - THREAD and `segment`: a segment is the time from one of `edges` to the next; its number is the
+      index of its first edge, -1 for time before all edges
+    - `n_launches`, `device_ns`, `kernel_ns`
+    - `first`, `last`: first start and last end of the work
+
+    The rows are sorted by segment.
     """
     ids_of_calls = work.select("rank", "api_call_id")
     row = rows_of(calls["rank"], calls["api_call_id"], ids_of_calls)
@@ -326,10 +325,8 @@ def _launched(
 
 
 def _paths(names: pl.Series, parent: pl.Series) -> pl.Series:
-    """Return the path to each range: the names of the ranges around it, and its own name last.
-
-    Paths leave out the number in a step's mark, so that a range that every step opens has one path.
-    """
+    """Return the path to each range: the names of the ranges around it, and its own name last."""
+    # Without the number in a step's mark, a range that every step opens has one path.
     without_steps = each_once(names, without_step)
     above = joined_paths(without_steps, parent, BETWEEN).gather(parent)
     words = names.cast(pl.Categorical)

@@ -83,11 +83,8 @@ def ranks_to_draw(model: TimeModel) -> list[int]:
 class HeatMap(Struct, frozen=True):
     """Holds the times of ranks (rows) and steps (columns): row and column labels, and cells.
 
-    `cells` has one row per cell: row, column, step_ns, waiting_ns, compute_ns, idle_ns and cause.
-    The cause is the cause of most idle time, None without idle time. If there are too many ranks or
-    steps to draw, a cell covers several of them. Such a cell holds the maximum of each time, and
-    the cause of most idle time. The rank that the others wait for keeps its own row, because it
-    waits least and a shared row would hide it.
+    `cells` has row, column, step_ns, waiting_ns, compute_ns, idle_ns, and cause: the cause of most
+    idle time, or None. If a cell covers several ranks or steps, its times are their maxima.
     """
 
     ranks: list[str]
@@ -105,6 +102,7 @@ def heat_map(
     if steps.is_empty():
         return None
     awaited = ranks_to_draw(model)[1:2]
+    # The rank that the others wait for waits least. In a row with other ranks, it would be hidden.
     rows = _groups(steps["rank"], most_rows, alone=awaited)
     columns = _groups(steps["step"], most_columns)
     causes = [f"{cause}_ns" for cause in IDLE_PARTS]
@@ -138,8 +136,7 @@ def _groups(
 ) -> list[list[int]]:
     """Split the sorted distinct values into at most `most` groups of equal size.
 
-    Each value in `alone` is a group of its own. For each such value, the result may have two groups
-    more than `most`.
+    Each value in `alone` is a group of its own. Each of them may add two groups.
     """
     distinct = values.unique().sort().to_list()
     size = -(-len(distinct) // most)

@@ -17,7 +17,7 @@ def is_mostly_receiving(trace: Trace) -> bool:
     """Return whether receives take most of the communication time that no other kernel hides.
 
     A receive takes data from one other rank and lasts until that rank has sent. The result is False
-    if the trace matches sends with receives, because the waiting time is then known.
+    if the trace matches sends with receives.
     """
     return trace.derived(_is_mostly_receiving)
 

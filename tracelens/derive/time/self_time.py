@@ -10,7 +10,7 @@ _THREAD = ["process_id", "thread_id"]
 def attribute(rows: pl.Series, values: pl.Series, n_rows: int) -> pl.Series:
     """Return the sum of the values of each row, for the rows 0 to `n_rows` - 1.
 
-    `rows` has the row of each value. Values whose row is None are left out.
+    `rows` has the row of each value. Values with a row of None are left out.
     """
     sums = (
         pl.LazyFrame({"row": rows, "value": values})
@@ -31,8 +31,7 @@ def attribute(rows: pl.Series, values: pl.Series, n_rows: int) -> pl.Series:
 def attribute_calls(calls: pl.DataFrame, n_rows: int) -> pl.Series:
     """Return, per span of a rank, the time of the API calls directly in the span.
 
-    `calls` has each call's span as `span_id`, a row number below `n_rows`. A call within another
-    call of its thread adds nothing.
+    `calls` has each call's span as `span_id`, a row number below `n_rows`.
     """
     placed = with_own_time(calls.select("span_id", *_THREAD, "start_ns", "duration_ns"))
     return attribute(placed["span_id"], placed["own_ns"], n_rows)

@@ -11,36 +11,32 @@ from tracelens.derive.columns.intervals import END, covered_by, union
 from tracelens.derive.time.activity_places import PROFILER
 
 LONG_NS = 1_000_000
-"""A call or gap that takes this long may be start-up.
-
-Other calls take microseconds. Creating a context or loading a library takes tens of milliseconds
-or more.
-"""
+"""A call or idle time that takes this long may be start-up. Other calls take microseconds."""
 _MUCH_LONGER = 3
-"""A first call, or gap, is start-up if all later calls, or gaps, are this many times shorter.
+"""A first call or gap is start-up if all later calls or gaps are this many times shorter.
 
 Other variation, such as an allocation of another size, stays below this factor.
 """
 _MOST = 0.5
 """Start-up or input explains a gap if it takes this share of the gap."""
 _SPARSE = 0.1
-"""A device hardly works if its busy share is below this fraction of its later busy share.
-
-A program whose first phase merely computes less stays above a tenth.
-"""
+"""A device hardly works if its busy share is below this fraction of its later busy share."""
 _MUCH = 0.3
 """If more than this share of all work ran steadily before a gap, the program had begun."""
 _ALL = 0.9
 """A step does the work of other steps if it runs at least this share of their usual kernels."""
 _WAITING = ("sync", "memcpy", "memset")
-"""Kinds of calls whose length depends on device work, because they wait for work or copy."""
+"""Kinds of calls that wait for device work or copy."""
 
 
 class HostIntervals(Struct, frozen=True):
     """Holds the activities of a rank's host as disjoint intervals (start_ns, end_ns) by start.
 
-    `calls` are start-up calls. `loads` is loading and compiling code. `launches` is launching,
-    allocating, and loading code. `inputs` is loading data. `profiler` is the profiler's own work.
+    - `calls`: start-up calls
+    - `loads`: loading and compiling of code
+    - `launches`: launching, allocating, and loading of code
+    - `inputs`: loading of data
+    - `profiler`: the profiler's own work
     """
 
     calls: pl.DataFrame
@@ -57,8 +53,13 @@ class HostIntervals(Struct, frozen=True):
 class Gaps(Struct, frozen=True):
     """Holds the long gaps between a rank's device work from `begin` to `end`, sorted by start.
 
-    `frame` has start_ns, end_ns, busy_ns (device work between `begin` and the gap), load_ns (the
-    part of the gap that is start-up) and input_ns (the part of the gap in which input is loaded).
+    A gap is a time without device work. `frame` has these columns:
+
+    - `start_ns`, `end_ns`
+    - `busy_ns`: device work between `begin` and the gap
+    - `load_ns`: the part of the gap that is start-up
+    - `input_ns`: the part of the gap in which input is loaded
+
     The field `busy_ns` is all device work from `begin` to `end`. `input_start` is the first moment
     at which input is loaded.
     """
@@ -77,12 +78,7 @@ class Gaps(Struct, frozen=True):
         kernels: pl.DataFrame | None,
         host: HostIntervals,
     ) -> Gaps:
-        """Find the gaps between the disjoint intervals of `busy`, with their start-up and input.
-
-        Start-up calls and loading count as start-up. Launching also counts if the gap precedes a
-        kernel's first use and is much longer than the gaps before this kernel's later uses. The
-        profiler's own work does not count.
-        """
+        """Find the gaps between the disjoint intervals of `busy`, with their start-up and input."""
         begin, end = window
         end_ns = pl.col("end_ns")
         start_ns = pl.col("start_ns")
@@ -106,6 +102,8 @@ class Gaps(Struct, frozen=True):
         loading_ns = covered_by(host.start_ups(host.loads), gaps)
         launching_ns = covered_by(host.start_ups(host.launches), gaps)
         is_before_first_use = _before_first_use(gaps, kernels)
+        # Start-up calls and loading are start-up. Launching is, too, in a gap before a kernel's
+        # first use that is much longer than the gaps before its later uses.
         start_up = launching_ns.zip_with(is_before_first_use, loading_ns)
         frame = gaps.with_columns(
             load_ns=start_up - profiler_ns,
@@ -126,9 +124,7 @@ class Gaps(Struct, frozen=True):
 def start_up_calls(calls: pl.DataFrame) -> pl.DataFrame:
     """Return the times of calls that create a context or load a library: disjoint start_ns, end_ns.
 
-    Such a call takes at least a millisecond. It is the only call of its function, or one of the
-    function's first calls, which take far longer than all later calls. Calls that wait for the
-    device or copy do not count. `calls` (api, kind, start_ns, duration_ns) are sorted by start.
+    `calls` (api, kind, start_ns, duration_ns) are sorted by start.
     """
     ns = pl.col("duration_ns")
     is_long = ns >= LONG_NS
@@ -146,6 +142,8 @@ def start_up_calls(calls: pl.DataFrame) -> pl.DataFrame:
     is_first = pl.col("is_first")
     longest = ns.filter(is_first).max().over("api")
     longest_later = ns.filter(~is_first).max().over("api").fill_null(0)
+    # Such a call is the only one of its function, or one of its first, which take far longer than
+    # all later calls.
     has_later = (~is_first).any().over("api")
     is_much_longer = _MUCH_LONGER * longest_later <= longest
     is_only_call = pl.len().over("api") == 1
@@ -160,17 +158,16 @@ def start_up_ns(gaps: Gaps) -> int:
 
 
 def trials_ns(kernels: pl.DataFrame, step: int, later: pl.Series) -> int:
-    """Return the time of a step's kernels that no later step launches.
+    """Return the time of a step's kernels that no later step launches, as cudnn.benchmark does.
 
-    cudnn.benchmark tries such kernels. The result is 0 if the step lacks much of the work of later
-    steps, because its kernels then do other work, such as a prefill. `kernels` has step, name and
-    duration_ns.
+    `kernels` has step, name and duration_ns.
     """
     of_later = kernels.filter(pl.col("step").is_in(later.implode()))
     of_step = kernels.filter(pl.col("step") == step)
     names = of_later.select("name").unique()
     usual = of_step.join(names, on="name", how="semi")
     n_usual = of_later.group_by("step").len()["len"].median()
+    # A step that lacks much of the work of later steps does other work, such as a prefill.
     if not isinstance(n_usual, float) or usual.height < _ALL * n_usual:
         return 0
     usual_ns = int(usual["duration_ns"].sum())
@@ -180,16 +177,8 @@ def trials_ns(kernels: pl.DataFrame, step: int, later: pl.Series) -> int:
 def start_up_end(gaps: Gaps, first: int, awaited_from: int | None = None) -> int:
     """Return when the device first works steadily, which is not before its first work.
 
-    `first` is the start of this work, or the end of work that was launched before the trace began.
-    Start-up ends with the last gap that is mostly start-up and meets two conditions:
-
-    - Gaps that are mostly start-up take most of the time up to the end of this gap.
-    - The device did not work steadily for long between these gaps.
-
-    Start-up may also end with a gap much longer than all later gaps, if the device hardly worked
-    before this gap. Waiting for input is not start-up. `awaited_from` is the moment at which
-    another rank begins to wait for this rank. After this moment, only gaps that are mostly start-up
-    count.
+    - `first`: start of this work, or end of work that was launched before the trace began
+    - `awaited_from`: when another rank begins to wait for this rank, None if none does
     """
     start = first
     end_ns = pl.col("end_ns")
@@ -199,6 +188,8 @@ def start_up_end(gaps: Gaps, first: int, awaited_from: int | None = None) -> int
     rows = gaps.frame.filter(pl.col("start_ns") >= first)
     later = rows.filter(end_ns < gaps.end).rows(named=True)
     loading_ns = 0
+    # Start-up ends with the last gap that is mostly start-up, if such gaps take most of the time
+    # until then, and the device did not work steadily between them.
     for row in later:
         length = row["end_ns"] - row["start_ns"]
         if row["load_ns"] >= _MOST * length:
@@ -210,6 +201,8 @@ def start_up_end(gaps: Gaps, first: int, awaited_from: int | None = None) -> int
     longest = 0
     if awaited_from is not None:
         later = [row for row in later if row["end_ns"] <= awaited_from]
+    # It may also end with a gap much longer than all later ones, before which the device hardly
+    # worked. While another rank waits, such a gap is no start-up.
     for row in reversed(later):
         length = row["end_ns"] - row["start_ns"]
         if length >= _MUCH_LONGER * max(longest, LONG_NS) and _is_sparse(row, gaps, first):
@@ -221,8 +214,7 @@ def start_up_end(gaps: Gaps, first: int, awaited_from: int | None = None) -> int
 def _worked_steadily(row: dict[str, int], gaps: Gaps, start: int) -> bool:
     """Return whether much of the device's work ran steadily between `start` and a gap.
 
-    `start` is the end of start-up as found from earlier gaps. If the result is True, the program
-    had begun before the gap, and loading in the gap belongs to the program.
+    `start` is the end of start-up as found from earlier gaps.
     """
     if row["start_ns"] <= start:
         return False
@@ -236,9 +228,9 @@ def _worked_steadily(row: dict[str, int], gaps: Gaps, start: int) -> bool:
 
 
 def _is_sparse(row: dict[str, int], gaps: Gaps, first: int) -> bool:
-    """Return whether the device worked little before the gap, without waiting for input.
+    """Return whether the device worked little before the gap and most afterwards.
 
-    After such a gap, the device does most of its work, and far more steadily.
+    The result is False if the device waits for input in the gap.
     """
     length_ns = row["end_ns"] - row["start_ns"]
     if row["input_ns"] > _MOST * length_ns:

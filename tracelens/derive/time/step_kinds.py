@@ -27,14 +27,12 @@ def long_steps(lengths: Sequence[int]) -> list[int]:
 
 
 def are_of_several_kinds(lengths: Sequence[int]) -> bool:
-    """Return whether the mean describes steps of these lengths better than the median.
-
-    The mean is better if it is far from the median, as with a loader that delivers some batches at
-    once and others late. The mean is also better if every n-th step is long, because the program
-    itself causes such steps. A step that is long by accident says nothing about other runs.
-    """
+    """Return whether the mean describes steps of these lengths better than the median."""
+    # For example, a loader delivers some batches at once and others late.
     if abs(median(lengths) - mean(lengths)) > _MUCH * mean(lengths):
         return True
+    # The program itself makes every n-th step long. A step that is long by accident says nothing
+    # about other runs.
     return (
         find_period(
             long_steps(lengths),
@@ -45,7 +43,7 @@ def are_of_several_kinds(lengths: Sequence[int]) -> bool:
 
 
 def describe_steps(late: Collection[int] | None, steps: Iterable[int]) -> str:
-    """Describe the late steps among all steps of a trace, as in "in step 12 only".
+    """Describe the late steps among all steps of a trace, for example "in step 12 only".
 
     `late` None means that all steps are late.
     """
@@ -66,7 +64,7 @@ def describe_steps(late: Collection[int] | None, steps: Iterable[int]) -> str:
 
 
 def find_period(late: list[int], steps: list[int]) -> int | None:
-    """Return n if every n-th of the steps is late, None if lateness has no such period."""
+    """Return n if every n-th of the steps is late, else None."""
     n_steps = len(steps)
     index_of_step = {step: index for index, step in enumerate(steps)}
     chosen = [index_of_step[step] for step in late if step in index_of_step]

@@ -15,15 +15,12 @@ from tracelens.derive.time.time_parts import (
 )
 
 _ROUNDED = 0.005
-"""Notes give both the mean and the median step if they differ by more than this share.
-
-Percentages are shares of all steps together, so a few long steps count in them.
-"""
+"""Notes give both the mean and the median step if they differ by more than this share."""
 _MANY_RANKS = 4
 
 
 def step_sentences(model: TimeModel) -> list[str]:
-    """Describe the time of a step and its spread, one sentence per rank.
+    """Describe the time of a step and its variation, one sentence per rank.
 
     If there are many ranks, the result is one sentence about all ranks.
     """

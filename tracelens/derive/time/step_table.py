@@ -1,6 +1,6 @@
 """Return a trace's steps and activities, and the ranks that are judged without a device.
 
-A trace older than these two tables gets them from its events.
+A trace without the tables of steps and activities gets them from its events.
 """
 
 import polars as pl
@@ -52,7 +52,7 @@ def activities_of(trace: Trace) -> pl.DataFrame:
 def process_ranks(trace: Trace) -> list[int]:
     """Return the ranks that run ops but neither run nor launch a kernel.
 
-    Their process's time is judged instead of a device's.
+    The time of their process is judged instead of a device's.
     """
     has_op_time = pl.col("op_ns").is_not_null()
     with_ops = activities_of(trace).filter(has_op_time)
@@ -102,7 +102,7 @@ def _joined(
 def _of_rank(trace: Trace, rank: int, pattern: str | None = None) -> dict[str, pl.DataFrame]:
     """Derive one rank's steps and activities, and the steps of its spans and API calls.
 
-    Steps are marked by spans whose names match `pattern`, None for the usual names of marks.
+    Spans with names that match `pattern` mark steps. None means the usual names of marks.
     """
     spans, calls = (
         trace.select(name, "rank", *columns).filter(pl.col("rank") == rank)
@@ -152,7 +152,7 @@ def _of_rank(trace: Trace, rank: int, pattern: str | None = None) -> dict[str, p
 
 
 def mark_steps_by(trace: Trace, pattern: str) -> Trace:
-    """Mark steps by the spans whose names match a pattern, instead of the trace's own marks.
+    """Mark steps by spans with names that match a pattern, instead of the trace's own marks.
 
     `pattern` is a regular expression. Raises UsageError if it is invalid, or if no span matches.
     """
@@ -201,7 +201,7 @@ def mark_steps_by(trace: Trace, pattern: str) -> Trace:
 
 
 def _with_steps(table: pl.DataFrame, steps: pl.DataFrame) -> pl.DataFrame:
-    """Replace the table's column `step` by a join with `steps`, whose other columns are the key."""
+    """Replace the table's column `step` by a join with `steps` on all its other columns."""
     key = [name for name in steps.columns if name != "step"]
     return table.drop("step").join(
         steps,
@@ -217,6 +217,6 @@ def _rows_of_ids(
     other: pl.DataFrame,
     wanted: str,
 ) -> pl.Series:
-    """Return, per row of `other`, the row of `frame` whose `ids` equals the column `wanted`."""
+    """Return, per row of `other`, the row of `frame` with `ids` equal to the column `wanted`."""
     ids_of_other = other.select("rank", wanted)
     return rows_of(frame["rank"], frame[ids], ids_of_other).alias(wanted)

@@ -9,24 +9,20 @@ from msgspec.structs import replace
 from tracelens.derive.columns.lookup import last_before
 
 PAUSE_NS = 100_000
-"""The longest pause between two ops that counts as part of launching them.
+"""The longest pause between two ops that is part of launching them.
 
-A framework's own Python takes 1 to 50 µs between ops. If Python calls are recorded, this code is
-several times slower, so the limit is multiplied by STACKS_SLOW_BY.
+A framework's own Python takes 1 to 50 µs between ops.
 """
 STACKS_SLOW_BY = 4
 LAUNCHES = ("kernel_launch", "graph_launch", "memcpy", "memset")
 _DRIVER_LOADS = r"(?i)loading|compiler"
-"""Pattern for overhead in which the driver loads code.
-
-The names are Runtime Triggered Module Loading, Lazy Function Loading and Driver Compiler.
-"""
+"""Pattern for overhead in which the driver loads code, such as Lazy Function Loading."""
 IN_ANOTHER_THREAD = " in another thread"
 """Suffix of the name of a function that blocks another thread's launch."""
 _END_APART = 0.1
 """An allocation blocks a launch if their ends are this close, as a share of the launch."""
 BLOCKED_NS = 1_000_000
-"""Shortest launch that counts as blocked. A launch usually takes microseconds."""
+"""Shortest launch that is taken to be blocked. A launch usually takes microseconds."""
 _KEY = ["process_id", "thread_id"]
 _APART_NS = 4 * STACKS_SLOW_BY * PAUSE_NS
 """The distance between two threads on one axis, longer than any pause."""
@@ -36,14 +32,18 @@ _LONGEST_NS = 1 << 62
 
 
 class ThreadAxis(Struct, frozen=True):
-    """Holds spans and calls of threads that lie one after another on a common time axis.
+    """Holds spans and calls of threads that lie one after another on one time axis.
 
-    `spans` and `calls` have `row` (the row in the whole table), start_ns and end_ns, and are sorted
-    by start. `threads` has one row per thread: process_id, thread_id, is_main, pause_ns (the
-    longest pause between two ops that counts as part of launching them), first_ns (the thread's
-    start on the axis) and shift_ns (the number added to the thread's times). `overhead` holds spans
-    in which the profiler itself works or the driver loads code. `calls_are_known` says that the
-    source records API calls, so a thread without calls made none.
+    - `spans`, `calls`: `row` (the row in the whole table), start_ns and end_ns, sorted by start
+    - `overhead`: spans in which the profiler itself works or the driver loads code
+    - `calls_are_known`: the source records API calls, so a thread without calls made none
+
+    `threads` has one row per thread: process_id, thread_id and
+
+    - `is_main`
+    - `pause_ns`: longest pause between two ops that is part of launching them
+    - `first_ns`: the thread's start on the axis
+    - `shift_ns`: number added to the thread's times
     """
 
     threads: pl.DataFrame
@@ -61,7 +61,7 @@ class ThreadAxis(Struct, frozen=True):
         return self.threads[column].gather(self.thread_of(moments))
 
     def recorded(self, moments: pl.Series) -> pl.Series:
-        """Convert moments on the common axis back to the recorded times."""
+        """Convert moments on the axis back to the recorded times."""
         return moments - self.of_threads("shift_ns", moments)
 
 
@@ -112,8 +112,8 @@ def _launching(
 ) -> pl.DataFrame:
     """List the threads that launch work or mark steps, by process, with `is_main`.
 
-    In a process, threads that mark steps come first, then threads with most launches. If nothing
-    launches, ops count instead.
+    A process's threads that mark steps come first, then those with most launches, or with most ops
+    if nothing launches.
     """
     kind = pl.col("kind")
     launches = calls.filter(kind.is_in(LAUNCHES))
@@ -228,10 +228,7 @@ def _placed(threads: pl.DataFrame, shifts: list[int]) -> pl.DataFrame:
 
 
 def _rows_by_thread(frame: pl.DataFrame, threads: pl.DataFrame) -> pl.DataFrame:
-    """Sort the threads' rows by the thread's number and start.
-
-    Rows with the same start keep their order.
-    """
+    """Sort the threads' rows by the thread's number and start."""
     ids = pl.col(_KEY).cast(pl.Int64)
     columns = frame.lazy().select(ids, "start_ns")
     rows = columns.with_row_index("row")
@@ -282,10 +279,8 @@ def _of_threads(
 
 
 def _rows_of_one(frame: pl.DataFrame, process: int, thread: int) -> pl.Series:
-    """Return the rows of a thread.
-
-    Ids are compared as 64-bit numbers, because the columns may have a narrower type.
-    """
+    """Return the rows of a thread."""
+    # The columns may have a narrower type than the ids.
     is_of_process = pl.col("process_id") == pl.lit(process, pl.Int64)
     is_of_thread = pl.col("thread_id") == pl.lit(thread, pl.Int64)
     flags = frame.select(is_of_process & is_of_thread).to_series()
@@ -293,10 +288,7 @@ def _rows_of_one(frame: pl.DataFrame, process: int, thread: int) -> pl.Series:
 
 
 def _stopped_by(overhead: pl.DataFrame, axis: ThreadAxis) -> pl.DataFrame:
-    """Return the overhead that stopped a thread: no event of the thread begins during it.
-
-    torch does not record which of the threads that call the API was stopped.
-    """
+    """Return the overhead that stopped a thread."""
     spans = axis.spans.filter(pl.col("kind") != "overhead")
     events = pl.concat([spans["start_ns"], axis.calls["start_ns"]])
     begins = events.sort()
@@ -312,6 +304,7 @@ def _stopped_by(overhead: pl.DataFrame, axis: ThreadAxis) -> pl.DataFrame:
     n_before_thread = n_begun_before("first_ns")
     n_before_start = n_begun_before("start_ns")
     n_before_end = n_begun_before("end_ns")
+    # torch does not record which thread was stopped. No event of a stopped thread begins.
     has_no_event = n_before_start == n_before_end
     thread_has_begun = n_before_start > n_before_thread
     return rows.filter(has_no_event & thread_has_begun).select(overhead.columns)
@@ -320,8 +313,6 @@ def _stopped_by(overhead: pl.DataFrame, axis: ThreadAxis) -> pl.DataFrame:
 def launches_behind_allocation(calls: pl.DataFrame) -> pl.DataFrame:
     """List launches of at least BLOCKED_NS that return together with another thread's allocation.
 
-    The driver has one lock for launches and allocations. A blocked launch begins no earlier than
-    the allocation and returns at the same time, with a tolerance of _END_APART of the launch.
     `calls` has process_id, thread_id, kind, api, start_ns and duration_ns. The result has one row
     per launch: `row`, its row in `calls`, and `by`, the blocking function in words.
     """
@@ -343,6 +334,7 @@ def launches_behind_allocation(calls: pl.DataFrame) -> pl.DataFrame:
     launches = timed.filter(kind == "kernel_launch")
     allocations = timed.filter(kind == "memory")
     pairs = launches.join(allocations, on="process_id", suffix="_other")
+    # The driver has one lock for launches and allocations.
     blocked = pairs.filter(_waits_for_other()).unique("row", keep="first")
     by = pl.col("api_other").cast(pl.String) + IN_ANOTHER_THREAD
     return blocked.select("row", by=by).sort("row").collect()

@@ -41,29 +41,25 @@ _ABOUT_EQUAL = 0.8
 WORTH_IT = 0.02
 """A part is mentioned, or worth a change, if it takes at least this share of the time."""
 SAME = 0.02
-"""A step's mark counts as long as the step if the two differ by less than this share."""
+"""A step's mark is as long as the step if the two differ by less than this share."""
 _BEYOND_JUDGING = 20
-"""A process is not judged if the profiler makes its step this many times as long.
-
-Nearly all of the step is then the profiler's.
-"""
+"""A process is not judged if the profiler makes its step this many times as long."""
 
 
 class TimeModel(Struct, frozen=True):
     """Holds the time of each rank and device, divided by step, part, cause and call path.
 
-    - steps: the table of steps.
-    - host: the table of activities of host threads, with cause and call path.
-    - phases: the windows in which time is summed.
-    - program_steps: the steps that count in medians. They are the program's whole steps, or all its
-      steps if none is whole.
-    - processes: the ranks without a device, whose process is judged.
-    - device: one row per rank, device, step and phase, with the columns of TIME_BREAKDOWN except
+    - `steps`: the table of steps
+    - `host`: the table of activities of host threads, with cause and call path
+    - `phases`: the windows in which time is summed
+    - `program_steps`: the program's whole steps, or all its steps if none is whole
+    - `processes`: the ranks without a device, which are judged by their process
+    - `device`: one row per rank, device, step and phase, with the columns of TIME_BREAKDOWN except
       the shares. device_id is None for a process without a device.
-    - idle: the program's idle time by rank, device, cause and call path (what), the largest first:
-      idle_ns, n_gaps, longest_ns (the longest time in one gap) and example_ns (the gap's start).
-    - collectives: kernels of different ranks, matched by call.
-    - waits: the time that one rank waited for another in collectives, one row per pair.
+    - `idle`: the program's idle time by rank, device, cause and call path (what), the largest
+      first: idle_ns, n_gaps, longest_ns (the longest idle interval) and example_ns (its start)
+    - `collectives`: kernels of different ranks, matched by call
+    - `waits`: time that one rank waited for another in collectives, one row per pair
     """
 
     trace: Trace
@@ -80,10 +76,14 @@ class TimeModel(Struct, frozen=True):
     def by(self, *keys: str) -> pl.DataFrame:
         """Sum the program's time by part: one row per combination of keys, sorted.
 
-        Keys are rank, device_id and step. Columns are window_ns, `PART_ns` for each of PARTS,
-        profiler_ns (the part of host_ns that the profiler recorded as its own), n_windows (the
-        number of summed windows), and n_devices. Devices that a rank hardly uses are left out,
-        unless device_id is a key.
+        Keys are rank, device_id and step. Columns:
+
+        - `window_ns`, `PART_ns` for each of PARTS
+        - `profiler_ns`: the part of host_ns that the profiler recorded as its own
+        - `n_windows`: number of summed windows
+        - `n_devices`
+
+        Devices that a rank hardly uses are left out, unless device_id is a key.
         """
         parts = {f"{part}_ns": _PART_OF_WINDOW[part] for part in PARTS}
         in_program = pl.col("phase") == PROGRAM
@@ -114,7 +114,7 @@ class TimeModel(Struct, frozen=True):
     def extents(self) -> pl.DataFrame:
         """The begin and end of each rank's program: rank, begin, end.
 
-        Work that begins outside of this interval, such as work of start-up, is not judged.
+        Work that begins outside of this interval is not judged.
         """
         windows = self.phases.filter(phase=PROGRAM).group_by("rank")
         return windows.agg(
@@ -125,9 +125,7 @@ class TimeModel(Struct, frozen=True):
     def kept_shares(self) -> dict[int, float]:
         """Return, by rank, the share of launching and other host work that is the program's own.
 
-        Ranks are left out if no step without the profiler was timed. A recorded step is longer than
-        such a step. The profiler's own recorded work explains a part of the difference. The rest is
-        taken from launching and other host work, but not from time in which the host only waits.
+        Ranks are left out if no step without the profiler was timed.
         """
         kept = dict[int, float]()
         unprofiled_steps_ns = self.trace.manifest.unprofiled_steps_ns()
@@ -140,6 +138,9 @@ class TimeModel(Struct, frozen=True):
             recorded = sum(row[f"{part}_ns"] for part in PARTS) - row["profiler_ns"]
             slowed = sum(row[f"{part}_ns"] for part in SLOWED) - row["profiler_ns"]
             if unprofiled is not None and slowed:
+                # A recorded step is longer than one without the profiler. The profiler's recorded
+                # work explains a part of this. The rest is taken from launching and other host
+                # work, but not from waits.
                 added = max(recorded - unprofiled * row["n_windows"], 0)
                 waiting_share = min(waits_ns.get(rank, 0) / slowed, 1.0)
                 kept[rank] = max(1 - added / slowed, waiting_share)
@@ -148,8 +149,10 @@ class TimeModel(Struct, frozen=True):
     def with_added(self) -> pl.DataFrame:
         """Return `device` with the time that the profiler is known to add to each window.
 
-        added_launch_ns is the added part of idle_launch_ns. added_host_ns is the added part of
-        idle_host_ns, which includes profiler_ns. On a rank without steps, it is only profiler_ns.
+        - `added_launch_ns`: the added part of idle_launch_ns
+        - `added_host_ns`: the added part of idle_host_ns, profiler_ns included
+
+        On a rank without steps, only profiler_ns is known.
         """
         marked = self.device.drop_nulls("step")["rank"].unique()
         kept_by_rank = {rank: kept for rank, kept in self.kept_shares().items() if rank in marked}
@@ -183,7 +186,7 @@ class TimeModel(Struct, frozen=True):
 
 
 def _used_devices(windows: pl.DataFrame) -> pl.DataFrame:
-    """List the devices that work at least a share of the time of their rank's busiest device."""
+    """List the devices that a rank really uses, by their share of its busiest device's time."""
     works = pl.sum_horizontal("compute_ns", "communication_ns", "copy_ns").sum()
     devices = windows.group_by("rank", "device_id").agg(works=works)
     most_work = pl.col("works").max().over("rank")
@@ -193,11 +196,13 @@ def _used_devices(windows: pl.DataFrame) -> pl.DataFrame:
 class RankTime(Struct, frozen=True):
     """Holds a rank's judged time in ns by part, with and without the profiler's time.
 
-    `recorded` includes the time that the profiler adds, `parts` does not. Both are summed over the
-    `n_devices` that the rank really uses. `step_ns` is the median recorded step, None without
-    steps. `unprofiled_ns` is the measured time of a step without the profiler, None if it is not
-    known. `is_process` says that the rank uses no device, so its process is judged. `n_work` is the
-    number of the program's kernels, or of a process's ops.
+    - `parts`: sums over the used devices, without the time that the profiler adds
+    - `recorded`: the same sums with this time
+    - `n_work`: number of the program's kernels, or of a process's ops
+    - `step_ns`: median recorded step, None without steps
+    - `unprofiled_ns`: measured time of a step without the profiler, None if not known
+    - `is_process`: the rank uses no device, so its process is judged
+    - `n_devices`: number of devices that the rank really uses
     """
 
     rank: int
@@ -214,7 +219,7 @@ class RankTime(Struct, frozen=True):
     def judged_step_ns(self) -> int | None:
         """The mean step without the time that the profiler is known to add, None without steps.
 
-        Shares are of this time. Validation between some steps makes it longer than the median step.
+        Shares are of this time.
         """
         if not self.n_steps:
             return None
@@ -253,9 +258,9 @@ class RankTime(Struct, frozen=True):
     def bound_of(self, share: float) -> str:
         """Return the part that would take most time if the judged step were shorter.
 
-        `share` is the length of the shorter step as a share of the judged step. Only launching and
-        the host's other work get shorter, because these are the parts that a profiler slows.
+        `share` is the length of the shorter step as a share of the judged step.
         """
+        # Only launching and the host's other work get shorter, as a profiler slows these parts.
         slowed = sum(self.parts[part] for part in SLOWED)
         gone = (1 - share) * sum(self.parts.values())
         kept = max(1 - gone / slowed, 0.0) if slowed else 1.0
@@ -264,10 +269,7 @@ class RankTime(Struct, frozen=True):
 
     @property
     def second(self) -> str | None:
-        """The part that takes most of the remaining time.
-
-        It is None if no other part is worth a change.
-        """
+        """The part that takes most of the remaining time, None if no part is worth a change."""
         bound = self.bound
         shares = self.shares
         rest = max(
@@ -278,18 +280,15 @@ class RankTime(Struct, frozen=True):
 
     @property
     def beside_computing(self) -> str | None:
-        """The part to name beside computing, None without such a part or for a process.
-
-        Computing and this part are the two largest parts. If computing is the largest, the other
-        part takes at least half as long. If a cause of idle time is the largest, computing takes
-        about as long.
-        """
+        """The part to name beside computing, None without such a part or for a process."""
         bound, second = self.bound, self.second
         if self.is_process or second is None:
             return None
         ratio = self.shares[second] / self.shares[bound]
+        # If computing takes most time, the other part has to take at least half as long.
         if bound == "compute":
             return second if ratio >= _COMPARABLE else None
+        # If a cause of idle time takes most time, computing has to take about as long.
         is_idle = bound in IDLE_PARTS and second == "compute"
         return bound if is_idle and ratio >= _ABOUT_EQUAL else None
 
@@ -297,10 +296,7 @@ class RankTime(Struct, frozen=True):
 def rank_times(model: TimeModel) -> list[RankTime]:
     """Return every rank's time in the program's steps, or in the whole program without steps.
 
-    The time that the profiler is known to add is subtracted. This includes the profiler's own
-    recorded work. If a step without the profiler was timed, the rest of the difference is taken
-    from launching and the host's other work, in proportion. Device work takes as long with the
-    profiler as without.
+    The time that the profiler is known to add is subtracted.
     """
     trace = model.trace
     steps = {
@@ -317,6 +313,7 @@ def rank_times(model: TimeModel) -> list[RankTime]:
         n_steps, median = steps.get(rank, (0, None))
         step_ns = None if median is None else round(median)
         recorded = {name: row[f"{name}_ns"] for name in PARTS}
+        # Device work takes as long with the profiler as without.
         parts = recorded | {"host": recorded["host"] - row["profiler_ns"]}
         unprofiled = unprofiled_steps_ns.get(rank) if n_steps else None
         if unprofiled is not None:
@@ -355,8 +352,10 @@ def _count_kernels(model: TimeModel) -> dict[int, int]:
 def step_times(model: TimeModel) -> pl.DataFrame:
     """Return statistics of the steps in `program_steps`, one row per rank.
 
-    Columns: rank, n_steps, median_ns, low_ns (the shortest step), high_ns (the longest step),
-    mean_ns, and mark_ns (the median length of the steps' marks).
+    - `rank`, `n_steps`
+    - `median_ns`, `mean_ns`
+    - `low_ns`, `high_ns`: the shortest and the longest step
+    - `mark_ns`: median length of the steps' marks
     """
     ns = pl.col("duration_ns")
     times = model.program_steps.group_by("rank").agg(

@@ -23,7 +23,7 @@ _MOST_STEPS = 6
 class DrawnStep(Struct, frozen=True):
     """Holds a step to draw. `step` is None for the whole program of a rank without steps.
 
-    `length_word` is "median" or "longest" if the step is the median or longest of the rank's steps.
+    `length_word` is "median" or "longest" for the rank's median or longest step.
     """
 
     rank: int
@@ -36,8 +36,8 @@ class DrawnStep(Struct, frozen=True):
 class Timeline(Struct, frozen=True):
     """Holds the bars of a drawn step of one or several ranks, with times since the step's start.
 
-    The bars have the columns BARS and DETAILS. Bars shorter than `merged_ns` are merged. If each
-    bar is drawn, `merged_ns` is None.
+    The bars have the columns BARS and DETAILS. Bars shorter than `merged_ns` are merged; None means
+    that each bar is drawn.
     """
 
     drawn_step: DrawnStep
@@ -100,7 +100,7 @@ def _whole_program(model: TimeModel, rank: int) -> list[DrawnStep]:
 def steps_to_draw(model: TimeModel, rank: int, path: pl.DataFrame) -> list[DrawnStep]:
     """Return a rank's steps to draw: median, longest, steps with a critical path, the first steps.
 
-    `path` lists, by rank, the steps whose critical path is known.
+    `path` lists, by rank, the steps with a known critical path.
     """
     is_of_rank = pl.col("rank") == rank
     chosen = median_and_longest(model, rank)
@@ -203,15 +203,14 @@ def draw_timeline(
 ) -> Timeline | None:
     """Draw the bars of the step, or return None if there are no bars.
 
-    Lanes come in the order in which they are drawn: each device's streams, its idle time by cause,
-    its queue of launches, then threads, busiest first. Idle time has the causes of
-    `time_breakdown`, except that loading of code at a kernel's first use is drawn as launching.
-    With `begins`, several ranks are drawn below each other. `begins` has the moment at which each
-    rank's part begins, on the rank's own clock.
+    Lanes come in the order in which they are drawn. With `begins`, several ranks are drawn below
+    each other. `begins` has each rank's first moment, on its own clock.
     """
     length = drawn_step.duration_ns
     if begins is None:
         place = drawn_step.rank, drawn_step.start_ns, length
+        # Here, loading of code at a kernel's first use has the cause launch, unlike in
+        # `time_breakdown`.
         calls = python_calls(model.trace, *place)
         bars = bars_between(model, *place)
     else:
