@@ -134,34 +134,24 @@ def no_outputs(bound: Bound) -> list[int]:  # noqa: ARG001 - all formulas take t
 
 
 class Family(Struct, frozen=True):
-    """Holds the formulas for the work of a family of ops.
+    """Holds the formulas that give the operations and bytes of a family of ops.
 
-    `outputs` returns the number of elements of each result. `reads` returns the bytes that a call
-    reads; without it, each input is read once. With `is_filled`, an argument that is changed in
-    place is not read. `operations` is the number of operations per element of the largest tensor,
-    or a formula for the whole call. Each addition, multiplication, comparison or function is one
-    operation.
-
-    `flops` returns the FLOPs of products and attention, which compute in the first tensor's element
-    type. `needed` returns the FLOPs that a causal mask leaves. `cache` is for attention to a cache
-    of unrecorded length: it returns the FLOPs per pair of query and key, and the bytes per token of
-    the cache. `assumed` describes assumptions of the formulas. `dtype` is the element type of the
-    arithmetic if the inputs store it as bytes.
-
-    `backward` is the work of the gradients of all inputs as a multiple of the operations. It is 2
-    for a product, because the gradients take two products. It is 2.5 for attention, because the
-    gradients take five products instead of two. It is 1 for a rearrangement.
+    An operation is one addition, multiplication, comparison or function.
     """
 
-    outputs: Outputs
+    outputs: Outputs  # returns the number of elements of each result
+    # Per element of the largest tensor, or as a function of the whole call.
     operations: int | Callable[[Bound], int] = 0
-    reads: Callable[[Bound], int] | None = None
-    is_filled: bool = False
-    flops: Callable[[Bound], int] | None = None
-    needed: Callable[[Bound], int] | None = None
+    reads: Callable[[Bound], int] | None = None  # returns bytes; None: each input is read once
+    is_filled: bool = False  # True: an argument that is changed in place is not read
+    flops: Callable[[Bound], int] | None = None  # for products and attention
+    needed: Callable[[Bound], int] | None = None  # returns the FLOPs that a causal mask leaves
+    # For attention to a cache of unrecorded length: FLOPs per query and key, bytes per token.
     cache: Callable[[Bound], tuple[int, int]] | None = None
-    assumed: str | None = None
-    dtype: str | None = None
+    assumed: str | None = None  # what the formulas assume
+    dtype: str | None = None  # element type of the arithmetic, if the inputs store it as bytes
+    # Work of the gradients of all inputs, divided by the work of the op: 2 for a product (its
+    # gradients take two products), 2.5 for attention (five instead of two), 1 for a rearrangement.
     backward: float = 2
 
 
@@ -194,9 +184,8 @@ def _fits(role: str, word: str) -> bool:
 def computed_in(bound: Bound, *, by_first: bool) -> tuple[str, int]:
     """Return the element type in which a call computes, and the bytes of an element of its results.
 
-    As in torch's type promotion, tensors with dimensions take precedence over scalars. With
-    `by_first`, the first tensor alone determines the type, as in products, whose other tensors may
-    be scales.
+    By torch's type promotion, tensors with dimensions take precedence over scalars. If `by_first`,
+    the first tensor alone determines the type, because other inputs of a product may be scales.
     """
     number = bound.value("y")
     inputs = bound.all("twlm") or bound.all("on")

@@ -8,7 +8,7 @@ from tracelens.derive.kernels.recorded_call import Tensor, UnknownWorkError
 
 
 def _pairs_of_listed(bound: Bound) -> int:
-    """Return the FLOPs of attention to chosen keys, whose indices are in two tensors.
+    """Return the FLOPs of attention to chosen keys; two inputs are lists of their indices.
 
     Queries are (tokens, heads, width). Keys are also the values.
     """
@@ -29,10 +29,10 @@ def _listed_read(bound: Bound) -> int:
 
 
 def _split_keys(bound: Bound) -> tuple[int, int]:
-    """Return the FLOPs per pair of query and key in all heads, and the bytes per cached token.
+    """Return latent attention's FLOPs per pair of query and key, and the bytes per cached token.
 
-    Attention is latent. Queries are (tokens, heads, width), and their rotated part is a separate
-    input. A row of the cache is as wide as a query and its rotated part together.
+    Queries are (tokens, heads, width), and their rotated part is a separate input. A row of the
+    cache holds both parts. FLOPs are for all heads.
     """
     queries = bound.nth(0).shape
     rows = bound.first("K")
@@ -68,9 +68,9 @@ def _own_scores(bound: Bound) -> int:
 
 
 def _scores(bound: Bound) -> tuple[int, int]:
-    """Return the FLOPs of the score per pair of query and key in all heads, and the bytes of a key.
+    """Return the score's FLOPs per pair of query and key, for all heads, and the bytes of a key.
 
-    Queries are (tokens, heads, width). A key is a row of the cache (K), which all heads share.
+    Queries are (tokens, heads, width). All heads have one key, a row of the cache (K).
     """
     queries = bound.nth(0).shape
     rows = bound.first("K")
@@ -101,8 +101,8 @@ def _taken(bound: Bound) -> int:
 def _of_tables(bound: Bound) -> tuple[int, int]:
     """Return the mean width of an embedding bag's tables, and the bytes of the rows it looks up.
 
-    The inputs are the concatenated tables, the offsets of each table's columns in the result,
-    indices, and the offsets of bags.
+    Inputs: concatenated tables, offsets of each table's columns in the result, indices, offsets of
+    bags.
     """
     tables = bound.nth(0)
     indices = bound.nth(2)
@@ -115,7 +115,7 @@ def _of_tables(bound: Bound) -> tuple[int, int]:
 
 
 def _n_tables(offsets: Tensor) -> int:
-    """Return the number of tables from the column offsets, which include the last table's end."""
+    """Return the number of tables from the offsets of their columns, including the last end."""
     if len(offsets.shape) != 1 or offsets.n_elements < 2:
         raise UnknownWorkError
     return offsets.n_elements - 1
@@ -143,8 +143,7 @@ def _bags_of_tables(bound: Bound) -> list[int]:
 def _tables_changed(bound: Bound) -> int:
     """Return the bytes of the result's gradient, of indices, and of rows read and written.
 
-    The inputs are the gradient, the concatenated tables, the offsets of each table's columns, and
-    indices. A row of the gradient has one bag of each table.
+    Inputs: gradient, concatenated tables, offsets of each table's columns, indices.
     """
     gradient, tables, offsets, indices = (bound.nth(n) for n in range(4))
     if len(gradient.shape) != 2:

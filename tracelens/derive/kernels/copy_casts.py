@@ -1,4 +1,4 @@
-"""Find casts after a copy to the device, which show that a smaller type could have been copied."""
+"""Find casts after a copy to the device. They show that a smaller type could have been copied."""
 
 import polars as pl
 
@@ -25,15 +25,11 @@ _PLACE = (*_STREAM, "start_ns")
 def casts_after_copies(trace: Trace) -> pl.DataFrame:
     """Return each host-to-device copy that is followed by a narrowing cast.
 
-    Columns: rank, memcpy_id, read_bytes and written_bytes (per element), elements, dtype (of the
-    copied elements), and is_recorded (whether an op recorded the dtype).
-
-    The cast is searched among the next few casts by ATen on the copy's stream, up to the stream's
-    next copy to the device. The first one that fits counts. The cast's grid has to cover
-    size_bytes / 8 or size_bytes / 4 elements, with less than one block to spare. The functor's name
-    shows the written type. The size of a read element does not show whether it is an integer or a
-    float. If the op around the copy or the cast recorded types and sizes of its tensors, one tensor
-    has to match, because sizes may agree by chance.
+    - rank, memcpy_id: the copy
+    - read_bytes, written_bytes: bytes per element before and after the cast
+    - elements: number of elements
+    - dtype: type of the copied elements
+    - is_recorded: whether an op recorded the dtype, else it is guessed from its size
     """
     return trace.derived(_casts_after_copies)
 
@@ -65,8 +61,9 @@ def _casts_after_copies(trace: Trace) -> pl.DataFrame:
 def _casts(trace: Trace) -> pl.DataFrame:
     """Return the kernels of ATen's casting copies, one row per kernel.
 
-    Columns are _PLACE, span_id, work (elements per thread, 4 if unknown), written_bytes (per
-    element), blocks, and threads (per block).
+    - _PLACE, span_id, blocks, threads (per block)
+    - work: elements per thread, 4 if unknown
+    - written_bytes: bytes per written element, by the functor's name
     """
     kernels = trace.select("kernels", *_PLACE, "span_id", "name", *SHAPE)
     casts = kernels.filter(*matching(kernels["name"], _CAST_NAME))
@@ -85,10 +82,11 @@ def _casts(trace: Trace) -> pl.DataFrame:
 
 
 def _as_recorded(near: pl.DataFrame, trace: Trace, of: str) -> pl.DataFrame:
-    """Keep the pairs that agree with the types that ops around the copies or casts recorded.
+    """Keep the pairs of copy and cast that agree with the types recorded by ops around them.
 
     `of` is copy or cast. The added column `{of}_dtype` is the type, None if it was not recorded.
     """
+    # Sizes alone may agree by chance.
     span = f"{of}_span_id"
     recorded = recorded_inputs(trace, near.select("rank", span_id=span)).rename({"span_id": span})
     tensor, elements = pl.col("inputs").struct, pl.col("elements")
@@ -114,8 +112,8 @@ def _as_recorded(near: pl.DataFrame, trace: Trace, of: str) -> pl.DataFrame:
 def _nearby_pairs(copies: pl.DataFrame, casts: pl.DataFrame) -> pl.DataFrame:
     """Pair each copy with the next casts on its stream, up to the stream's next copy.
 
-    `place` numbers a stream's casts. copy_span_id and cast_span_id are the spans around the copy's
-    and the cast's launch.
+    - place: number of the cast on its stream
+    - copy_span_id, cast_span_id: spans around the launches of copy and cast
     """
     known = casts.drop_nulls(["written_bytes", "blocks", "threads"]).sort("start_ns")
     in_order = known.with_columns(place=pl.int_range(pl.len()).over(_STREAM))
@@ -146,11 +144,7 @@ def _nearby_pairs(copies: pl.DataFrame, casts: pl.DataFrame) -> pl.DataFrame:
 
 
 def _fitting_pairs(pairs: pl.DataFrame) -> pl.DataFrame:
-    """Keep pairs whose cast may read exactly the copied elements and writes narrower elements.
-
-    Copied elements have 8 or 4 bytes. The cast's grid covers all of them, with less than one block
-    to spare.
-    """
+    """Keep pairs in which the cast may read the copied elements, and writes narrower elements."""
     widths = pl.DataFrame({"read_bytes": [8, 4]})
     elements = pl.col("size_bytes") // pl.col("read_bytes")
     per_block = pl.col("threads") * pl.col("work")
@@ -158,6 +152,7 @@ def _fitting_pairs(pairs: pl.DataFrame) -> pl.DataFrame:
     is_whole = pl.col("size_bytes") % pl.col("read_bytes") == 0
     is_narrower = pl.col("written_bytes") < pl.col("read_bytes")
     counted = pairs.join(widths, how="cross").with_columns(elements=elements)
+    # The cast's grid covers all elements, with less than one block to spare.
     spare = covered - pl.col("elements")
     return counted.filter(is_whole, is_narrower, spare >= 0, spare < per_block)
 

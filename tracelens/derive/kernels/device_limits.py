@@ -63,11 +63,9 @@ FILLED = (
 
 
 def cuda_capability() -> pl.Expr:
-    """Return the compute capability of a row of `devices`, None for an AMD device.
-
-    PyTorch for ROCm reports the gfx number as a compute capability (gfx90a as 9.0, gfx1100 as
-    11.0). An AMD device is recognised by its name and its warps of 64 threads.
-    """
+    """Return the compute capability of a row of `devices`, None for an AMD device."""
+    # PyTorch for ROCm reports the gfx number as a compute capability: gfx90a as 9.0, gfx1100 as
+    # 11.0.
     amd = pl.col("name").str.contains(
         r"(?i)\b(AMD|Instinct|Radeon|gfx[0-9a-f]+|MI[0-9]{2,3}[AX]?)\b"
     )
@@ -75,9 +73,9 @@ def cuda_capability() -> pl.Expr:
 
 
 def complete_devices(devices: pl.DataFrame) -> pl.DataFrame:
-    """Return the devices in order, with None values of FILLED set by compute capability.
+    """Return the devices, with None values of FILLED set by the compute capability.
 
-    The values remain None if the compute capability is unknown or not documented by CUDA.
+    They stay None if CUDA does not document the capability.
     """
     known = LIMITS.select("compute_capability", *FILLED)
     joined = devices.with_columns(_capability=cuda_capability()).join(

@@ -10,11 +10,14 @@ DEVICE_KEY = ("rank", "device_id")
 
 
 def device_peaks(trace: Trace, given: Peaks | None) -> pl.DataFrame:
-    """Return the peaks of each device, one row per device and precision.
+    """Return the peak rates of each device, one row per device and precision.
 
-    Columns: rank, device_id, precision, peak_flops_per_s, peak_bytes_per_s, evidence, source. An
-    unknown peak is None, and `evidence` is then the reason. Raises SourceError if the trace has no
-    device of the name in `given`.
+    - rank, device_id, precision
+    - peak_flops_per_s, peak_bytes_per_s: None if unknown
+    - evidence: source of the peak, or the reason why it is unknown
+    - source: source of the device's peaks, None if unknown
+
+    Raises SourceError if the trace has no device of the name in `given`.
     """
     devices = trace.devices.select(*DEVICE_KEY, "name").unique(
         DEVICE_KEY, keep="first", maintain_order=True

@@ -1,7 +1,7 @@
 """Count the FLOPs of a call of an op, and the least bytes that it moves.
 
-FLOPs are counted as in torch.utils.flop_counter (2.13), also for ops that torch does not count:
-products with a vector, products of 8-bit integers, and fused convolutions.
+The counts equal those of torch.utils.flop_counter (2.13). More ops are counted: products with a
+vector, products of 8-bit integers, and fused convolutions.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,28 +13,18 @@ from tracelens.derive.kernels.recorded_call import RecordedCall, UnknownWorkErro
 
 
 class Work(Struct, frozen=True):
-    """Holds the operations and bytes of a call.
+    """Holds the operations and bytes of a call."""
 
-    `flops` is the number that torch's FLOP counter would return, and 0 for memory-bound ops.
-    `needed_flops` leaves out FLOPs that no kernel has to compute: half of causal attention, and all
-    but 1/n of the weights' gradient of a convolution with n groups. It counts real operations for
-    complex numbers. For memory-bound ops, it counts each addition, multiplication and function.
-    `least_bytes` is the size of all inputs and outputs, None if an element type is unknown. `dtype`
-    is the type in which the op computes. `assumed` describes assumptions, None if there are none.
-
-    Attention to a key-value cache takes a further `pair_flops` per pair of query and key, and
-    `key_bytes` per cached token; the number of pairs and tokens is not recorded. `most_flops` and
-    `most_bytes` are upper bounds, None if the inputs do not bound the work.
-    """
-
-    flops: int
-    needed_flops: int
-    least_bytes: int | None
-    dtype: str | None
+    flops: int  # as torch's FLOP counter counts, 0 for memory-bound ops
+    needed_flops: int  # FLOPs that any kernel has to compute; all operations of a memory-bound op
+    least_bytes: int | None  # size of all inputs and outputs, None if an element type is unknown
+    dtype: str | None  # element type in which the op computes
+    # Attention to a cache of unrecorded length has further work per pair of query and key, and per
+    # cached token.
     pair_flops: int = 0
     key_bytes: int = 0
-    assumed: str | None = None
-    most_flops: int | None = None
+    assumed: str | None = None  # what was assumed
+    most_flops: int | None = None  # upper bound, None if the inputs do not bound the work
     most_bytes: int | None = None
 
 
@@ -126,7 +116,7 @@ def _convolution(
 
 
 def _convolution_backward(call: RecordedCall) -> _Counted:
-    """Count the work of the gradients that the mask requests, of input, weights and bias."""
+    """Count the work of the gradients of input, weights and bias, if the mask requests them."""
     grad, x, weight = call.shape(0, 3), call.shape(1, 3), call.shape(2, 3)
     transposed, groups, mask = call.value(7), call.value(9), call.value(10)
     is_mask = isinstance(mask, list) and len(mask) == 3 and all(type(flag) is bool for flag in mask)
@@ -146,15 +136,15 @@ def _convolution_backward(call: RecordedCall) -> _Counted:
     unread = [] if weight_asked else [1]
     if not input_asked:
         unread.append(2)
+    # With n groups, torch counts n times as many FLOPs of the weights' gradient as are needed.
     return of_input + of_weight, of_input + of_weight // groups, outputs, unread
 
 
 def _attention(*, causal: int, backward: bool = False) -> _Formula:
     """Return the formula for softmax(q kᵀ) v with tensors of (batch, heads, length, width).
 
-    Keys may have fewer heads. `causal` is the position of is_causal. With `backward`, the formula
-    counts the gradients of q, k and v, including the recomputed scores. The first input is then the
-    result's gradient.
+    `causal` is the position of the argument is_causal. With `backward`, the formula is for the
+    gradients, and the first input is the result's gradient.
     """
 
     def count(call: RecordedCall) -> _Counted:
@@ -167,6 +157,7 @@ def _attention(*, causal: int, backward: bool = False) -> _Formula:
         if (batch, width) != (key_batch, key_width) or keys[:3] != values[:3]:
             raise UnknownWorkError
         n_rows = batch * n_heads * n_queries
+        # The backward pass computes the scores again.
         widths = 3 * width + 2 * value_width if backward else width + value_width
         flops = 2 * n_rows * n_keys * widths
         needed = flops // 2 if call.value(causal) is True else flops

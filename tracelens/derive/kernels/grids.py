@@ -14,8 +14,8 @@ SHAPE = ("grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z")
 def by_grid(trace: Trace, keys: Sequence[str]) -> pl.DataFrame:
     """Return durations of kernels by keys, grid and block, the longest total first.
 
-    Further columns are n_calls, n_blocks, threads_per_block, and the total, mean, median, minimum
-    and maximum duration (duration_total_ns and so on).
+    - the keys, SHAPE, n_calls, n_blocks, threads_per_block
+    - duration_total_ns, also mean, median, min and max
     """
     key = [*keys, *SHAPE]
     grids = (

@@ -1,11 +1,7 @@
-"""Classify Inductor's Triton kernels by primitive, as far as their names show it.
+"""Classify Inductor's Triton kernels by primitive, from the ops in their names.
 
-A name lists the distinct fused ops alphabetically, as in `triton_poi_fused_gelu_view_7`. Views and
-`copy_`, which only names the destination, are ignored. If all other ops have one primitive, the
-kernel has this primitive; otherwise it is `fused`. A pointwise kernel that names no op is a copy,
-for example of a weight into another layout. A convolution or matrix product in a name is computed
-by a library call or a `tem` kernel. The kernel with the name may compute the bias, the layout of
-weights, or padding, so it is `fused`, even `triton_poi_fused_convolution_0`.
+A name lists the fused ops, as in `triton_poi_fused_gelu_view_7`. Views and `copy_` are ignored. If
+all other ops have one primitive, the kernel has it, too. Otherwise the kernel is `fused`.
 """
 
 _VIEW = (
@@ -63,6 +59,7 @@ INDUCTOR_RULES: tuple[tuple[str, str, str], ...] = (
     ("head", r"^triton_(tem_.*_)?(mm|addmm|bmm|baddbmm|scaled_mm|grouped_mm)(_|$)", "gemm"),
     ("head", r"^triton_(tem_.*_)?convolution(2d)?(_|$)", "conv"),
     ("head", r"^triton_tem_", "unknown"),
+    # A pointwise kernel that names no op is a copy, for example of a weight into another layout.
     ("head", r"^triton_poi_fused(_[0-9]+)?$", "layout"),
     # Every op in the name is one of these or a view.
     *(
@@ -70,6 +67,8 @@ INDUCTOR_RULES: tuple[tuple[str, str, str], ...] = (
         for ops, primitive in _SORTS
     ),
     # torch 2.0 named kernels triton__0d1d2d, which says nothing about the operation.
+    # A name with a product or convolution is `fused`, too: a library computes the product, and the
+    # kernel its bias, layout or padding.
     ("head", r"^triton_[a-z_]+?_fused|^triton__", "fused"),
 )
 """Tuples of (column to search, pattern, primitive) for names that begin with `triton_`."""

@@ -118,13 +118,12 @@ _MANGLED_PART = re.compile(r"[0-9]{1,3}")
 
 
 def classify(names: pl.Series, contexts: pl.Series | None = None) -> pl.DataFrame:
-    """Return library, primitive, primitive_source and is_communication, one row per name.
+    """Return library, primitive, primitive_source and is_communication, one row per kernel name.
 
-    `contexts` has the innermost op around each kernel's launch, None if unknown, and `triton` for
-    an op that the profiler marks as a Triton launch. The op may overrule the kernel's name: the
-    same GEMM kernel is a convolution below `aten::cudnn_convolution` and a product below
-    `aten::addmm`. `primitive_source` (Categorical) is `context` if the op determines the primitive,
-    otherwise `name`.
+    - `contexts`: the innermost op around each launch (None if unknown), or `triton`. It may
+      overrule the name: one GEMM kernel is a convolution below `aten::cudnn_convolution`, a product
+      below `aten::addmm`.
+    - primitive_source: `context` if the op determines the primitive, otherwise `name`
     """
     if contexts is None:
         contexts = pl.repeat(None, len(names), dtype=pl.Categorical, eager=True)
@@ -194,11 +193,11 @@ def _head() -> pl.Expr:
 
 
 def unmangled_head(name: str) -> str:
-    """Return the qualified name at the start of an Itanium-mangled name.
+    """Return the qualified name at the start of an Itanium-mangled name; other names unchanged.
 
-    `_ZN17cutlass__5x_cudnn6KernelI…` becomes `cutlass__5x_cudnn::Kernel`. Any other name is
-    returned unchanged. Profilers do not demangle names that are too long.
+    `_ZN17cutlass__5x_cudnn6KernelI…` becomes `cutlass__5x_cudnn::Kernel`.
     """
+    # Profilers do not demangle names that are too long.
     if not name.startswith("_Z"):
         return name
     parts: list[str] = []
@@ -220,9 +219,9 @@ def _first(
     rules: Iterable[tuple[str, str, str]],
     text: pl.Expr | None = None,
 ) -> pl.Expr:
-    """Return the result of the first rule whose pattern matches, None if no pattern matches.
+    """Return the result of the first rule with a matching pattern, None if no pattern matches.
 
-    A rule is (column to search, pattern, result). With `text`, the column is ignored.
+    A rule is (column to search, pattern, result). If `text` is given, it is searched instead.
     """
     where = pl.col if text is None else lambda _: text
     return pl.coalesce(

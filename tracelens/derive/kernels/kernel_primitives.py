@@ -1,15 +1,21 @@
 """List rules for the primitive that a kernel computes, by its name and by the launching op.
 
-The first rule that matches wins. Patterns are Rust regular expressions (no lookaround, linear
-time). They are searched in one of three columns. `head` is the qualified name without return type,
-template arguments and parameters. `text` is the start of the whole name. `functor` is the template
-arguments of ATen's generic kernels, whose head does not show the primitive.
+The first matching rule wins. A rule searches one of three parts of the name:
 
-Border cases: copies, casts, im2col, concatenation and padding are layout. A fill is memory. `where`
-and masked scaling are elementwise. A split-K reduction belongs to its product. The chunked kernels
-of state space models and linear attention, even products and prefix sums, are recurrences; their
-short convolutions and gates are not. Sampling a token and interpolation are indexing. `_foreach_`
-arithmetic is elementwise; only a fused optimizer step is `optimizer`.
+- `head`: the qualified name, without return type, template arguments and parameters
+- `text`: the start of the whole name
+- `functor`: the template arguments of ATen's generic kernels
+
+Border cases:
+
+- layout: copies, casts, im2col, concatenation, padding
+- memory: fills
+- elementwise: `where`, masked scaling, `_foreach_` arithmetic
+- indexing: sampling of a token, interpolation
+- gemm: the reduction of a split-K product
+- recurrence: chunked kernels of state space models and linear attention, even their products, but
+  not their short convolutions and gates
+- optimizer: only a fused optimizer step
 """
 
 from tracelens.derive.kernels.inductor_names import INDUCTOR_RULES

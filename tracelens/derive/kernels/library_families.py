@@ -8,10 +8,9 @@ from tracelens.derive.kernels.recorded_call import Tensor, UnknownWorkError, are
 
 
 def _results_of(operations: Callable[[Bound], int], n: int = 0) -> Outputs:
-    """Return a formula for the number of results of a product, from its number of operations.
+    """Return a formula for the number of results of a product, given the formula of its operations.
 
-    Each result takes two operations per element of the summed dimension, which is the last
-    dimension of the nth input.
+    `n` is the input with the summed dimension last.
     """
 
     def results(bound: Bound) -> list[int]:
@@ -23,7 +22,7 @@ def _results_of(operations: Callable[[Bound], int], n: int = 0) -> Outputs:
 
 
 def _by_scales(bound: Bound) -> int:
-    """Return the FLOPs of a product with packed weights, whose scales have the result's columns."""
+    """Return the FLOPs of a product with packed weights and one scale per column of the result."""
     x = bound.nth(0)
     columns = bound.first("S").shape[-1]
     return 2 * x.n_elements * columns
@@ -36,10 +35,7 @@ def _result_by_scales(bound: Bound) -> list[int]:
 
 
 def _linear(bound: Bound) -> int:
-    """Return the FLOPs of a linear layer, whose input and weights may be in either order.
-
-    The last dimension of input and weights is the summed dimension.
-    """
+    """Return the FLOPs of a linear layer. Input and weights may be in either order."""
     first = bound.nth(0)
     second = bound.nth(1)
     n_summed = first.size(-1)
@@ -135,10 +131,9 @@ def _triangular(bound: Bound) -> int:
 
 
 def _of_expected_rows(bound: Bound) -> int:
-    """Return the FLOPs of one product per group of rows.
+    """Return the FLOPs of one product per group, with as many rows as an argument expects.
 
-    The inputs are (groups, maximal rows, length) and (groups, columns, length). An argument is the
-    expected number of rows per group.
+    The inputs are (groups, maximal rows, length) and (groups, columns, length).
     """
     x = bound.nth(0).shape
     weights = bound.nth(1).shape
@@ -165,14 +160,10 @@ def _expected_rows_read(bound: Bound) -> int:
 
 
 def _by_groups(bound: Bound) -> int:
-    """Return the FLOPs of products in groups of rows; the sizes of groups need not be known.
-
-    Each row of the input is multiplied by one matrix of the three-dimensional weights. If the
-    second input is a matrix with as many rows, the products are gradients of weights, one per group
-    of rows.
-    """
+    """Return the FLOPs of products in groups of rows, each with one matrix of the weights."""
     x = bound.nth(0).shape
     other = bound.nth(1).shape
+    # Two matrices with equal numbers of rows: the products are gradients of weights.
     if len(x) == len(other) == 2 and x[0] == other[0]:
         return 2 * prod(x) * other[1]
     return _rows_of_experts(bound)
@@ -188,7 +179,7 @@ def _result_by_groups(bound: Bound) -> list[int]:
 
 
 def _weights_of_groups(bound: Bound) -> list[Tensor]:
-    """Return the matrices of weights, whose last size is the last size of the first input."""
+    """Return the weight matrices among the inputs, recognised by the length of their rows."""
     summed = bound.nth(0).shape[-1:]
     return [tensor for tensor in bound.every()[1:] if tensor.shape[1:] == summed]
 
@@ -276,10 +267,7 @@ def _pairs_of_experts(bound: Bound) -> int:
 
 
 def _rows_of_experts_read(bound: Bound) -> int:
-    """Return the bytes of the input, and of the weights of the experts in use.
-
-    As many experts as possible are in use: one per row, at most all.
-    """
+    """Return the bytes of the input, and of the weights of at most one expert per row."""
     return _read_with_experts(bound, bound.nth(0).size(0))
 
 

@@ -1,11 +1,10 @@
 """Find element types and sizes that the profiler does not record for lists of tensors.
 
-The element type is in the kernel's template arguments. Sizes are not recorded for a list of more
-than 30 tensors. If an optimizer's call takes all gradients of its step, the sizes are the sizes of
-the gradients that autograd accumulated in the step. The number of blocks confirms this, because a
-block takes a chunk of 65,536 elements (kChunkSize in torch's MultiTensorApply.cuh). Otherwise, the
-number of blocks bounds the number of elements. Sizes are not recorded for the indices of `x[i, j]`
-either. The grid of the indexing kernel shows the number of elements.
+- The element type is in the kernel's template arguments.
+- Sizes are not recorded for a list of more than 30 tensors. An optimizer's list has the sizes of
+  the gradients that autograd accumulated in the step, if these give the kernel's number of blocks.
+- Otherwise, the number of blocks bounds the number of elements.
+- For the indices of `x[i, j]`, the grid of the indexing kernel shows the number of elements.
 """
 
 import json
@@ -20,6 +19,7 @@ from tracelens.derive.kernels.recorded_dtypes import listed
 from tracelens.trace import Trace
 
 _CHUNK = 65_536
+"""Elements per block of a kernel for lists (kChunkSize in torch's MultiTensorApply.cuh)."""
 _TYPE = re.compile(
     r"(?:Functor|OpaqueType|CatArrayBatchedCopy\w*)<\s*(?:at::native::[\w() :]*OpaqueType<)?"
     r"(c10::BFloat16|c10::Half|float|double|long|int|short|bool|unsigned char|signed char|\d+)"
@@ -44,12 +44,13 @@ _AT_MOST = "an upper bound: sizes are estimated from the kernels' blocks"
 
 
 def with_lists(trace: Trace, calls: pl.DataFrame, kernels: pl.DataFrame) -> pl.DataFrame:
-    """Return the calls with `list_dtype` and `inputs_assumed`, and with sizes of lists in shapes.
+    """Return the calls with the sizes of lists in input_shapes, and with two more columns.
+
+    - list_dtype: element type of tensors in lists, None if there is no list or it is unknown
+    - inputs_assumed: text if the sizes are only upper bounds, otherwise None
 
     `calls` has rank, span_id, step, input_shapes and input_dtypes, as text. `kernels` has rank,
-    span_id, name and grid_x of the kernels that the calls launched. `list_dtype` is the element
-    type of tensors in lists, None without a list or if the kernel's name does not show the type.
-    `inputs_assumed` is text if the sizes are only upper bounds, otherwise None.
+    span_id, name and grid_x of the kernels that the calls launched.
     """
     none = pl.lit(None, pl.String)
     is_list = pl.col("input_dtypes").str.contains("TensorList", literal=True)
@@ -135,7 +136,7 @@ def _gradients(trace: Trace) -> dict[tuple[int, int | None], _Gradients]:
 
 
 def _n_chunks(size: list[int]) -> int:
-    """Return the number of chunks into which a tensor of this size is divided."""
+    """Return the number of chunks of a tensor of this size."""
     return -(-prod(size) // _CHUNK)
 
 
@@ -145,17 +146,15 @@ def _filled(
     gradients: _Gradients | None,
     n_blocks: int | None,
 ) -> tuple[str, str | None]:
-    """Return the shapes with sizes of lists filled in, and the assumption, None without one.
-
-    A list gets the sizes of the gradients if the number of blocks agrees. Otherwise, the list gets
-    one size, which is an upper bound from the number of blocks.
-    """
+    """Return the shapes with sizes of lists filled in, and the assumption, None without one."""
     sizes, words = listed(shapes), listed(dtypes)
     is_unknown = [
         word == "TensorList" and not size for size, word in zip(sizes, words, strict=False)
     ]
     if len(sizes) != len(words) or not any(is_unknown) or not n_blocks:
         return shapes, None
+    # A list has the gradients' sizes if they give this number of blocks. Otherwise, the blocks only
+    # bound the number of elements.
     if gradients is not None and gradients.n_chunks == n_blocks:
         known, assumed = gradients.sizes, None
     else:
@@ -177,9 +176,8 @@ def _type(kernel: str | None) -> str | None:
 def with_indexed(calls: pl.DataFrame, kernels: pl.DataFrame) -> pl.DataFrame:
     """Return the calls, with the size of indices set to the number of indexed elements.
 
-    `calls` has rank, span_id, name, input_shapes and inputs_assumed. `kernels` has rank, span_id,
-    name and grid_x of the kernels that the calls launched. `inputs_assumed` is set if the number is
-    an upper bound, because the last block may compute fewer elements.
+    `inputs_assumed` is set if the number is an upper bound. `calls` has rank, span_id, name,
+    input_shapes and inputs_assumed. `kernels` has rank, span_id, name and grid_x.
     """
     wanted = calls.filter(pl.col("name").is_in(_INDEXING)).select("rank", "span_id", "input_shapes")
     if not wanted.height:
@@ -235,5 +233,6 @@ def _filled_indices(
                 *sizes[2:],
             ]
         ), None
+    # The last block may compute fewer elements.
     n_most = n_blocks * int(match[1]) * int(match[2])
     return json.dumps([sizes[0], [n_most], *sizes[2:]]), _AT_MOST

@@ -1,8 +1,8 @@
 """Compute the bytes and operations of calls with one set of formulas per family of ops.
 
-`op_signatures.json` lists the family and the signatures of torch's ops, `custom_ops.toml` does so
-for ops of other libraries. A signature has one letter per argument, `>`, and one letter per result.
-`bound_call.ROLES` explains the letters.
+`op_signatures.json` (torch) and `custom_ops.toml` (other libraries) give each op's family and
+signatures: a letter per argument, `>`, a letter per result. `bound_call.ROLES` explains the
+letters.
 """
 
 import json
@@ -34,16 +34,13 @@ _CUSTOM = Path(__file__).with_name("custom_ops.toml")
 
 
 class Traffic(Struct, frozen=True):
-    """Holds the bytes and operations of a call, and the element type in which the call computes.
+    """Holds the bytes and operations of a call, and the element type in which it computes."""
 
-    `operations` counts all arithmetic, `flops` only products. Attention to a cache takes a further
-    `pair_flops` per pair of query and key, and `key_bytes` per cached token.
-    """
-
-    flops: int
-    operations: int
+    flops: int  # of products only
+    operations: int  # of all arithmetic
     least_bytes: int
     dtype: str
+    # Attention to a cache has further work per pair of query and key, and per cached token.
     pair_flops: int = 0
     key_bytes: int = 0
 
@@ -172,15 +169,13 @@ def _gathered_reads(bound: Bound) -> int:
 
 
 def _scattered(bound: Bound) -> list[int]:
-    """Return the number of elements that a scatter writes: all elements of a new tensor.
-
-    In place, it writes one element per index or per source, whichever are more.
-    """
+    """Return the number of elements that a scatter writes."""
     if "w" not in bound.arguments:
         return [bound.nth(0).n_elements]
     others = bound.all("t")
     if not others:
         raise UnknownWorkError
+    # In place, a scatter writes one element per index or per source, whichever are more.
     return [max(tensor.n_elements for tensor in others)]
 
 
@@ -319,7 +314,7 @@ def _halved(bound: Bound) -> list[int]:
 
 
 def _indexed(bound: Bound) -> list[int]:
-    """Return the number of indexed elements, which `with_indexed` stores as the size of indices."""
+    """Return the number of indexed elements, which `with_indexed` stored as the indices' size."""
     return [prod(bound.call.shape(1, 1))]
 
 
@@ -428,7 +423,7 @@ def _written_bytes(
 ) -> int:
     """Return the bytes that a call writes into its arguments or into new results.
 
-    `outputs` are the elements of each result. `width` is the bytes per element of the arithmetic.
+    `outputs` has the elements of each result, `width` the bytes per element.
     """
     changed = bound.all("wm")
     given_results = bound.all("on")

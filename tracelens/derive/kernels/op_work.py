@@ -57,8 +57,8 @@ _REGISTERED: dict[str, Model] = {}
 def roofline_model(op: str) -> Callable[[Model], Model]:
     """Return a decorator that registers a function as the roofline model of an op.
 
-    The function reads a call's recorded inputs by position (`call.shape(0)`, `call.value(3)`,
-    `call.bytes_of(1)`), and returns the floating-point operations and the least bytes. The function
+    The function takes a `RecordedCall`, and returns the floating-point operations and the least
+    bytes. It reads inputs by position: `call.shape(0)`, `call.value(3)`, `call.bytes_of(1)`. It
     replaces any other model of the op. Raises ValueError for a name without a namespace.
     """
     if "::" not in op:
@@ -89,8 +89,9 @@ def work_of(
 ) -> Work | None:
     """Return the operations and bytes of a call, None if its inputs do not show them.
 
-    `texts` are the recorded sizes, element types, strides and values as JSON. `list_dtype` is the
-    element type of tensors in lists. For `experts` see `RecordedCall`.
+    - `texts`: recorded sizes, element types, strides and values as JSON
+    - `list_dtype`: element type of tensors in lists
+    - `experts`: see `RecordedCall`
     """
     try:
         return _work(name, RecordedCall.parsed(texts, list_dtype, experts))
@@ -132,9 +133,7 @@ def _work(name: str, call: RecordedCall) -> Work | None:
 def _most_of_contexts(family: str, bound: Bound, key_bytes: int) -> tuple[int, int] | None:
     """Return upper bounds of the pairs of query and key, and of the cached tokens that are read.
 
-    The lengths of requests were not recorded. A request has at most as many tokens as the cache, or
-    as its row of the block table. A cached token is read once, even if requests share it.
-    `key_bytes` are the bytes per cached token. Return None if no input bounds the numbers.
+    Return None if no input bounds them. `key_bytes` are the bytes per cached token.
     """
     n_queries = prod(bound.nth(0).shape[:-2])
     if family == _OF_INPUTS:
@@ -146,6 +145,8 @@ def _most_of_contexts(family: str, bound: Bound, key_bytes: int) -> tuple[int, i
     if len(cache.shape) == 3 and cache.shape[0] == n_queries:
         return None  # these are the keys of the batch's own tokens
     n_tokens = _CACHES[family] * cache.n_elements * cache.width // key_bytes
+    # A request has at most as many tokens as the cache, or as its row of the block table. A cached
+    # token is read once, even if several requests use it.
     longest = total = n_tokens
     table = _block_table(bound)
     if table is not None:
@@ -174,12 +175,12 @@ def _block_table(bound: Bound) -> Tensor | None:
 
 
 def _triton_work(name: str, call: RecordedCall) -> Work:
-    """Return the work of a kernel that torch.compile generated.
+    """Return the work of a kernel that torch.compile generated. Each tensor is moved once.
 
-    Inductor records the launch as an op with the kernel's name. The op's inputs are the tensors
-    that the kernel reads and writes, then sizes. Each tensor is moved once. Raises UnknownWorkError
-    if no tensor was recorded, or if the matrices of a product do not fit.
+    Raises UnknownWorkError if no tensor was recorded, or if the matrices of a product do not fit.
     """
+    # Inductor records the launch as an op: inputs are the tensors that the kernel reads and writes,
+    # then sizes.
     positions = range(len(call.words))
     tensors = [tensor for position in positions for tensor in _tensors(call, position)]
     if not tensors:
@@ -208,7 +209,7 @@ def _tensors(call: RecordedCall, position: int) -> list[Tensor]:
 
 
 def _triton_product(tensors: list[Tensor]) -> int:
-    """Return the FLOPs of the product of the first two successive matrices whose sizes fit."""
+    """Return the FLOPs of the product of the first two successive matrices with fitting sizes."""
     for left, right in pairwise(tensor.shape for tensor in tensors[:-1]):
         are_matrices = 2 <= len(left) == len(right) <= 3
         if are_matrices and left[-1] == right[-2] and left[:-2] == right[:-2]:
@@ -219,9 +220,8 @@ def _triton_product(tensors: list[Tensor]) -> int:
 def _work_by_words(name: str, call: RecordedCall) -> Work:
     """Return the work of a call of an op that is not in the catalogue, by words in the op's name.
 
-    An op named as a norm, activation or quantisation moves its tensors once (see `_moved`). An op
-    named as a product multiplies the first two matrices whose sizes fit. Raises UnknownWorkError
-    for torch's ops, for products of experts, and if the inputs do not show the work.
+    Products multiply the first two matrices that fit. Norms, activations and quantisations move
+    their tensors once. Raises UnknownWorkError if name or inputs do not show the work.
     """
     library, _, op = name.partition("::")
     if library in ("aten", "prim", "c10d") or not re.match(_NAMED, name) or _GETTER in name:
@@ -257,18 +257,15 @@ def _work_by_words(name: str, call: RecordedCall) -> Work:
 
 
 def _moved(op: str, tensors: list[Tensor]) -> list[int]:
-    """Return the least number of elements that are moved of each tensor.
-
-    A tensor with more rows than the first tensor is a table, of which at most as many rows are
-    moved as the first tensor has. A key-value cache counts as 0, because its rows are blocks of
-    many tokens.
-    """
+    """Return the least number of elements that are moved of each tensor."""
     most_rows = max(tensors[0].shape[0], 1)
     least_of_row = 0 if _CACHE.search(op) else 1
     moved = []
     for tensor in tensors:
         n_moved = tensor.n_stored
         if len(tensor.shape) > 1 and tensor.shape[0] > most_rows:
+            # This is a table: at most as many rows are moved as the first tensor has. Rows of a
+            # key-value cache are blocks of many tokens, so they are not counted.
             is_block = len(tensor.shape) > 2
             of_row = prod(tensor.shape[1:]) * (least_of_row if is_block else 1)
             n_moved = min(n_moved, most_rows * of_row)
@@ -277,19 +274,19 @@ def _moved(op: str, tensors: list[Tensor]) -> list[int]:
 
 
 def _product(name: str, tensors: list[Tensor]) -> tuple[int, int]:
-    """Return the FLOPs and the result's elements of the product of the first two fitting matrices.
+    """Return the FLOPs and the number of results of the product of the first two fitting matrices.
 
-    The second matrix may be transposed. The matrices may have a batch dimension. A byte may hold
-    two numbers of four bits: in both matrices if the op's name says so, or in the second matrix if
-    it is half as long. If the first matrix has 8-bit elements, float32 matrices are scales.
+    The matrices may have a batch dimension, and the second matrix may be transposed.
     """
     matrices = [tensor for tensor in tensors if len(tensor.shape) in (2, 3)]
-    if matrices and matrices[0].width == 1:
+    if matrices and matrices[0].width == 1:  # float32 matrices are scales of 8-bit elements
         matrices = [tensor for tensor in matrices if tensor.dtype != "float32"]
     for left, right in combinations(matrices, 2):
         summed, (*batch, first, second) = left.shape[-1], right.shape
         if list(left.shape[:-2]) != batch:
             continue
+        # A byte may hold two numbers of four bits: in both matrices if the op's name says so, or in
+        # the second matrix if it is half as long.
         are_bytes = right.dtype in _PACKED
         if summed in (first, second):
             columns = second if first == summed else first

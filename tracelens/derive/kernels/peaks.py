@@ -18,17 +18,13 @@ PRECISIONS = ("fp64", "fp32", "tf32", "bf16", "fp16", "fp8", "fp6", "fp4", "int8
 
 
 class Peaks(Struct, frozen=True):
-    """Holds the peak rates of a device, and their source.
-
-    `flops_per_s` is by precision. `link_bytes_per_s` is the bandwidth of the device's links to
-    other devices in one direction, None if unknown.
-    """
+    """Holds the peak rates of a device, and their source."""
 
     device: str
-    flops_per_s: Mapping[str, float]
+    flops_per_s: Mapping[str, float]  # by precision
     bandwidth_bytes_per_s: float
     source: str
-    link_bytes_per_s: float | None = None
+    link_bytes_per_s: float | None = None  # to other devices, in one direction
 
 
 class _File(msgspec.Struct):
@@ -71,8 +67,7 @@ def read_peaks(path: Path) -> Peaks:
 def peaks_of(device: str, given: Peaks | None) -> Peaks | None:
     """Return the peaks of a device by its name, None if unknown.
 
-    `given` peaks are returned for the device on which they were measured. For other devices, the
-    peaks are from the datasheet.
+    They are `given` if these were measured on such a device, otherwise from its datasheet.
     """
     if given is not None and given.device == device:
         return given

@@ -10,7 +10,7 @@ from tracelens.derive.kernels.recorded_call import Tensor, UnknownWorkError
 def _sizes(bound: Bound) -> tuple[int, int, int]:
     """Return rows, columns and summed length of the product of the first two tensors.
 
-    The second tensor may be transposed, which shows in the position of the summed length.
+    The second tensor may be transposed.
     """
     left, right = bound.nth(0).shape, bound.nth(1).shape
     if len(left) < 2 or len(right) != 2 or left[-1] not in right:
@@ -47,11 +47,9 @@ def _result_of_sizes(bound: Bound) -> list[int]:
 
 
 def _product_of_groups(bound: Bound) -> int:
-    """Return the FLOPs of products in groups, as in torch's grouped_mm.
+    """Return the FLOPs of products in groups, as torch's grouped_mm computes them.
 
-    An input is a matrix, or a stack with one matrix per group. A stack is multiplied by another
-    stack, or by a matrix whose rows or columns are divided into groups. Two matrices are divided
-    along the summed dimension.
+    An input is a stack with one matrix per group, or one matrix of which each group has a part.
     """
     left, right = bound.nth(0).shape, bound.nth(1).shape
     if not {len(left), len(right)} <= {2, 3} or left[-1] != right[-2]:
@@ -76,12 +74,9 @@ def _experts(bound: Bound) -> int:
 
 
 def _parts_of_experts(bound: Bound) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Return tokens, first weights, second weights, and chosen experts.
-
-    Weights are the first two inputs with three dimensions. Tokens and chosen experts are the first
-    two inputs with two dimensions.
-    """
+    """Return tokens, first weights, second weights, and chosen experts."""
     inputs = bound.all("tw")
+    # Weights have three dimensions, tokens and chosen experts have two.
     weights = [tensor for tensor in inputs if len(tensor.shape) == 3]
     others = [tensor for tensor in inputs if len(tensor.shape) == 2]
     if len(weights) < 2 or len(others) < 2:
@@ -90,12 +85,10 @@ def _parts_of_experts(bound: Bound) -> tuple[Tensor, Tensor, Tensor, Tensor]:
 
 
 def _experts_read(bound: Bound) -> int:
-    """Return the bytes of tokens and choices, and of the weights of the experts in use.
-
-    As many experts as possible are in use: one per choice, at most all.
-    """
+    """Return the bytes of tokens and choices, and of the weights of the experts in use."""
     tokens, first, second, chosen = _parts_of_experts(bound)
     n_experts = max(first.size(0), 1)
+    # At most one expert per choice.
     n_read = min(n_experts, chosen.n_elements)
     weights = (first.n_bytes + second.n_bytes) // n_experts * n_read
     return tokens.n_bytes + weights + 2 * chosen.n_bytes
@@ -116,9 +109,7 @@ def _attention_backward(bound: Bound) -> int:
 def _attention_sizes(bound: Bound, first: int) -> tuple[int, int, int]:
     """Return twice the number of pairs of query and key in all heads, and widths of key and value.
 
-    The factor is 2 because each pair is multiplied and added. A causal mask leaves half of the
-    pairs if there are as many queries as keys. `first` is the position of the queries among the
-    inputs. Several dimensions may precede the length.
+    `first` is the position of the queries among the inputs.
     """
     queries, keys, values = (bound.nth(first + n).shape for n in range(3))
     if not len(queries) == len(keys) == len(values) >= 4:
@@ -128,6 +119,8 @@ def _attention_sizes(bound: Bound, first: int) -> tuple[int, int, int]:
     if (batch, width) != (key_batch, key_width):
         raise UnknownWorkError
     n_pairs = prod(batch) * n_queries * n_heads * n_keys
+    # The factor is 2 because each pair is multiplied and added. A causal mask leaves half of the
+    # pairs.
     is_causal = _is_causal(bound) and n_queries == n_keys
     return n_pairs if is_causal else 2 * n_pairs, width, values[-1]
 
@@ -154,9 +147,7 @@ def _attention_of_either_backward(bound: Bound) -> int:
 def _attention_of_lengths(bound: Bound, first: int = 0) -> int:
     """Return the least FLOPs of attention over concatenated requests of unknown lengths.
 
-    Queries, keys and values are (tokens, heads, width). The lengths of requests are values of
-    cu_seqlens, which are not recorded. The size of cu_seqlens shows the number of requests.
-    Requests of equal length take the least FLOPs.
+    Queries, keys and values are (tokens, heads, width). `first` is the position of the queries.
     """
     shapes = [bound.nth(first + n).shape for n in range(3)]
     queries, keys, values = (s[1:] if len(s) == 4 and s[0] == 1 else s for s in shapes)
@@ -164,6 +155,8 @@ def _attention_of_lengths(bound: Bound, first: int = 0) -> int:
     if not len(queries) == len(keys) == len(values) == 3 or len(ends) != 1:
         raise UnknownWorkError
     n_tokens, n_heads, width = queries
+    # The values of cu_seqlens are not recorded, but its size shows the number of requests. Requests
+    # of equal length take the least FLOPs.
     n_requests = ends[0] - 1
     if keys[0] != n_tokens or n_requests < 1:
         raise UnknownWorkError
@@ -178,19 +171,15 @@ def _attention_of_lengths_backward(bound: Bound) -> int:
 
 
 def _attention_in_any_layout(bound: Bound) -> int:
-    """Return the least FLOPs of attention whose layout and mask were not recorded.
-
-    Queries, keys and values are (batch, length, heads, width), (length, batch, heads, width), or
-    (tokens, heads, width). In each layout, the size of cu_seqlens shows the batch. Requests of
-    equal length take the least FLOPs. If there are as many queries as keys, a causal mask is
-    assumed, which halves the pairs.
-    """
+    """Return the least FLOPs of attention, for inputs in any layout with heads and width last."""
     queries, keys, values = (bound.nth(n).shape for n in range(3))
     ends = bound.all("e")[0].shape
     if len({len(queries), len(keys), len(values)}) > 1 or len(queries) not in (3, 4):
         raise UnknownWorkError
     if len(ends) != 1 or ends[0] < 2:
         raise UnknownWorkError
+    # The size of cu_seqlens shows the number of requests. Requests of equal length take the least
+    # FLOPs. A causal mask is assumed if there are as many queries as keys.
     n_queries, n_keys = prod(queries[:-2]), prod(keys[:-2])
     widths = queries[-1] + values[-1]
     flops = 2 * n_queries * queries[-2] * n_keys * widths // (ends[0] - 1)
@@ -212,20 +201,20 @@ def _cached_keys(bound: Bound) -> tuple[int, int]:
     """Return the FLOPs per pair of query and key in all heads, and the bytes per cached token.
 
     Queries are (…, heads, width). Keys are (…, heads, width), or (blocks, heads, width / x, block,
-    x). Values are as wide as keys.
+    x).
     """
     queries, keys = bound.nth(0).shape, bound.all("K")[0]
     if len(queries) < 3 or len(keys.shape) < 3:
         raise UnknownWorkError
     n_heads = keys.shape[1 if len(keys.shape) == 5 else -2]
+    # Values are as wide as keys.
     return 4 * queries[-2] * queries[-1], 2 * n_heads * queries[-1] * keys.width
 
 
 def _compressed_keys(bound: Bound) -> tuple[int, int]:
     """Return FLOPs and bytes as `_cached_keys` does, for latent attention with a compressed cache.
 
-    The cache holds one compressed row per token. The first three inputs are queries (tokens, heads,
-    width), the compressed row, and its rotated part.
+    Inputs: queries (tokens, heads, width), the compressed row of a token, its rotated part.
     """
     queries, row, rotated = (bound.nth(n) for n in range(3))
     if len(queries.shape) < 3:
@@ -244,8 +233,7 @@ _ROTATED = 64
 def _shared_keys(bound: Bound) -> tuple[int, int]:
     """Return FLOPs and bytes as `_cached_keys` does, for latent attention with one cache tensor.
 
-    Queries are (…, heads, width). A key is a row of the cache, as wide as a query. The value is a
-    part of this row.
+    A key is a row of the cache, as wide as a query. The value is a part of this row.
     """
     queries = bound.nth(0).shape
     rows = bound.all("K")[0]
@@ -284,7 +272,7 @@ def _queries_read(bound: Bound) -> int:
 
 
 def _chosen_experts(bound: Bound) -> int:
-    """Return the FLOPs of experts, whose number per token is an argument."""
+    """Return the FLOPs of experts. An argument is the number of experts per token."""
     tokens = bound.nth(0).shape
     first, second = (tensor.shape for tensor in bound.all("t")[-2:])
     n_weights = (_each(first) + _each(second)) * _packed(tokens, first)
@@ -311,13 +299,10 @@ def _one_product_of_experts(bound: Bound) -> int:
 
 
 def _rows_of_experts(bound: Bound) -> int:
-    """Return the number of rows that experts multiply: tokens times experts per token.
-
-    If result or input has three dimensions, its first two sizes are tokens and experts per token.
-    Otherwise, an argument is the number of experts per token.
-    """
+    """Return the number of rows that experts multiply: tokens times experts per token."""
     x = bound.nth(0)
     result = bound.all("o")[0]
+    # A result or input of three dimensions is (tokens, experts per token, width).
     for shape in (result.shape, x.shape):
         if len(shape) == 3:
             return prod(shape[:2])
@@ -325,10 +310,7 @@ def _rows_of_experts(bound: Bound) -> int:
 
 
 def _one_product_of_experts_read(bound: Bound) -> int:
-    """Return the bytes of the input, and of the weights of the experts in use.
-
-    As many experts as possible are in use: one per row, at most all.
-    """
+    """Return the bytes of the input, and of the weights of at most one expert per row."""
     x = bound.nth(0)
     weights = bound.nth(1)
     n_experts = max(weights.size(0), 1)
@@ -346,14 +328,12 @@ def _unseen_experts(bound: Bound) -> int:
 
 
 def _unseen_experts_read(bound: Bound) -> int:
-    """Return the bytes of tokens and scores, and of the weights of the experts in use.
-
-    As many experts as possible are in use: one per choice of a token, at most all.
-    """
+    """Return the bytes of tokens and scores, and of the weights of the experts in use."""
     tokens, scores = bound.nth(0), bound.nth(1)
     if bound.call.experts is None:
         raise UnknownWorkError
     n_chosen, width = bound.call.experts
+    # At most one expert per choice of a token.
     n_read = min(
         scores.shape[-1],
         tokens.size(0) * n_chosen,
@@ -375,12 +355,10 @@ def _n_chosen(bound: Bound) -> int:
 
 
 def _chosen_experts_read(bound: Bound) -> int:
-    """Return the bytes of tokens, and of the weights of the experts in use.
-
-    As many experts as possible are in use: one per choice of a token, at most all.
-    """
+    """Return the bytes of tokens, and of the weights of the experts in use."""
     tokens, first, second = bound.nth(0), *bound.all("t")[-2:]
     n_experts = max(first.size(0), 1)
+    # At most one expert per choice of a token.
     n_read = min(n_experts, tokens.size(0) * _n_chosen(bound))
     return tokens.n_bytes + (first.n_bytes + second.n_bytes) // n_experts * n_read
 

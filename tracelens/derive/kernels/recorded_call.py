@@ -50,19 +50,14 @@ class Tensor(Struct, frozen=True):
 
 
 class RecordedCall(Struct, frozen=True):
-    """Holds the recorded inputs of one call, by position.
-
-    `words` are the recorded types. The profiler does not record the element type of tensors in
-    lists. If the type is known from elsewhere, `list_type` is the type's name and bytes. `experts`
-    is the number of experts per token and the bytes per weight, for a call that does not record
-    the weights of experts.
-    """
+    """Holds the recorded inputs of one call. Each list has one item per input."""
 
     shapes: Sequence[Any]
     strides: Sequence[Any]
-    words: Sequence[Any]
+    words: Sequence[Any]  # recorded types
     values: Sequence[Any]
-    list_type: tuple[str, int] | None = None
+    list_type: tuple[str, int] | None = None  # name and bytes of the element type in lists
+    # Experts per token and bytes per weight, for ops that do not record the weights of experts.
     experts: tuple[int, float] | None = None
 
     @classmethod
@@ -119,10 +114,9 @@ class RecordedCall(Struct, frozen=True):
         )
 
     def tensors(self, position: int) -> list[Tensor]:
-        """Return the tensors of an input that is a tensor or a list of tensors.
+        """Return the tensors of an input: one, or those of a list; empty without a recorded type.
 
-        The result is empty if the input has no recorded type. Raises UnknownWorkError if sizes or
-        the element type of a tensor are unknown.
+        Raises UnknownWorkError if sizes or the element type of a tensor are unknown.
         """
         word = self.word(position)
         shape = self.shapes[position] if position < len(self.shapes) else None

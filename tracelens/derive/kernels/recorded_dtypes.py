@@ -44,9 +44,8 @@ An element of float4_e2m1fn_x2 is a byte that holds two numbers.
 def recorded_inputs(trace: Trace, spans: pl.DataFrame) -> pl.DataFrame:
     """Return the recorded element types and sizes of ops, one row per op: rank, span_id, inputs.
 
-    `inputs` is a list of {dtype, width (bytes per element), elements (None if unknown)}. It has one
-    entry per combination of an element type and a size among the op's tensors, because a copy may
-    convert one tensor's type to another. An op without recorded types has no row.
+    `inputs` is a list of {dtype, width (bytes per element), elements (None if unknown)}. An op
+    without recorded types has no row.
     """
     columns = ["rank", "span_id", "input_shapes", "input_dtypes"]
     if not spans.height:
@@ -78,12 +77,13 @@ _SCHEMA = pl.Schema(
 
 
 def _inputs(shapes: str | None, dtypes: str) -> list[dict[str, Any]]:
-    """Return the distinct combinations of the inputs' element types and numbers of elements."""
+    """Return all combinations of an element type and a number of elements among the inputs."""
     words = [word for word in listed(dtypes) if isinstance(word, str)]
     types = dict.fromkeys(map(element_type, words))
     sizes = dict.fromkeys(map(_elements, listed(shapes)))
     if not sizes:
         sizes = {None: None}
+    # A copy may convert one tensor's type to another, so each type may have each size.
     return [
         {"dtype": dtype, "width": width, "elements": n_elements}
         for dtype, width in filter(None, types)

@@ -21,16 +21,13 @@ def _weight_shapes(bound: Bound) -> list[Sequence[int]]:
 
 
 def _layer(bound: Bound) -> int:
-    """Return the FLOPs of a layer, which multiplies each token by each matrix of weights.
-
-    Tokens are the rows of the input. Packed sequences have no rows for padding.
-    """
+    """Return the FLOPs of a recurrent layer: each token is multiplied by each matrix of weights."""
     matrices = [shape for shape in _weight_shapes(bound) if len(shape) == 2]
     return 2 * _n_tokens(bound) * sum(map(prod, matrices))
 
 
 def _layer_backward(bound: Bound) -> int:
-    """Return the FLOPs of the gradients, which take two products per product of the layer."""
+    """Return the FLOPs of a recurrent layer's gradients, two products for each of its products."""
     return 2 * _layer(bound)
 
 
@@ -67,10 +64,8 @@ def _layer_gradients(bound: Bound) -> list[int]:
 
 
 def _layer_reads(bound: Bound) -> int:
-    """Return the bytes of inputs, states, gradients and weights, each read once.
-
-    Tensors of one dimension are left out. They are a flat copy of the weights, and cuDNN's buffers.
-    """
+    """Return the bytes of inputs, states, gradients and weights, each read once."""
+    # Tensors of one dimension are a flat copy of the weights, and cuDNN's buffers.
     given = sum(tensor.n_bytes for tensor in bound.all("t") if len(tensor.shape) > 1)
     return given + sum(map(prod, _weight_shapes(bound))) * bound.nth(0).width
 
@@ -100,12 +95,10 @@ def _gru_cell_backward(bound: Bound) -> list[int]:
 
 
 def _transformed(bound: Bound) -> list[int]:
-    """Return the size of a Fourier transform's result, in elements as wide as the input's.
-
-    A complex number is as wide as two real numbers. If the input is real, the last transformed
-    dimension of the result has n // 2 + 1 numbers.
-    """
+    """Return the size of a Fourier transform's result, in elements as wide as the input's."""
     shape, dims = list(bound.nth(0).shape), _dims(bound)
+    # A complex number is as wide as two real numbers. The transform of n real numbers has n // 2 +
+    # 1 complex numbers.
     n_last = bound.value("u")
     if type(n_last) is int:
         shape[dims[-1]] = n_last

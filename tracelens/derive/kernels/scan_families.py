@@ -67,10 +67,10 @@ def _of_a_token(
 ) -> int:
     """Return the operations of Mamba 2's scan for one token.
 
-    In a chunk, c is multiplied by b, and the result by x. With `causal`, half of these products is
-    left out, because it lies above the diagonal. Each chunk's x is added to the chunk's state, and
-    c is multiplied by the state of the previous chunk.
+    With `causal`, the products above the diagonal are left out.
     """
+    # In a chunk, c is multiplied by b, and the result by x. Each chunk's x is added to the chunk's
+    # state, and c is multiplied by the state of the previous chunk.
     inside = chunk * (n_groups * n_states + n_inner)
     return inside * (1 if causal else 2) + 4 * n_inner * n_states
 
@@ -82,8 +82,8 @@ def _needed_chunk_scan(bound: Bound) -> int:
 def _split_scan(bound: Bound, *, causal: bool = False) -> int:
     """Return the operations of Mamba 2's fused short convolution and scan.
 
-    The inputs are one projection (batch, length, all channels), and the convolution's weights, one
-    row per channel of x, b and c. D (S) has one number per head.
+    Inputs: one projection (batch, length, all channels), and weights, one row per channel of x, b
+    and c.
     """
     projection = bound.nth(0).shape
     weights = bound.nth(1).shape
@@ -122,13 +122,13 @@ def _split_scan_result(bound: Bound) -> list[int]:
 def _gated_delta(bound: Bound) -> int:
     """Return the operations of a gated delta rule, token by token.
 
-    The result is (tokens, heads, width), and a head's state is (width, width). Each number of the
-    state takes seven operations per token: a product for the decay, and a product and a sum each
-    for the product with the key, for the update, and for the product with the query.
+    The result is (tokens, heads, width).
     """
     result = bound.all("o")
     if not result or len(result[0].shape) != 3:
         raise UnknownWorkError
+    # A head's state is (width, width). Each of its numbers takes seven operations: a product for
+    # the decay, and a product and a sum each for the key, the update and the query.
     return 7 * result[0].n_elements * result[0].shape[-1]
 
 
@@ -137,50 +137,45 @@ _CHUNK = 64
 
 
 def _in_chunks(bound: Bound, of_state: int, of_keys: int, of_values: int) -> int:
-    """Return the operations of linear attention that is computed in chunks.
+    """Return the operations of linear attention in chunks: keys are (batch, length, heads, width).
 
-    Keys are (batch, length, heads, width). Values have the same form, with as many heads or more.
-    Each token takes `of_state` products with the state (key width, value width) of its head. With
-    each earlier token of its chunk, it takes `of_keys` products of key width and `of_values`
-    products of value width. On average, half of a chunk is earlier.
+    - `of_state`: products of each token with its head's state (key width, value width)
+    - `of_keys`, `of_values`: products of key width and of value width, per earlier token of the
+      chunk
     """
     keys, values = bound.nth(1).shape, bound.nth(2).shape
     if len(keys) != 4 or len(values) != 4 or keys[:2] != values[:2]:
         raise UnknownWorkError
     width, value_width = keys[-1], values[-1]
+    # On average, half of a chunk is earlier, and each product takes two operations.
     inside = _CHUNK * (of_keys * width + of_values * value_width)
     return prod(values[:-1]) * (2 * of_state * width * value_width + inside)
 
 
 def _linear_attention(bound: Bound) -> int:
-    """Return the operations of gated linear attention (Yang and others 2023, 2312.06635).
-
-    Per token, k v is added to the state, and q is multiplied by the state. Within a chunk, q is
-    multiplied by k, and the result by v.
-    """
+    """Return the operations of gated linear attention (Yang and others 2023, 2312.06635)."""
+    # k v is added to the state, and q multiplied by it. In a chunk, q is multiplied by k, and this
+    # by v.
     return _in_chunks(bound, of_state=2, of_keys=1, of_values=1)
 
 
 def _delta_rule(bound: Bound) -> int:
-    """Return the operations of the delta rule in chunks (Yang and others 2024, 2412.06464).
-
-    Per token, the state takes part in three products: with the key, in the update, and with the
-    query. Within a chunk, three products have the width of a key (k kᵀ, w, q kᵀ), and two products
-    have the width of a value (u, and q kᵀ times v).
-    """
+    """Return the operations of the delta rule in chunks (Yang and others 2024, 2412.06464)."""
+    # With the state: the key, the update, the query. In a chunk: k kᵀ, w and q kᵀ are as wide as a
+    # key; u and q kᵀ v as wide as a value.
     return _in_chunks(bound, of_state=3, of_keys=3, of_values=2)
 
 
 def _recurrent(bound: Bound) -> int:
     """Return the least operations of a linear recurrence, token by token.
 
-    Queries and values are (batch, length, heads, width). Each number of a head's state takes four
-    operations per token: a product and a sum to add key times value to the state, and a product
-    and a sum to multiply the query by the state.
+    Queries and values are (batch, length, heads, width).
     """
     queries, values = bound.nth(0).shape, bound.nth(2).shape
     if len(queries) != 4 or len(values) != 4:
         raise UnknownWorkError
+    # Each number of a head's state takes a product and a sum to add key times value, and a product
+    # and a sum to multiply the query by the state.
     return 4 * prod(values) * queries[-1]
 
 

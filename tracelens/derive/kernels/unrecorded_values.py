@@ -1,8 +1,8 @@
 """Infer strides and paddings of convolutions and poolings in traces without argument values.
 
-They follow from the size of a call's result, which is not recorded. The op that reads the result
-shows this size. It is taken to be the next op of the thread with an input whose size the call can
-produce.
+1. The size of a call's result is not recorded, but the op that reads the result shows it.
+2. This op is taken to be the thread's next op with an input of a size that the call can produce.
+3. Stride and padding follow from the sizes of input, weights and result.
 """
 
 import json
@@ -35,8 +35,6 @@ def with_values(trace: Trace, calls: pl.DataFrame) -> pl.DataFrame:
     """Return the calls, with inferred argument values for calls of _OPS that recorded none.
 
     `calls` has rank, span_id, name, input_shapes, concrete_inputs and inputs_assumed, as text.
-    Several values may produce the same size: a stride of 1 without padding may be inferred for a
-    dilation with padding.
     """
     is_open = pl.col("name").is_in(_OPS) & pl.col("concrete_inputs").is_null()
     open_calls = calls.filter(is_open).select("rank", "span_id", *_TEXT)
@@ -54,6 +52,8 @@ def with_values(trace: Trace, calls: pl.DataFrame) -> pl.DataFrame:
     timed = timed.with_columns(end_ns=pl.col("start_ns") + pl.col("duration_ns"))
     read = _tensors(ops)
     is_backward = pl.col("name") == _BACKWARD
+    # Several values may give one size: a stride of 1 without padding may be inferred for a dilation
+    # with padding.
     values = pl.concat(
         [
             _values_of_results(timed.filter(~is_backward), read),
@@ -98,7 +98,7 @@ def _shapes(text: str) -> list[list[int]]:
 
 
 def _values_of_results(calls: pl.DataFrame, read: pl.DataFrame) -> pl.DataFrame:
-    """Return rank, span_id and inferred values of calls whose result a later op reads."""
+    """Return rank, span_id and inferred values of calls with a later op that reads their result."""
     texts = calls.select(_TEXT).unique().rows()
     shapes = read["shape"].unique().to_list()
     by_batch: dict[tuple[int, int], list[list[int]]] = {}
@@ -150,7 +150,7 @@ def _values(
     inputs: Sequence[list[int]],
     result: list[int],
 ) -> list[object] | None:
-    """Return argument values for which the result has this size, None if there are none."""
+    """Return argument values that give a result of this size, None if there are none."""
     x = inputs[0]
     if name not in _CONVOLUTIONS:
         is_smaller = all(
@@ -204,10 +204,9 @@ def _values(
 
 
 def _stride_and_padding(size: int, window: int, n_results: int) -> tuple[int, int] | None:
-    """Return the least stride, and its padding, for which there are `n_results` windows.
+    """Return the least stride, and its padding, that give `n_results` windows; None without one.
 
-    Return None if there is no such stride. `size` and `window` are lengths in one dimension.
-    The stride is at most the window's length (or 2), and padding is shorter than the window.
+    `size` and `window` are lengths in one dimension. Padding is shorter than the window.
     """
     for stride in range(
         1,
@@ -223,8 +222,7 @@ def _stride_and_padding(size: int, window: int, n_results: int) -> tuple[int, in
 def _values_of_gradients(calls: pl.DataFrame, read: pl.DataFrame) -> pl.DataFrame:
     """Return rank, span_id and inferred values of convolutions' backward passes.
 
-    A gradient was requested if a later op of the thread reads a tensor of its size. Reads by other
-    backward passes of convolutions do not count, because their inputs have the same sizes.
+    A gradient was requested if a later op of the thread reads a tensor of its size.
     """
     texts = calls["input_shapes"].unique().to_list()
     rows = [(text, *_of_gradients(text)) for text in texts]
@@ -241,6 +239,7 @@ def _values_of_gradients(calls: pl.DataFrame, read: pl.DataFrame) -> pl.DataFram
         on="input_shapes",
         maintain_order="left",
     )
+    # Other backward passes have inputs of the same sizes.
     others = read.filter(pl.col("op") != _BACKWARD)
     for gradient in ("x", "weight"):
         readers = others.rename({"shape": gradient}).drop("op")
@@ -264,8 +263,7 @@ def _values_of_gradients(calls: pl.DataFrame, read: pl.DataFrame) -> pl.DataFram
 def _of_gradients(text: str) -> tuple[str | None, str | None, int | None]:
     """Return the shapes of input and weights as JSON, and the number of groups.
 
-    They are None if the shapes do not fit, as for a transposed convolution, whose result is larger
-    than its input.
+    They are None if the shapes do not fit a plain convolution.
     """
     shapes = _shapes(text)
     if len(shapes) < 3 or not 3 <= len(shapes[0]) == len(shapes[1]) == len(shapes[2]):
@@ -279,6 +277,7 @@ def _of_gradients(text: str) -> tuple[str | None, str | None, int | None]:
             strict=True,
         )
     )
+    # The result of a transposed convolution is larger than its input.
     if gradient[1] != weight[0] or is_larger or not weight[1] or x[1] % weight[1]:
         return None, None, None
     return json.dumps(x), json.dumps(weight), x[1] // weight[1]

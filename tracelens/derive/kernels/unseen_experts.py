@@ -1,8 +1,8 @@
 """Infer the number of experts per token for ops that do not record the weights of experts.
 
-The inputs of vLLM's moe_forward are tokens and the experts' scores. An op inside it has a matrix of
-the chosen experts' indices, whose width is the number of experts per token. The kernels' names show
-the bytes per weight.
+- vLLM's moe_forward takes tokens and the experts' scores.
+- An op inside it has a matrix of the chosen experts' indices, with one column per chosen expert.
+- The kernels' names show the bytes per weight.
 """
 
 import re
@@ -31,9 +31,8 @@ If no pattern matches, a weight is as wide as an element of the tokens.
 def with_experts(trace: Trace, calls: pl.DataFrame, kernels: pl.DataFrame) -> pl.DataFrame:
     """Return the calls with `n_chosen` (experts per token) and `weight_bytes` (per weight).
 
-    The values are None if they are unknown, and for ops that are not in OPS. `calls` has
-    rank, span_id, name, input_shapes and input_dtypes, as text. `kernels` has rank, span_id and
-    name.
+    Both are None if unknown, and for ops that are not in OPS. `calls` has rank, span_id, name,
+    input_shapes and input_dtypes, as text. `kernels` has rank, span_id and name.
     """
     expert_calls = calls.filter(pl.col("name").is_in(OPS))
     if expert_calls.is_empty():
@@ -122,13 +121,11 @@ def _seen(shapes: str, dtypes: str, inside: pl.DataFrame) -> tuple[int | None, f
 
 
 def _integer_width(inside: pl.DataFrame, *, n_tokens: int, n_experts: int) -> int | None:
-    """Return the least width of a matrix of integers with one row per token, None without one.
-
-    Only matrices with fewer columns than experts count.
-    """
+    """Return the least width of a matrix of integers with one row per token, None without one."""
     widths = []
     for shapes, dtypes in inside.select("input_shapes", "input_dtypes").unique().iter_rows():
         for size, word in zip(listed(shapes), listed(dtypes), strict=False):
+            # A list of chosen experts is shorter than the list of all experts.
             if not _is_matrix(size) or size[0] != n_tokens or size[1] >= n_experts:
                 continue
             element = element_type(str(word))

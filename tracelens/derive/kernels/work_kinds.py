@@ -1,7 +1,7 @@
 """Classify kernels by their kind of work in a model, such as attention, experts or normalisation.
 
-The first rule that applies wins. The layer's name takes precedence over the kernel's primitive:
-elementwise kernels of a norm are normalisation, a softmax inside attention is attention.
+The first rule that applies wins. The layer's name comes before the kernel's primitive: a softmax
+inside attention is attention.
 """
 
 from typing import TypeAlias
@@ -112,17 +112,13 @@ _FIRST_RULES: tuple[_Rule, ...] = (
 
 
 def _expert_rules(mixtures: pl.Series) -> tuple[_Rule, ...]:
-    """Return the rules for mixtures of experts.
-
-    `mixtures` are the layers that contain experts. A kernel belongs to an expert or a router by its
-    layer's name or its own name. Such kernels, and kernels of a mixture's own layer, may dispatch
-    or combine tokens.
-    """
+    """Return the rules for mixtures of experts; `mixtures` are the layers that contain experts."""
     in_mixture = pl.col("layer").is_in(mixtures.implode())
     layer_above = pl.col("layer").str.extract(r"^(.*)\.")
     is_router_beside = layer_above.is_in(mixtures.implode()) & _IS_ROUTER
     has_name = pl.col("layer").str.contains(_IS_EXPERT) | _NAMED.str.contains(_OF_EXPERTS)
     is_expert = has_name | is_router_beside
+    # Kernels of experts, of routers and of the mixture itself may dispatch or combine tokens.
     may_move = is_expert | in_mixture
     return (
         (is_expert & _IS_ROUTER, "MoE routing"),
@@ -163,8 +159,8 @@ _LAST_RULES: tuple[_Rule, ...] = (
 def language_kinds(trace: Trace, rank: int, least: float) -> list[tuple[str, float]]:
     """Return the kinds of a rank's work with their shares of kernel time (0 to 1), largest first.
 
-    The parts of a mixture of experts are one kind, `MoE`. The result is empty if attention,
-    recurrence and MoE together take less than the share `least` of the time without communication.
+    The parts of a mixture of experts are one kind, `MoE`. The list is empty if attention,
+    recurrence and MoE together are below the share `least` of the computing time.
     """
     duration_ns = pl.col("duration_ns")
     key = ["site_id", "name", "primitive", "is_communication"]
