@@ -1,4 +1,4 @@
-"""Collectors, each of which reads one kind of source into one Capture per rank.
+"""Hold the collectors. Each reads one kind of source into one Capture per rank.
 
 Some can also run a program and capture it. A new collector consists of a module that ends with
 `COLLECTOR`, its test, and one line in NAMES.
@@ -42,11 +42,13 @@ def collect(
 ) -> Trace:
     """Read sources of one program into a Trace in memory.
 
-    `kind` is the kind of all sources, one of NAMES. By default it is detected from their content.
-    `ranks` gives the rank of each source. `events` names the profiler whose events are kept if two
-    profilers captured the same rank. The default is the first profiler in NAMES. With `force_mix`,
-    ranks that contradict each other are combined all the same, with a warning. Raises SourceError
-    for a source that cannot be read, UsageError for an invalid request.
+    - `kind`: the kind of all sources, one of NAMES. By default it is detected from their content.
+    - `ranks`: the rank of each source.
+    - `events`: the profiler to use if two profilers captured the same rank, by default the first of
+      them in NAMES.
+    - `force_mix`: combine ranks that contradict each other, with a warning.
+
+    Raises SourceError for a source that cannot be read, UsageError for an invalid request.
     """
     trace = combine(
         read_captures(paths, kind),
@@ -67,9 +69,8 @@ def run_program(
 ) -> tuple[Trace, Run]:
     """Run a program under a collector while sampling GPU counters.
 
-    Return the trace in memory, and the collector's Run. `options` are keyword arguments of the
-    collector's own `run`. Raises ToolError if the command cannot be run, or if nothing was
-    captured.
+    Return the trace in memory, and the collector's Run. `options` are passed to the collector's
+    `run`. Raises ToolError if the command cannot be run, or if nothing was captured.
     """
     run = COLLECTORS[kind].run
     if run is None:

@@ -1,4 +1,4 @@
-"""Read the sidecar in which a live capture stores the model's graph."""
+"""Read the graph of a model from the file that a live capture writes beside its trace."""
 
 import json
 from typing import Literal

@@ -1,11 +1,14 @@
 """Read what jax.profiler writes: the Chrome trace `plugins/profile/TIME/HOST.trace.json.gz`.
 
-XLA's profiler, which TensorFlow shares, writes this file beside `HOST.xplane.pb`. Host events are
-in the process `/host:CPU`. Device work is in `/device:GPU:N`, in threads named `Stream
-#7(Compute)`. Other threads of a device repeat its work, grouped by module, by step or by name, and
-are left out. xla/backends/profiler/gpu/cupti_collector.cc adds a kernel's arguments: `hlo_op`,
-`hlo_module`, `name` (the names of jax.named_scope around it), `correlation_id`, and
-`kernel_details` (`regs:32 static_shared:0 dynamic_shared:0 grid:2,1,1 block:32,1,1 occ_pct:50`).
+TensorFlow's profiler writes the same file. It holds:
+
+- host events, in the process `/host:CPU`
+- device work, in `/device:GPU:N`, in threads named `Stream #7(Compute)`
+- device work again, by module, step or name, in other threads, which are left out
+
+A kernel's arguments (xla/backends/profiler/gpu/cupti_collector.cc) are `hlo_op`, `hlo_module`,
+`name` (the names of jax.named_scope around it), `correlation_id` and `kernel_details` (`regs:32
+static_shared:0 dynamic_shared:0 grid:2,1,1 block:32,1,1 occ_pct:50`).
 """
 
 import gzip
@@ -87,12 +90,10 @@ class _Trace(msgspec.Struct):
 
 
 def sniff(path: Path, head: bytes) -> bool:
-    """Return whether the source is a trace of jax.profiler, or a folder with its traces.
-
-    An XPlane file without a trace beside it counts, too, so that `read` can say what to take.
-    """
+    """Return whether this is a trace of jax.profiler, a folder of traces, or a lone XPlane file."""
     if path.is_dir():
         return bool(_runs(path))
+    # `read` refuses an XPlane file without a trace, and says what to give it.
     if path.name.endswith(_UNREAD):
         return not path.with_name(path.name.removesuffix(_UNREAD) + _ENDING).exists()
     start = unzipped(head)
@@ -209,9 +210,9 @@ class _Op(NamedTuple):
 def _op(event: _Event) -> _Op:
     """Return the HLO op of an event, with its layer and module.
 
-    The layer is the path of jax.named_scope names and functions around the op, without the
-    primitive at its end. Without such a path, the layer is the XLA module.
+    The layer is the path of jax.named_scope names around the op, else the XLA module.
     """
+    # The last part of the path is the primitive.
     scopes = (event.text("name") or "").rpartition("/")[0]
     module = event.text("hlo_module")
     return _Op(event.text("hlo_op"), scopes or module, module)
@@ -270,10 +271,7 @@ def _device_work(event: _Event) -> tuple[str, dict[str, Any]]:
 
 @lru_cache(maxsize=1 << 12)
 def _parse_kernel_details(details: str) -> dict[str, int | None]:
-    """Return a kernel's grid, block, registers and shared memory as columns of `kernels`.
-
-    Results are cached, because many kernels have the same details.
-    """
+    """Return a kernel's grid, block, registers and shared memory as columns of `kernels`."""
     known = dict(_DETAIL.findall(details))
     static, dynamic = (_number(known.get(f"{word}_shared")) for word in ("static", "dynamic"))
     sizes = {
@@ -299,8 +297,8 @@ def _op_spans(
 ) -> list[dict[str, Any]]:
     """Return op spans, one around each API call, named after the HLO op that the call launches.
 
-    A call that launches several ops, such as cuGraphLaunch, is named after their XLA module. A call
-    without a known op or module gets no span.
+    A call that launches several ops is named after their XLA module. A call without a known op or
+    module gets no span.
     """
     spans = []
     for call in calls:

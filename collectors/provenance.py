@@ -1,7 +1,4 @@
-"""Read sidecars that name the modules from which each generated kernel was made.
-
-A live capture records these names while torch.compile runs.
-"""
+"""Read the files in which a live capture names the modules of kernels that torch.compile made."""
 
 from typing import Annotated, Any
 
@@ -61,9 +58,9 @@ class _Provenance(Sidecar, frozen=True, kw_only=True):
     graphs: list[_Graph]
 
     def rows(self) -> pl.DataFrame:
-        """Return one row per pair of a kernel and a node from which it was made.
+        """Return one row per pair of a kernel and a node that it computes.
 
-        A kernel without nodes has one row, in which the node is None.
+        A kernel without nodes has one row, with None as the node.
         """
         rows = [
             (graph.key, graph.is_backward, order, call.name, call.is_extern, *node_fields, *inputs)

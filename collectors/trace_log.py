@@ -1,11 +1,13 @@
 """Read torch's structured logs (TORCH_TRACE) to find the modules of compiled kernels.
 
-This is for programs that ran without --compile-provenance, whose sidecar is stronger evidence. A
-log does not record the modules of nodes. But the graph that Dynamo prints names each parameter by
-its module (`l_self_modules_fc_parameters_weight_`). In Inductor's generated code, a comment above
-each call names the nodes of Dynamo's graph that the call computes. A node without parameters gets
-the module of a node whose result it takes. Logs also hold paths, source lines and settings. Only
-names of nodes, operators, kernels and modules are read.
+This is for programs that ran without --compile-provenance.
+
+1. The graph that Dynamo prints names each parameter by its module
+   (`l_self_modules_fc_parameters_weight_`).
+2. A node gets the module of its parameters, else the module of a node that it reads.
+3. In Inductor's generated code, a comment above each call lists the nodes that it computes.
+
+Logs also hold paths, source lines and settings, which are not read.
 """
 
 import re
@@ -68,9 +70,9 @@ class _Node(Struct):
 class _Log(Struct):
     """Holds the compiled graphs of a log.
 
-    `dynamo` and `lowered` hold the last printed graphs of each compilation. `code` holds pairs of a
-    lowered graph and its generated code, until the log names the code's cache key. `graphs` then
-    holds Dynamo's graph, the lowered graph and the code by this key.
+    - `dynamo`, `lowered`: the last graphs that each compilation printed.
+    - `code`: pairs of a lowered graph and its generated code, until their cache key is logged.
+    - `graphs`: Dynamo's graph, the lowered graph and the code, by cache key.
     """
 
     dynamo: dict[_CompileId, str] = field(default_factory=dict)
@@ -83,15 +85,12 @@ class _Log(Struct):
 
 
 def sniff(path: Path, head: bytes) -> bool:
-    """Return whether the content is a structured log of torch.
-
-    The first line of such a log has a time, a process and a source line, followed by JSON.
-    """
+    """Return whether the content is a structured log of torch."""
     return not path.is_dir() and _RECORD.match(head.split(b"\n", 1)[0]) is not None
 
 
 def read(path: Path) -> list[Capture]:
-    """Return one Capture whose table `provenance` has one row per kernel call and node.
+    """Return one Capture with a table `provenance`, one row per kernel call and node.
 
     Raises SourceError if the file is no structured log of torch.
     """
@@ -204,8 +203,7 @@ def _inputs(graph: str) -> dict[str, str | None]:
 def _nodes(graph: str, inputs: dict[str, str | None]) -> dict[str, _Node]:
     """Return the nodes of a printed graph by name, each with its module.
 
-    A node's module owns the parameters that the node uses. Without parameters, a node gets the
-    module of a node whose result it uses.
+    A node gets the module of its parameters, else the module of a node that it reads.
     """
     order = list(inputs.values())
     nodes: dict[str, _Node] = {}

@@ -67,9 +67,10 @@ _USE_BACKEND = (
 class Breakpoint(Struct):
     """Holds the breakpoint of one symbol, with its counts.
 
-    `n_calls` counts calls of the symbol. A forwarded call counts once. `n_matching` counts calls
-    whose stack has the wanted frame. `n_kept` counts kept stacks. `is_found` is True once a loaded
-    library defines the symbol. Until then the breakpoint is pending.
+    - `is_found`: whether a loaded library defines the symbol.
+    - `n_calls`: calls of the symbol. A forwarded call counts once.
+    - `n_matching`: calls with the wanted frame in their stack.
+    - `n_kept`: kept stacks.
     """
 
     symbol: str
@@ -96,14 +97,12 @@ class Breakpoint(Struct):
 
 
 class Breakpoints(Struct):
-    """Holds all breakpoints of a run, by gdb's number.
-
-    If only symbols of cuDNN's older interface are requested, a disabled breakpoint is added, to
-    show whether a loaded library defines the newer interface.
-    """
+    """Holds all breakpoints of a run, by gdb's number."""
 
     symbols: tuple[str, ...]
     _by_number: dict[str, Breakpoint] = field(default_factory=dict)
+    # A disabled breakpoint. If only symbols of cuDNN's older interface are requested, it shows
+    # whether a loaded library defines the newer interface.
     _backend: Breakpoint = field(default_factory=lambda: Breakpoint(BACKEND_SYMBOL))
 
     def insert(self, session: Session) -> None:
@@ -134,7 +133,7 @@ class Breakpoints(Struct):
         self._by_number[breakpoint_.number] = breakpoint_
 
     def at(self, stop: Record) -> Breakpoint | None:
-        """Return the breakpoint at which the program stopped, None if it is removed by now."""
+        """Return the breakpoint of a stop, None if the breakpoint was removed."""
         breakpoint_hit = self._by_number.get(str(stop.get("bkptno", "")).partition(".")[0])
         return None if breakpoint_hit is None or breakpoint_hit.is_removed else breakpoint_hit
 

@@ -22,8 +22,9 @@ _PTRACE_DENIED = (
 class Outcome(Struct, frozen=True):
     """Holds how the program ended.
 
-    `exit_code` is 128+n if signal n ended the program. `reason` describes a failure, None if there
-    was none. `was_cut` is True if the program did not end by itself.
+    - `exit_code`: the program's code, 128+n if signal n ended it.
+    - `reason`: a description of a failure, else None.
+    - `was_cut`: whether the program did not end by itself.
     """
 
     exit_code: int
@@ -80,7 +81,7 @@ class Interruption(Struct):
     number: int | None = None
 
     def drain(self) -> None:
-        """Read all bytes from `wake`, which any signal makes readable."""
+        """Read all bytes from `wake`; any signal writes some."""
         if self.wake is not None:
             with suppress(BlockingIOError):
                 os.read(self.wake, 4096)

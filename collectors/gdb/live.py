@@ -40,11 +40,11 @@ _LOG = logging.getLogger(__name__)
 class Limits(Struct, frozen=True):
     """Limits which stacks are kept, and how long the program runs.
 
-    `hits`: after this many kept stacks of a symbol, its breakpoint is deleted, and the program
-    continues. `where_frame`: a function that must be in the stack, as a plain name or a regular
-    expression. `skip`: for each symbol, the first calls that match `where_frame` are skipped, up to
-    this number. `timeout_s`: the program is killed after this time, and the capture is incomplete.
-    `frames`: at most this many frames of a stack are listed.
+    - `hits`: after this many kept stacks of a symbol, its breakpoint is deleted.
+    - `where_frame`: a function that must be in the stack, as a plain name or a regular expression.
+    - `skip`: the number of calls per symbol to skip first, among calls that match `where_frame`.
+    - `timeout_s`: the program is killed after this time, and the capture is incomplete.
+    - `frames`: at most this many frames of a stack are listed.
     """
 
     hits: int = 100
@@ -102,10 +102,10 @@ def run(
 ) -> LiveStacks:
     """Run the command under gdb and keep the stack of every call of the functions in `breaks`.
 
-    The program uses this process's standard streams, and this process passes its signals on to it.
-    `gdb` is the path of gdb or cuda-gdb, which is looked up by default. `implementation` labels the
-    stacks, by default with the script's name. Raises ToolError if gdb or the program cannot be run,
-    or if no stack was captured.
+    The program uses this process's standard streams, and gets its signals. `gdb` is the path of gdb
+    or cuda-gdb, None to search for it. `implementation` labels the stacks, by default with the
+    script's name. Raises ToolError if gdb or the program cannot be run, or if no stack was
+    captured.
     """
     limits = limits or Limits()
     limits.check()
@@ -248,8 +248,7 @@ class _Live:
     def _end(self, session: Session, number: int | None) -> Outcome:
         """End the program after a timeout, or after a signal to this process.
 
-        The program gets the same signal, or SIGTERM after a timeout, and at last SIGKILL. Calls in
-        its last seconds are not captured.
+        The program gets the same signal, or SIGTERM after a timeout, and at last SIGKILL.
         """
         why = (
             f"the capture was ended by {signal.Signals(number).name}"
@@ -280,7 +279,7 @@ class _Live:
             self.reader.process_id = None
 
     def _signal(self, number: int) -> None:
-        """Send a signal to the program's process group, which gdb made."""
+        """Send a signal to the program's process group."""
         if self.reader.process_id is not None:
             with suppress(OSError):
                 os.killpg(self.reader.process_id, number)

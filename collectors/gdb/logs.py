@@ -1,6 +1,6 @@
 """Read call stacks from gdb's logs: the output of `bt`, as printed or copied from a terminal.
 
-Formats are those of gdb 8 to 15 and cuda-gdb 13.0.
+It reads the formats of gdb 8 to 15 and cuda-gdb 13.0.
 """
 
 import os
@@ -64,8 +64,8 @@ def read(path: Path, *, implementation: str | None = None) -> list[Capture]:
     """Return one Capture with the stacks of a log, in the order printed.
 
     `implementation` is the file's stem by default. Names keep parameter types, but no argument
-    values. Files and libraries are without folders. If gdb left out frames, their levels are
-    missing, and the stack is marked truncated. Raises SourceError for a file without frames.
+    values. Files and libraries are without folders. A stack without some frames is marked
+    truncated. Raises SourceError for a file without frames.
     """
     try:
         text = _content(path).decode("utf-8", errors="replace")
@@ -189,10 +189,10 @@ class _Log(Struct):
     def _end_within_line(self) -> None:
         """Mark the last stack as truncated if the log ends within a frame.
 
-        The frame is dropped if the log ends within its name. A whole frame has its arguments in
-        parentheses, or is one of gdb's remarks in brackets.
+        The frame is dropped if the log ends within its name.
         """
         text = " ".join(self._parts)
+        # A whole frame has its arguments in parentheses. gdb's remarks are in brackets.
         if not text or text.startswith("<") or (" (" in text and self._unclosed <= 0):
             return
         self.stops[-1].truncated = True
@@ -257,14 +257,12 @@ class _Log(Struct):
         return self.stops[-1].frames[-1].level if self.stops else None
 
     def _continues(self, line: str) -> bool:
-        """Return whether the line continues the frame that began on an earlier line.
-
-        gdb breaks a line before arguments, and before the file or library. A terminal breaks it
-        anywhere.
-        """
+        """Return whether the line continues the frame that began on an earlier line."""
         indented = line[0] in " \t"
+        # A terminal breaks a line anywhere.
         if self._unclosed > 0:
             return indented or not line.startswith(_REMARKS)
+        # gdb breaks a line before arguments, and before the file or library.
         return indented and _PLACE.match(line.strip()) is not None
 
     def _close(self) -> None:

@@ -44,9 +44,8 @@ class RefusedError(Exception):
 class Session:
     """Controls a running gdb.
 
-    Answers are kept by the token of their command. Stops are kept in the order of arrival.
-    `on_notice` is called with every other asynchronous record (libraries loaded, breakpoints
-    modified). `wake` is a file descriptor that ends a wait when it becomes readable.
+    `on_notice` is called with every asynchronous record other than a stop (libraries loaded,
+    breakpoints modified). `wake` is a file descriptor that ends a wait when it becomes readable.
     """
 
     def __init__(
@@ -56,7 +55,7 @@ class Session:
         on_notice: Callable[[str, Record], None],
         wake: int | None,
     ) -> None:
-        """Run gdb in a process group of its own, which the terminal's Ctrl-C does not reach.
+        """Run gdb in its own process group, so that the terminal's Ctrl-C does not reach it.
 
         gdb inherits the file descriptors `streams` for the program. Raises ToolError if pygdbmi is
         absent or gdb cannot be run.

@@ -39,10 +39,7 @@ _LIBPYTHON = re.compile(r"libpython\d")
 class PythonFrame(Struct, frozen=True):
     """Holds a Python frame from py-spy's answer.
 
-    `is_entry` is True if the interpreter's C function was entered with this frame. CPython 3.11
-    marks entry frames itself (py-spy's is_entry). From 3.12 on, the C function puts a shim frame
-    below the entry frame. py-spy leaves shim frames out, and marks entry frames (is_shim_entry,
-    from 0.4.1 on).
+    `is_entry` is True if the interpreter's C function was entered with this frame.
     """
 
     printed: PrintedFrame
@@ -59,8 +56,7 @@ class PythonStacks(Struct):
     def read(self, process_id: int) -> dict[int, list[PythonFrame]] | None:
         """Return each thread's Python frames, innermost first, by the system's thread id.
 
-        Return None if py-spy could not read them. Python before 3.11 does not know the system's id,
-        so the key is then the address of the pthread.
+        Before Python 3.11, the key is the address of the pthread. Return None if py-spy fails.
         """
         if self.program is None:
             self._fail("py-spy is absent: Python's frames are missing; pip install pygdbmi py-spy")
@@ -121,23 +117,21 @@ def _frame(frame: dict[str, object]) -> PythonFrame:
     )
     return PythonFrame(
         printed,
+        # CPython 3.11 marks entry frames itself. From 3.12 on, py-spy marks them (0.4.1 and later).
         bool(frame.get("is_entry", True) or frame.get("is_shim_entry")),
     )
 
 
 def _is_trampoline(frame: dict[str, object]) -> bool:
-    """Return whether the frame belongs to no function.
-
-    Python 3.12 adds such a frame, which checks the result of `__init__`.
-    """
+    """Return whether this is the frame that Python 3.12 adds to check the result of `__init__`."""
     return frame.get("name") == frame.get("filename") == "__init__"
 
 
 class Loops(Struct, frozen=True):
     """Holds the indices of native frames that run Python frames, or may run them.
 
-    `named` are calls of the interpreter's loop. `unnamed` are frames in the interpreter whose
-    function is unknown, so each may be a call of the loop.
+    `named` are calls of the interpreter's loop. `unnamed` are frames of an unknown function in the
+    interpreter, which may be calls of the loop.
     """
 
     named: tuple[int, ...]
@@ -147,9 +141,8 @@ class Loops(Struct, frozen=True):
 class Placing(Struct, frozen=True):
     """Holds Python's frames in groups, with the native frames that may have run each group.
 
-    One call of the interpreter's loop runs one group. The innermost group comes first. For each
-    group, `least` is the index of the innermost native frame that may have run it. `most` is the
-    index of the outermost one.
+    One call of the interpreter's loop runs one group. `least` and `most` are the indices of the
+    innermost and the outermost native frame that may be this call. The innermost group comes first.
     """
 
     groups: tuple[tuple[PythonFrame, ...], ...]
@@ -162,7 +155,7 @@ class Placing(Struct, frozen=True):
         return self.least == self.most
 
     def calls_above(self, pattern: str) -> tuple[str, int, int] | None:
-        """Return the innermost Python function whose name ends with the pattern, and two numbers.
+        """Return the innermost Python function with this ending of its name, and two numbers.
 
         The numbers are the least and the most calls between this function and frame 0. Return None
         if there is no such function.
@@ -193,12 +186,7 @@ def has_interpreter(native: Sequence[StackFrame], *, is_python: bool) -> bool:
 
 
 def find_loops(native: Sequence[StackFrame]) -> Loops:
-    """Return which native frames are, or may be, calls of the interpreter's loop.
-
-    A stripped interpreter exports the loop's symbol, but has no names for parts that the compiler
-    split off, such as `_PyEval_EvalFrameDefault.cold`. So a frame without a name may be a call of
-    the loop.
-    """
+    """Return which native frames are, or may be, calls of the interpreter's loop."""
     named, unnamed = [], []
     for i, frame in enumerate(native):
         if _is_eval(frame):
@@ -209,6 +197,8 @@ def find_loops(native: Sequence[StackFrame]) -> Loops:
         elif _is_tail_call(frame) and not (i + 1 < len(native) and _is_eval(native[i + 1])):
             named.append(i)
         elif frame.printed.raw_function == UNKNOWN_FUNCTION and _is_in_interpreter(frame):
+            # A stripped interpreter has no names for parts that the compiler split off from the
+            # loop, such as `_PyEval_EvalFrameDefault.cold`.
             unnamed.append(i)
     return Loops(tuple(named), tuple(unnamed))
 
@@ -216,18 +206,16 @@ def find_loops(native: Sequence[StackFrame]) -> Loops:
 def place(loops: Loops, python: Sequence[PythonFrame], *, truncated: bool) -> Placing | None:
     """Return Python's frames in groups, with the native frames that may run each group.
 
-    Return None if Python's frames do not fit the native frames. A group ends with the Python frame
-    with which a call of the interpreter's loop was entered. Each named loop is one call. If there
-    are more groups than named loops, the other groups run in frames without a name. A truncated
-    stack lacks its outer frames. If every loop in it has a name, the outer Python frames are left
-    out, too.
+    Return None if Python's frames do not fit the native frames.
     """
     groups = _by_entry(python)
     named = loops.named
     if truncated and not loops.unnamed and len(named) <= len(groups):
+        # A truncated stack lacks its outer frames.
         groups = groups[: len(named)]
     if len(named) == len(groups):
         return Placing(tuple(groups), named, named)
+    # Each named loop runs one group. The other groups run in frames without a name.
     all_loops = sorted((*named, *loops.unnamed))
     last = len(groups) - 1
     least, most = [], []

@@ -46,10 +46,10 @@ class _Call(Struct, frozen=True):
 
 @dataclass(slots=True)
 class Libraries:
-    """Tracks the libraries of the program by gdb's notices.
+    """Follows gdb's notices of the program's libraries.
 
-    `debug` holds whether a library, or the program itself, has debug information. The value is None
-    if gdb does not list the library.
+    `debug` holds whether a library has debug information, None if gdb does not list the library.
+    The program's own file counts as a library.
     """
 
     debug: dict[str, bool | None] = field(default_factory=dict)
@@ -73,7 +73,7 @@ class Libraries:
         self._ranges.pop(str(payload.get("id", "")), None)
 
     def at(self, address: str | None) -> str | None:
-        """Return the library whose code contains the address.
+        """Return the library with the code at this address.
 
         Return None for the program's own code, and for code that was generated at run time.
         """
@@ -85,14 +85,12 @@ class Libraries:
         )
 
     def look_up(self, session: Session, libraries: Iterable[str | None]) -> None:
-        """Ask gdb which object files have debug information.
-
-        The query takes tenths of a second, so it is sent only if one of the libraries is new. gdb
-        before version 12 lacks this query.
-        """
+        """Ask gdb which object files have debug information."""
         unknown = {library for library in libraries if library is not None} - self.debug.keys()
+        # The query takes tenths of a second.
         if not unknown:
             return
+        # gdb before version 12 lacks this query.
         with suppress(RefusedError):
             answer = session.ask(
                 f"-file-list-exec-source-files --group-by-objfile -- {_NO_SUCH_FILE}"
@@ -138,8 +136,7 @@ class StopReader:
         """Return whether the stop belongs to a call that was counted already.
 
         cuDNN 9 forwards a function to the function of the same name in another library, by a call
-        or by a jump. After a jump, the stop has the same stack and the same return address as the
-        thread's last stop.
+        or by a jump.
         """
         frame, thread = stop.get("frame", {}), str(stop.get("thread-id", ""))
         function, library = str(frame.get("func", UNKNOWN_FUNCTION)), self._library(frame)
@@ -152,6 +149,7 @@ class StopReader:
             return False
         call = _Call(function, library, str(caller.get("addr")), str(stack_pointer))
         before = self._calls.get(thread)
+        # After a jump, the stop has the same stack and return address as the thread's last stop.
         jumped = (
             before is not None
             and before.library != library

@@ -26,8 +26,7 @@ _PATIENCE_S = 20
 def find_gdb(asked: str | None = None) -> str:
     """Return the path of the requested debugger, else of gdb on PATH, else of cuda-gdb.
 
-    cuda-gdb is looked for on PATH and in a CUDA installation. Raises ToolError if there is no
-    debugger.
+    Raises ToolError if there is no debugger.
     """
     if asked is not None:
         path = shutil.which(os.path.expanduser(asked))  # noqa: PTH111 - a bare name is looked up, not a path yet
@@ -56,9 +55,7 @@ def find_cuda_gdb() -> str | None:
 def resolve(command: Sequence[str]) -> list[str]:
     """Return the command with a real executable as its first word.
 
-    A script is preceded by the interpreter that its first line names. A `python` that is a version
-    manager's shim is run to print the real interpreter. Raises ToolError if there is no such
-    program.
+    A script is preceded by its interpreter. Raises ToolError if there is no such program.
     """
     words = [
         os.path.abspath(find_program(command[0])),  # noqa: PTH100
@@ -68,6 +65,7 @@ def resolve(command: Sequence[str]) -> list[str]:
         line = _first_line(words[0])
         if line is None:
             return words
+        # A version manager's `python` is a script that finds the real interpreter.
         named = _PYTHON.match(Path(words[0]).name) and _real_python(words[0])
         if named and named != words[0]:
             words = [named, *words[1:]]

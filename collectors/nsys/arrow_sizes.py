@@ -17,13 +17,13 @@ _LENGTH, _NODES, _BUFFERS, _COMPRESSION = 0, 1, 2, 3
 def batch_bytes(stream: pa.NativeFile) -> Iterator[int]:
     """Yield how many bytes each batch of rows takes in memory, as its header says.
 
-    A batch takes the bytes of its buffers, and eight bytes for each value. The sizes are read
-    first, because Arrow would inflate a buffer of any size in one piece. Arrow has verified the
-    header. Raises ValueError for a header that cannot be read. Raises it also for a dictionary,
-    which may be far larger in memory than in the file.
+    Raises ValueError if a header cannot be read, or if the stream has a dictionary.
     """
+    # Arrow would inflate a buffer of any size, so the sizes are read first. Arrow itself verifies
+    # the header.
     for message in ipc.MessageReader.open_stream(stream):
         if message.type == "dictionary":
+            # A dictionary may be far larger in memory than in the file.
             raise ValueError("the Arrow stream has a dictionary, which nsys never writes")
         if message.type == "record batch":
             try:

@@ -1,6 +1,6 @@
 """Read one nsys file as one Capture per rank.
 
-A rank is the whole file, or each process that uses a GPU of its own.
+A rank is a process if no two processes share a GPU, else the whole file.
 """
 
 from collections.abc import Iterator
@@ -95,9 +95,8 @@ def by_process(
 ) -> list[dict[str, pl.DataFrame]]:
     """Return the raw tables of each rank, in the order of the GPUs.
 
-    A row belongs to the rank of its process. Devices without a process belong to every rank. Rows
-    of processes that run no kernel (launchers, loaders), or of no process, go to the first rank and
-    are counted.
+    A row belongs to the rank of its process. Rows of other processes go to the first rank, and are
+    counted. Devices without a process belong to every rank.
     """
     owners = _owners(raw)
     processes = owners["process_id"].unique(maintain_order=True)
@@ -145,9 +144,9 @@ def _rank_of(
 
 
 def _owners(raw: dict[str, pl.DataFrame]) -> pl.DataFrame:
-    """Return one row per pair of a process and a device on which it runs kernels, ordered by GPU.
+    """Return one row per process and device on which it runs kernels, ordered by GPU.
 
-    Columns are process_id, device_id, and gpu_id, nsys's own number of the GPU.
+    Columns are process_id, device_id, and gpu_id (the export's number of the GPU).
     """
     keys = ["process_id", "device_id"]
     used = (
@@ -183,9 +182,9 @@ def sniff(path: Path, head: bytes) -> bool:
 
 
 def read(path: Path) -> list[Capture]:
-    """Return the captures in an export or report, one per rank as `by_process` counts them.
+    """Return the captures in an export or report, one per rank.
 
-    Raises SourceError if the source is not an export or is damaged. Raises ToolError if a report
+    Raises SourceError if the source is damaged or not an export. Raises ToolError if a report
     cannot be exported here.
     """
     try:
@@ -281,7 +280,7 @@ def _captures(export: Export, source: Future[SourceFile]) -> list[Capture]:
 
 
 def _raw_tables(session: Session) -> dict[str, pl.DataFrame]:
-    """Return the raw tables of an export by name, neither sorted nor linked."""
+    """Return the raw tables of an export by name, not sorted and not linked."""
     with ThreadPoolExecutor(1) as pool:
         # Each thread counts losses separately. With one counter, counts could be lost, and their
         # order would vary.
@@ -317,8 +316,8 @@ def _one_numbering(
 ) -> pl.DataFrame:
     """Return the devices, numbered so that each GPU has one device_id.
 
-    If processes use the same ordinal for different GPUs, device_id becomes nsys's own number of the
-    GPU, in the tables of `raw`, too.
+    If processes number GPUs differently, the export's numbers are used, also in the tables of
+    `raw`.
     """
     clash = (
         devices.group_by("device_id").agg(pl.col("gpu_id").n_unique()).filter(pl.col("gpu_id") > 1)

@@ -1,6 +1,6 @@
-"""Read frames of events from an export.
+"""Read frames of events from an export, with the column names of a trace.
 
-Columns have the names and the words of a trace. Rows are neither sorted nor linked.
+Rows are not sorted and not linked.
 """
 
 from itertools import chain
@@ -35,12 +35,10 @@ _WORK_COLUMNS = (
 
 
 def api_calls(session: Session) -> pl.DataFrame:
-    """Return the calls of the CUDA runtime and driver, one row per call.
-
-    All calls are in one table. Older exports have a second table for the driver's calls.
-    """
+    """Return the calls of the CUDA runtime and driver, one row per call."""
     return together(
         _calls(session, table, raw)
+        # Older exports have a second table for the driver's calls.
         for table in API_TABLES
         for raw in session.chunks(
             table,
@@ -74,9 +72,10 @@ def kernels(session: Session) -> pl.DataFrame:
     """Return kernel executions, in the form that `with_process` takes.
 
     The replay of a CUDA graph that was recorded as a whole is one kernel, named `CUDA graph N`,
-    without grid and block. Cluster launches are recorded from schema 3.24 on.
+    without grid and block.
     """
     table = f"{_ACTIVITY}KERNEL"
+    # Cluster launches are recorded from schema 3.24 on.
     needed = ["start", "end", "deviceId", "demangledName"]
     launched = session.chunks(table, needed, [*_WORK[1:], *_LAUNCH, "shortName"])
     parts = (
@@ -137,7 +136,7 @@ def _kernels(session: Session, table: str, raw: pl.DataFrame) -> pl.DataFrame:
 def graph_nodes(session: Session) -> pl.DataFrame:
     """Return the time and thread in which each CUDA graph node was made, one row per node.
 
-    `original_id` is the node that was copied, None if the node is no copy.
+    `original_id` is the node from which this node was copied, None if it is no copy.
     """
     integers = ["globalTid", "graphNodeId", "originalGraphNodeId"]
     return together(
@@ -265,8 +264,8 @@ def _work(
 def with_process(session: Session, frame: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
     """Return the rows with process_id filled in if the export has no column globalPid.
 
-    A row gets the process of the call with its correlation id, if only one process has such a call.
-    Other rows get 0.
+    A row gets the process of the call with its correlation id. It gets 0 if no process or several
+    processes have such a call.
     """
     if not frame["process_id"].null_count():
         return frame

@@ -1,7 +1,6 @@
 """Read the tables that `nsys export` wrote, in any of its formats.
 
-No table or column is required here: nsys leaves out tables without rows, and columns come and go
-with versions.
+nsys omits empty tables, and columns differ between versions. So no table or column is required.
 """
 
 from abc import ABC, abstractmethod
@@ -62,9 +61,8 @@ class Export(ABC):
     def frame(self, table: str, columns: Mapping[str, DataType]) -> pl.DataFrame:
         """Return the named columns of a table, in this order.
 
-        An absent column is None. An absent table has no rows. Integers of any width become Int64.
-        Unsigned integers beyond Int64 wrap around, as in SQLite. Raises SourceError if the table
-        cannot be read to its end.
+        An absent column is None. An absent table has no rows. Integers become Int64; larger values
+        wrap around. Raises SourceError if the table is damaged.
         """
         return pl.concat(
             [
@@ -74,11 +72,7 @@ class Export(ABC):
         )
 
     def chunks(self, table: str, columns: Mapping[str, DataType]) -> Iterator[pl.DataFrame]:
-        """Yield the rows that `frame` returns, in chunks of some million cells.
-
-        A caller that reduces each chunk before it reads the next needs less memory than with
-        `frame`.
-        """
+        """Yield the rows that `frame` returns, in chunks of some million cells."""
         present = {
             name: dtype for name, dtype in columns.items() if name in self.columns.get(table, ())
         }
@@ -220,17 +214,15 @@ def _schema_of(file: Path) -> pa.Schema:
 
 
 def _parquet_tables(file: Path, columns: list[str]) -> Iterator[pa.Table]:
-    """Yield the file in batches, each decoded by one core.
-
-    Other cores read other tables. If several cores decode a row group, freeing each other's memory
-    costs as much system time as the decoding itself.
-    """
+    """Yield the file in batches."""
     import pyarrow.parquet as pq  # noqa: PLC0415 - takes 0.02 s, which others need not wait
 
     _check_types(pq.read_schema(file), columns)
     with pq.ParquetFile(file, read_dictionary=columns) as parquet:
         cells = parquet.metadata.num_rows * len(columns) * _CELL_BYTES
         _check_size(file, max(cells, page_bytes(file, columns)))
+        # Other cores read other tables. If several cores decode a row group, freeing each other's
+        # memory costs as much system time as the decoding.
         for batch in parquet.iter_batches(chunk_rows(columns), columns=columns, use_threads=False):
             yield _without_dictionaries(file, pa.Table.from_batches([batch]))
 
@@ -264,10 +256,8 @@ def _without_dictionaries(file: Path, table: pa.Table) -> pa.Table:
 
 
 def _check_types(schema: pa.Schema, columns: list[str] | None) -> None:
-    """Raise ValueError for a column whose decoded size has no bound.
-
-    Rows of such a column may share memory.
-    """
+    """Raise ValueError for a column that may take unlimited memory when decoded."""
+    # Rows of such a column may share memory.
     for field in schema:
         if (columns is None or field.name in columns) and not any(
             is_one(field.type) for is_one in _FLAT
@@ -291,14 +281,14 @@ def _check_size(file: Path, size_bytes: int) -> None:
 def _arrow_batches(file: Path, columns: list[str] | None) -> Iterator[pa.Table]:
     """Yield the batches of an Arrow stream.
 
-    Raises ValueError for a stream that was cut between two batches, which Arrow's own reader
-    accepts.
+    Raises ValueError if the stream was cut.
     """
     with pa.memory_map(str(file)) as mapped:
         if (
             mapped.size() < len(_ARROW_END)
             or mapped.read_at(len(_ARROW_END), mapped.size() - 8) != _ARROW_END
         ):
+            # Arrow's reader accepts a stream that was cut between two batches.
             raise ValueError("the Arrow stream has no end mark")
         _check_size(file, sum(batch_bytes(mapped)))
         mapped.seek(0)
@@ -312,9 +302,9 @@ def _arrow_batches(file: Path, columns: list[str] | None) -> Iterator[pa.Table]:
 def _checked(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Check the column's buffers, and return it with bytes that are not UTF-8 replaced.
 
-    nsys writes names as the program gave them. Raises ArrowInvalid for a damaged column, because
-    Arrow and Polars would read it out of bounds.
+    Raises ArrowInvalid for a damaged column.
     """
+    # Arrow and Polars would read a damaged column out of bounds.
     if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
         column.validate(full=True)  # a stream states its number of nulls, which may be wrong
         return column

@@ -1,7 +1,7 @@
 """Run the user's program, and write its exit code to a file.
 
-nsys may exit with a code of its own, so it runs this script in place of the program. The command is
-`python -I -S keep_exit_code.py FILE COMMAND...`. Only the standard library is used.
+nsys runs `python -I -S keep_exit_code.py FILE COMMAND...` instead of the program, because nsys
+itself may exit with another code. Only the standard library is used.
 """
 
 import signal

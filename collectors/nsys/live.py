@@ -39,14 +39,11 @@ class Options(Struct, frozen=True):
     more: tuple[str, ...] = ()
 
     def recorded_arguments(self) -> list[str]:
-        """Return the arguments for nsys profile that the trace may record, all but `more`.
-
-        `more` may contain secrets. Graphs are recorded node by node, because a graph recorded as a
-        whole hides its kernels. The CPU is not sampled, because its samples take gigabytes and are
-        not read here.
-        """
+        """Return the arguments for nsys profile, except `more`, because it may contain secrets."""
+        # Samples of the CPU take gigabytes, and are not read here.
         words = [f"--trace={self.trace}", "--sample=none", "--cpuctxsw=none"]
         if "cuda" in self.trace.split(","):
+            # A graph that is recorded as a whole hides its kernels.
             words.append("--cuda-graph-trace=node")
         if self.range_only:
             words += ["--capture-range=cudaProfilerApi", "--capture-range-end=stop"]
@@ -63,10 +60,9 @@ def run(
 ) -> Run:
     """Run the command under nsys, and read the recording.
 
-    The report is copied to `keep`, if that is given. A raw capture that cannot be turned into a
-    report is kept as `raw`. A report that cannot be read is kept under the same name with its own
-    suffix. The program uses this process's standard streams. Raises ToolError if nsys is absent,
-    unsuitable or fails, or if nothing was recorded.
+    The report is copied to `keep`, if given. If the recording cannot be read, it is kept as `raw`,
+    with the suffix of its format. The program uses this process's standard streams. Raises
+    ToolError if nsys is absent, unsuitable or fails, or if nothing was recorded.
     """
     options = options or Options()
     find_program(command[0])
@@ -106,7 +102,7 @@ def run(
 
 
 def _run_under(tool: Nsys, command: Sequence[str], options: Options, folder: Path) -> int:
-    """Run the program under nsys, and return its exit code, which is 128+n for signal n."""
+    """Run the program under nsys, and return its exit code, 128+n for signal n."""
     noted = folder / "exit_code"
     profile = [
         str(tool.path),
@@ -133,8 +129,7 @@ def _run_under(tool: Nsys, command: Sequence[str], options: Options, folder: Pat
 def _report(tool: Nsys, folder: Path, exit_code: int, raw_target: Path) -> Path:
     """Return the report that nsys wrote, or make a report from nsys's raw capture.
 
-    Raises ToolError if there is no report and none can be made. The raw capture is then kept as
-    `raw_target`.
+    If none can be made, raises ToolError, and keeps a raw capture as `raw_target`.
     """
     for suffix in REPORT_SUFFIXES:
         for report in folder.glob(f"*{suffix}"):

@@ -1,8 +1,7 @@
 """Read facts about an export: versions, clock, settings, devices, sampled counters, errors.
 
-META_DATA_CAPTURE, TARGET_INFO_SYSTEM_ENV and StringIds contain the environment of the profiled
-program, its paths and the host's name. So only single values are read from them, chosen by name,
-and the form of each value is checked.
+Some tables contain the program's environment, its paths and the host's name. Only values with known
+names are read from them, and their form is checked.
 """
 
 import re
@@ -47,8 +46,7 @@ _PLAIN_WORD = re.compile(
 def versions(export: Export, diagnostics: Diagnostics) -> dict[str, str]:
     """Return the versions of nsys, the export's schema and the driver, by name.
 
-    A schema that tracelens does not know causes a warning. The needed columns are checked later,
-    when each table is read.
+    A schema that tracelens does not know causes a warning.
     """
     facts = _values(export, "META_DATA_CAPTURE", "EXPORT_META_DATA", "META_DATA_EXPORT")
     driver = _values(export, "TARGET_INFO_SYSTEM_ENV").get("NvDriverVersion")
@@ -84,11 +82,8 @@ def versions(export: Export, diagnostics: Diagnostics) -> dict[str, str]:
 
 
 def clock(export: Export, diagnostics: Diagnostics) -> tuple[int, str]:
-    """Return the nanoseconds to add to the export's times, and the name of the trace's clock.
-
-    The name goes into the manifest. The export's times count from the start of the session, unless
-    the export was made with --ts-normalize.
-    """
+    """Return the ns to add to the export's times, and the clock's name for the manifest."""
+    # With --ts-normalize, times do not count from the start of the session.
     if (
         _values(export, "EXPORT_META_DATA", "META_DATA_EXPORT").get("EXPORT_PARAM_TIME_NORMALIZE")
         == "true"
@@ -105,10 +100,7 @@ def clock(export: Export, diagnostics: Diagnostics) -> tuple[int, str]:
 
 
 def settings(export: Export) -> dict[str, Any]:
-    """Return the settings of the capture that matter for reading its numbers.
-
-    The settings are the traced APIs, and whether graphs were recorded as a whole or by node.
-    """
+    """Return the traced APIs, and whether graphs were recorded as a whole or by node."""
     rows = export.frame("META_DATA_CAPTURE", wanted(texts=["name", "value"])).drop_nulls()
     traced = rows.filter(pl.col("name") == "CAPTURE_EVENT_TYPE")["value"].to_list()
     modes = rows.filter(pl.col("name").str.ends_with("CUDA_GRAPH_TRACE_OPTIONS:MODE"))[
@@ -123,8 +115,9 @@ def settings(export: Export) -> dict[str, Any]:
 def devices(export: Export) -> pl.DataFrame:
     """Return one row per process and GPU that it used, with the columns of the table devices.
 
-    `device_id` is the ordinal in the process. Added columns are `process_id`, None if the export
-    lacks it, and `gpu_id`, the number of the GPU in the export.
+    - `device_id`: the GPU's number in the process.
+    - `process_id`: an added column, None if the export lacks it.
+    - `gpu_id`: an added column, the GPU's number in the export.
     """
     integers = [
         "id",
@@ -243,10 +236,9 @@ def note_losses(export: Export, diagnostics: Diagnostics) -> None:
 
 
 def scrub(text: str, private: frozenset[str] = frozenset()) -> str:
-    """Return the first line of a message with `…` for all but plain words and numbers.
+    """Return the first line of a message, with `…` instead of anything private.
 
-    The removed parts may be a path, a variable's value, or the name of a host, a user or a file.
-    The words in `private` are removed, too.
+    Only plain words and numbers that are not in `private` are kept.
     """
     line = text.strip().split("\n", 1)[0].replace("\0", " ")
     line = _PASSWORD.sub(r"\1\2 …", re.sub(r"""(["'`]).*?\1""", "…", line))
@@ -257,7 +249,8 @@ def scrub(text: str, private: frozenset[str] = frozenset()) -> str:
 
 
 def private_names(export: Export) -> frozenset[str]:
-    """Return the names of the machine and its user, which look like plain words."""
+    """Return the names of the machine and its user."""
+    # These names look like plain words.
     environment = _values(export, *_ENVIRONMENT)
     named = {
         v
@@ -271,7 +264,7 @@ def private_names(export: Export) -> frozenset[str]:
 def host(export: Export) -> str | None:
     """Return the machine's name, None if the export lacks it.
 
-    The name shows which captures come from one host, and is never written.
+    The name is never written. It only shows whether captures come from one host.
     """
     environment = _values(export, *_ENVIRONMENT)
     return next(

@@ -1,15 +1,13 @@
 """Make spans from NVTX's push/pop ranges, start/end ranges and marks.
 
-A span's category is `push_pop`, `start_end` or `mark`, and a mark has no duration. The category
-also names the domain (`push_pop NCCL`), except for the default domain. So the names of spans stay
-as the program gave them. Hooks in vLLM and SGLang mark each module's call by a range (`{'Module':
-'model.layers.0', …}`). These ranges and the layers of TensorRT become module calls.
+A span's category is `push_pop`, `start_end` or `mark`, with the domain unless it is the default
+(`push_pop NCCL`). A mark has no duration. These ranges get another kind:
 
-Ranges of PyTorch's emit_nvtx become ops and annotations. An op's range is named `aten::mm, seq = 3,
-op_id = 12, sizes = [[8, 64], [64, 64]], input_op_ids = [(9,0), (11,0)]` (getNvtxStr in
-torch/csrc/profiler/util.cpp). Each part but the name may be missing. Without autograd there is no
-`seq`. Before PyTorch 1.11 there is no `op_id`. `sizes` and `input_op_ids` come with
-record_shapes=True. The range of the program's own record_function is named `NAME, op_id = N`.
+- Module calls: layers of TensorRT, and ranges of hooks in vLLM and SGLang (`{'Module':
+  'model.layers.0', …}`).
+- Ops: ranges of PyTorch's emit_nvtx, named `aten::mm, seq = 3, op_id = 12, sizes = [[8, 64], [64,
+  64]], input_op_ids = [(9,0), (11,0)]` (getNvtxStr in torch/csrc/profiler/util.cpp).
+- Annotations: ranges of the program's record_function, named `NAME, op_id = N`.
 """
 
 from collections.abc import Callable
@@ -28,6 +26,8 @@ _MODULE = r"^\{'Module': '([^']+)'"
 _NEEDED = ["start", "eventType", "globalTid"]
 _TENSORRT = r" TensorRT$"
 _RUNS = r"^I?ExecutionContext::"
+# Each part but the name may be missing. Without autograd there is no `seq`, before PyTorch 1.11 no
+# `op_id`, without record_shapes=True no `sizes` and `input_op_ids`.
 _PARTS = (
     r"^(?s:(?P<name>.+?))(?:, seq = (?P<sequence_number>[0-9]{1,18}))?(?:, op_id ="
     r" (?P<external_id>[0-9]{1,18}))?"
@@ -172,12 +172,7 @@ def _with_domains(ranges: pl.DataFrame, created: pl.DataFrame) -> pl.DataFrame:
 
 
 def _find_layers(ranges: pl.DataFrame) -> pl.Series:
-    """Return the path of each raw span that is a TensorRT layer, None for the others.
-
-    In TensorRT's domain, a layer is a range directly inside a call that runs an engine. The calls
-    themselves (`ExecutionContext::enqueue`) are not layers, nor are ranges inside a layer or inside
-    a call that builds or loads an engine.
-    """
+    """Return the path of each raw span that is a TensorRT layer, None for the others."""
     nothing = pl.repeat(None, ranges.height, dtype=pl.String, eager=True).alias("exact_path")
     rows = each_once(
         ranges["category"],
@@ -191,6 +186,8 @@ def _find_layers(ranges: pl.DataFrame) -> pl.Series:
     parent = as_rows(nest(engine_ranges, engine_ranges.clear()).parent)
     names = engine_ranges["name"].cast(pl.String)
     runs = names.str.contains(_RUNS)
+    # A layer is a range directly inside a call that runs an engine. Calls that build or load an
+    # engine contain ranges that are not layers.
     is_layer = runs.gather(parent).fill_null(value=False) & ~runs
     return nothing.scatter(rows.filter(is_layer), names.filter(is_layer))
 
@@ -198,10 +195,10 @@ def _find_layers(ranges: pl.DataFrame) -> pl.Series:
 def read_names(names: pl.Series) -> pl.DataFrame:
     """Return columns of spans that are parsed from the names of ranges: kind, name, ids and shapes.
 
-    The kind is op or annotation. It is None for a range that PyTorch did not name, such as
-    `load, shard 3` or `Model::forward`. PyTorch adds an id, a sequence number or sizes to the name
-    of an op. Without any of these, only a name in `aten` or `prim` is an op.
+    The kind is op or annotation, None for a range that PyTorch did not name.
     """
+    # Only PyTorch adds an id, a sequence number or sizes. Without any of these, only a name in
+    # `aten` or `prim` is an op.
     rows, places = distinct_rows(names.cast(pl.Categorical).to_physical())
     parsed = _parsed(names.gather(rows).cast(pl.String)).with_columns(
         pl.selectors.string().cast(pl.Categorical)

@@ -1,4 +1,4 @@
-"""Read an export's tables in chunks, with strings in place of ids and times in the trace's clock.
+"""Read an export's tables in chunks, with names for ids and times in the trace's clock.
 
 A globalPid or globalTid packs hardware (8 bits), virtual machine (8), process (24), thread (24).
 """
@@ -59,10 +59,10 @@ class Session(Struct, frozen=True):
         integers: Sequence[str] = (),
         texts: Sequence[str] = (),
     ) -> Iterator[pl.DataFrame]:
-        """Return the columns of a table in chunks. The first chunk has no rows.
+        """Return the columns of a table in chunks.
 
-        So the columns are known even if the table is absent. Raises SourceError if
-        the table exists without a needed column.
+        The first chunk has no rows, so even an absent table has columns. Raises SourceError if the
+        table exists without a needed column.
         """
         if self.export.has(table):
             missing = [name for name in needed if name not in self.export.columns[table]]
@@ -97,7 +97,7 @@ class Session(Struct, frozen=True):
         )
 
     def moments(self, table: str, frame: pl.DataFrame, column: str) -> pl.DataFrame:
-        """Return the rows whose column has a valid time or None. Other rows are counted as lost."""
+        """Return the rows with a valid time or None in the column. Other rows count as lost."""
         usable = frame.filter(
             pl.col(column).is_between(-TIME_LIMIT_NS, TIME_LIMIT_NS) | pl.col(column).is_null()
         )
@@ -112,15 +112,14 @@ class Session(Struct, frozen=True):
 def read_names(export: Export, diagnostics: Diagnostics) -> pl.DataFrame:
     """Return the export's strings, with the columns `id` and `value`.
 
-    The strings include the program's environment variables, which may be secret. So callers keep
-    only the strings to which events refer. A very long string is cut, because results repeat it in
-    every row that refers to it.
+    They may be secret, so callers keep only the strings that events use. Very long strings are cut.
     """
     names = (
         export.frame("StringIds", wanted(["id"], ["value"]))
         .drop_nulls("id")
         .unique("id", keep="first")
     )
+    # Results repeat a string in every row that refers to it.
     is_long = names["value"].str.len_chars() > _LONGEST_NAME
     text = f"strings whose end after {_LONGEST_NAME} characters was left out"
     diagnostics.add("loss", "name_cut", text, int(is_long.sum()))

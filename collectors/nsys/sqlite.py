@@ -1,4 +1,4 @@
-"""Read an nsys export that is one SQLite file, without ever writing to it."""
+"""Read an nsys export in one SQLite file, without ever writing to it."""
 
 import importlib
 import os
@@ -66,9 +66,10 @@ class SqliteExport(Export):
     def _arrow_chunks(self, table: str, columns: Mapping[str, DataType]) -> Iterator[pl.DataFrame]:
         """Yield columns through ADBC, five times faster than Python rows.
 
-        ADBC takes a column's type from its first values, so a column that begins with None counts
-        as integers. Raises OSError for values of another type.
+        Raises OSError for a column with values of several types.
         """
+        # ADBC takes a column's type from its first values. Columns that begin with None count as
+        # integers.
         adbc = importlib.import_module("adbc_driver_sqlite.dbapi")
         rows = {"adbc.sqlite.query.batch_rows": str(chunk_rows(columns))}
         try:
@@ -113,10 +114,7 @@ class SqliteExport(Export):
 def _address(path: Path) -> tuple[str, OwnFolder | None]:
     """Return the URI by which SQLite opens the file, and a temporary folder or None.
 
-    To read a file in WAL mode, SQLite writes two files beside it, and a second reader may find it
-    locked. So the file is opened as immutable. If the log still has pages, SQLite opens copies of
-    file and log in the temporary folder. Raises ValueError if the file is shorter than its header
-    says, because SQLite would accept half a last page.
+    Raises ValueError if the file is shorter than its header says.
     """
     with path.open("rb") as stream:
         head = stream.read(100)
@@ -124,8 +122,11 @@ def _address(path: Path) -> tuple[str, OwnFolder | None]:
         page_bytes, n_pages = int.from_bytes(head[16:18]), int.from_bytes(head[28:32])
         expected, size = (65536 if page_bytes == 1 else page_bytes) * n_pages, path.stat().st_size
         if size < expected:
+            # SQLite would accept half a last page.
             raise ValueError(f"it ends at byte {size} of {expected}")
         return f"file:{quote(os.fsencode(path))}?mode=ro", None
+    # In WAL mode, SQLite would write two files beside the database, so the database is opened as
+    # immutable. If the log still has pages, copies are opened.
     log = path.with_name(f"{path.name}-wal")
     if not (log.is_file() and log.stat().st_size):
         return f"file:{quote(os.fsencode(path))}?immutable=1", None
@@ -167,7 +168,7 @@ def _why_not_opened(path: Path, error: BaseException) -> str:
 
 
 def _select(table: str, columns: Iterable[str]) -> str:
-    """Return a statement whose rows come in the order stored."""
+    """Return a statement that reads columns in the order of the stored rows."""
     return f"SELECT {', '.join(map(_quoted, columns))} FROM {_quoted(table)} ORDER BY rowid"  # noqa: S608
 
 

@@ -56,10 +56,10 @@ class Nsys(Struct, frozen=True):
 def find_nsys(given: str | None = None) -> Nsys:
     """Return the nsys of the given path or name, else the first nsys on this machine.
 
-    PATH and the usual folders are searched, and an nsys with its importer is preferred. Raises
-    ToolError if there is no nsys, or if it is too old or does not answer like nsys.
+    Raises ToolError if there is no nsys, or if it is too old or does not answer like nsys.
     """
     if given is None:
+        # An nsys with its importer is preferred.
         path = _best()
         if path is None:
             raise ToolError(
@@ -177,11 +177,10 @@ def _complaint(out: str, err: str) -> str:
 
 @contextmanager
 def exported(report: Path, nsys: Nsys | None = None) -> Iterator[Path]:
-    """Export a report, and yield the path of the export, which is removed afterwards.
+    """Export a report, yield the path of the export, and remove the export afterwards.
 
-    The export is a Parquet directory if nsys can write one (2023.4 and later), else SQLite. A raw
-    capture is imported first. Raises ToolError, with the command to run by hand, if nsys is absent
-    or fails.
+    The export is a Parquet directory if nsys can write one (2023.4 and later), else SQLite. Raises
+    ToolError, with the command to run by hand, if nsys is absent or fails.
     """
     by_hand = f"nsys export --type sqlite --output {report.stem}.sqlite {report.stem}.nsys-rep"
     if nsys is None:

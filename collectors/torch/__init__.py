@@ -100,11 +100,13 @@ def sniff(path: Path, head: bytes) -> bool:
 def read(path: Path, folder: Path | None = None) -> list[Capture]:
     """Read one trace file (`-`: standard input), or each trace file of a directory of ranks.
 
-    A file with several traces one after another gives one capture for each, as separate files
-    would. Raises SourceError if a file cannot be read, is not a Chrome trace, or has no event. A
-    trace that ends early gives its complete events. Its `complete` is then False, and its
-    `diagnostics` count the loss. If a `folder` is given, large tables are written to it as they are
-    finished, and `stored` of the captures says where they are. The folder need not exist yet.
+    - A file with several traces one after another gives one capture for each.
+    - A trace that ends early gives its complete events. Its `complete` is then False, and its
+      `diagnostics` count the loss.
+    - If a `folder` is given, large tables are written to it, and `stored` of a capture lists them.
+      The folder need not exist yet.
+
+    Raises SourceError if a file cannot be read, is not a Chrome trace, or has no event.
     """
     parts = count()
     return [capture for file in trace_files(path) for capture in _read_file(file, folder, parts)]
@@ -182,7 +184,8 @@ def _read_file(path: Path, folder: Path | None, parts: Iterator[int]) -> list[Ca
 
 
 def _refuse_other_json(path: Path, read: ReadEvents, notes: Diagnostics) -> None:
-    """Raise NoTraceError if no object in the list has a phase (`ph`), which every event has."""
+    """Raise NoTraceError if no object in the list is an event."""
+    # Every event has a phase (`ph`).
     n_strange = sum(n for (_, code), n in notes.counts.items() if code.endswith(_WITHOUT_PHASE))
     if read.n_events and read.n_events == n_strange and not read.frames:
         raise NoTraceError(
@@ -193,14 +196,11 @@ def _refuse_other_json(path: Path, read: ReadEvents, notes: Diagnostics) -> None
 
 
 def _number_in_file(capture: Capture, number: int, n_traces: int) -> None:
-    """Add the trace's number to the name of a source file with several traces.
-
-    A rank that comes from the file's name or its sidecar is removed, because all traces of the file
-    would have it.
-    """
+    """Add the trace's number to the name of a source file with several traces."""
     capture.source = replace(
         capture.source, name=f"{capture.source.name} (trace {number} of {n_traces})"
     )
+    # All traces of the file would have this rank.
     if capture.rank_origin in {"file name", "launcher"}:
         capture.rank, capture.rank_origin = None, "input order"
         capture.host_facts = HostFacts(capture.host_facts.host)

@@ -51,7 +51,7 @@ _MOST_WITHOUT_PHASE = 100_000
 class RawEvents:
     """Collects events in file order. `frames()` returns one raw frame for each table.
 
-    A raw frame has the columns that `fields` declares, with strings as categories and integers as
+    A raw frame has the columns that `fields` declares. Strings are categories, and integers are as
     narrow as their values allow.
     """
 
@@ -67,10 +67,8 @@ class RawEvents:
         self._n_without_phase = 0
 
     def refuse_other_objects(self, name: str) -> None:
-        """Raise NoTraceError if the first objects of the list called `name` have no phase.
-
-        Every event has a phase. Even a small gzip file may hold millions of objects without one.
-        """
+        """Raise NoTraceError if none of the first objects of the list called `name` is an event."""
+        # Every event has a phase. Even a small gzip file may hold millions of other objects.
         is_other = self._n_without_phase >= _MOST_WITHOUT_PHASE
         n_unplaced = self._unplaced.total()
         if (
@@ -172,7 +170,7 @@ class RawEvents:
     def _placed(self, event: Event) -> list[tuple[str, Event]]:
         """Return the event with the name of its table. A counter gives one event per series.
 
-        An event that belongs to no table is counted, and the list is empty.
+        The list is empty for an event that belongs to no table. Such events are counted.
         """
         name = fields.table_of(event.ph, event.cat, event.name)
         if not name:
@@ -191,7 +189,7 @@ class RawEvents:
     ) -> pl.DataFrame:
         """Return a raw frame of the events that have valid times. Other events are counted.
 
-        `places`, if given, is added as a column.
+        `places` is added as a column.
         """
         values = {
             key: list(chain.from_iterable(batch[key] for batch in batches)) for key in _KEYS[name]

@@ -1,8 +1,7 @@
 """Continue reading after text that is not JSON.
 
-The text up to the start of the next event is repaired into an event, or it is lost. The outcome
-depends only on the text, never on where a buffer ends. So every reader of a trace finds the same
-events, however it divides the text.
+The text up to the start of the next event is repaired into an event, or it is lost. The result does
+not depend on how a reader divides the text.
 """
 
 import json
@@ -107,16 +106,14 @@ class Recovery:
         return None if event is TOO_DEEP else event
 
     def _json_end(self) -> int:
-        """Return the length of the JSON object that starts here, 0 if there is none.
-
-        The object's end is searched near its start first, then farther on while the text may still
-        be JSON.
-        """
+        """Return the length of the JSON object that starts here, 0 if there is none."""
         text = self._text
         if text.data[text.at : text.at + 1] != b"{":
             return 0
         room = _VAIN_BYTES + _VAIN_BYTES_PER_BYTE_READ * text.offset - self._n_vain_bytes
         stopped = 0
+        # The object's end is searched near its start first, then farther on while the text may
+        # still be JSON.
         for size in (_LITTLE, _NEAR, EVENT_MIB.value << 20):
             if size > max(_LITTLE, room):
                 break
@@ -132,8 +129,7 @@ class Recovery:
     def _next_stop(self) -> int | None:
         """Return the position of the next event, or of the end of the list or of the text.
 
-        If the position is farther away than the largest size of an event, move to it and return
-        None.
+        If it is farther away than the largest event, move to it and return None.
         """
         text, limit = self._text, EVENT_MIB.value << 20
         is_too_long = False

@@ -93,10 +93,7 @@ def collectives(kernels: pl.DataFrame) -> pl.DataFrame:
 def describe_pairs(kernels: pl.DataFrame, raw: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
     """Return the kernels, each with the columns of the send or receive call that it serves.
 
-    `batch_isend_irecv`, which pipelines use, runs one kernel for a batch of sends and receives. The
-    kernel's arguments do not describe these calls. torch records a span `record_param_comms` for
-    each call, then an annotation for the batch. The kernel is launched in this annotation. A kernel
-    that serves several calls stays as it is. `raw` has spans and api_calls.
+    A kernel that serves several calls stays as it is. `raw` has spans and api_calls.
     """
     name = pl.col("name").cast(pl.String)
     is_of_pair = name.str.contains("(?i)send_?recv")
@@ -104,6 +101,9 @@ def describe_pairs(kernels: pl.DataFrame, raw: Mapping[str, pl.DataFrame]) -> pl
     rows = kernels.select(is_undescribed).to_series().arg_true()
     if not rows.len() or "spans" not in raw or "api_calls" not in raw:
         return kernels
+    # `batch_isend_irecv` runs one kernel for a batch of calls, which the kernel's arguments do not
+    # describe. torch records a span `record_param_comms` for each call, then an annotation for the
+    # batch. The kernel is launched in this annotation.
     calls = _calls_of_rows(kernels, rows, raw)
     every_row = kernels.select(pl.int_range(pl.len()).cast(rows.dtype).alias("row"))
     described = every_row.join(calls, on="row", how="left", maintain_order="left")
@@ -121,8 +121,7 @@ def _calls_of_rows(
 ) -> pl.DataFrame:
     """Return the send or receive call of each kernel in `rows`, one row per kernel.
 
-    The kernel is launched in the annotation of the call's batch. Kernels of batches with several
-    calls are left out.
+    Kernels of batches with several calls are left out.
     """
     launches = raw["api_calls"].select("correlation_id", *_THREAD, at="start_ns")
     wanted = kernels.select("correlation_id")[rows].with_columns(row=rows)
@@ -257,8 +256,7 @@ def rank_of(
 ) -> tuple[int | None, str]:
     """Return the rank and its origin: distributedInfo, else the launcher, else the file name.
 
-    `beside` holds the sidecar's facts, which may include the rank that the launcher assigned. The
-    rank is None if no origin has it.
+    `beside` holds the sidecar's facts. The rank is None if no origin has it.
     """
     for origin, recorded in (("distributedInfo", distributed(facts)), ("launcher", beside)):
         rank = integer(recorded.get("rank"))
@@ -276,9 +274,10 @@ def describe_rank(
 ) -> pl.DataFrame:
     """Return the row of the table `ranks` for a trace with this rank and file name.
 
-    The row has the world size, the node, and the rank's position on each axis of parallelism. The
-    position comes from the file's name, else from the groups of distributedInfo. The node comes
-    from the launcher, else from the file's name.
+    - `world_size`
+    - `node`: from the launcher, else from the file's name.
+    - the rank's position on each axis of parallelism: from the file's name, else from the groups of
+      distributedInfo.
     """
     positions: dict[str, int | None] = dict.fromkeys(PARALLEL)
     for _, description, ranks in _groups(facts):

@@ -58,8 +58,7 @@ class Document:
     """Reads one trace from a text, and leaves the text's position behind the trace.
 
     `events()` yields all events. `facts` are complete after the last event. A caller that parses
-    some events itself calls `find_list` first, then `events_to` for the other events, and `finish`
-    at the end.
+    some events itself calls `find_list`, then `events_to` for the other events, and last `finish`.
     """
 
     text: Text
@@ -287,10 +286,7 @@ def last_boundary(
 
 
 def read_facts(head: bytes, tail: bytes, diagnostics: Diagnostics) -> dict[str, Any]:
-    """Return the known top-level facts of a trace, from the text before and after its events.
-
-    Keys are read one by one if this text is not valid JSON.
-    """
+    """Return the known top-level facts of a trace, from the text before and after its events."""
     decoded = (head + b"[]" + tail).decode("utf-8", "replace")
     try:
         # A trace that is cut within its events has no closing brace.
@@ -301,6 +297,7 @@ def read_facts(head: bytes, tail: bytes, diagnostics: Diagnostics) -> dict[str, 
             return {key: whole_text(whole[key]) for key in KEYS if key in whole}
     except (ValueError, RecursionError):
         pass
+    # The text is not valid JSON, so keys are read one by one.
     facts: dict[str, Any] = {}
     for key in KEYS:
         match = re.search(rf'"{key}"\s*:\s*', decoded)

@@ -41,16 +41,14 @@ Values are unchecked. Shapes, types and grids stay bytes.
 
 
 class BareEvent(msgspec.Struct, gc=False):
-    """Holds an event without its args.
-
-    Times stay the bytes in which they were written, because a float would not hold them exactly.
-    """
+    """Holds an event without its args."""
 
     ph: Any = None
     cat: Any = None
     name: Any = None
     pid: Any = None
     tid: Any = None
+    # Times stay bytes, because a float would not hold them exactly.
     ts: msgspec.Raw = _ABSENT
     dur: msgspec.Raw = _ABSENT
 
@@ -73,10 +71,10 @@ class CounterEvent(Event):
         """Return one event per series of a counter, or the event itself if it has no series.
 
         A series is named `COUNTER SERIES`. A series called `value` has only the counter's name. In
-        a range of CUPTI's profiler, each number in the args is a series, named by its key. The
-        range is named after the kernel, and has the device in place of a process id.
+        a range of CUPTI's profiler, each number in the args is a series, named by its key.
         """
         is_range = self.cat == PROFILER_RANGE and self.ph == "X"
+        # A range is named after its kernel. Its process id is the device.
         about = {"kernel": self.name, "device": self.pid} if is_range else {}
         counter = "" if is_range else text(self.name) or ""
         return [
@@ -145,9 +143,9 @@ def decode_lines(lines: bytes) -> list[Event] | None:
 
 
 def decode_one(piece: bytes) -> Event | None:
-    """Return the event in a piece of text.
+    """Return the event in a JSON text.
 
-    Return None if the piece is not JSON, or if the event's args are not an object.
+    Return None if the text is not JSON, or if the event's args are not an object.
     """
     try:
         return _with_values(
@@ -175,7 +173,7 @@ def _with_values(events: list[Event], raw_args: Callable[[], list[_RawArgs]]) ->
 
 
 def decode_without_args(piece: bytes) -> Event | None:
-    """Return the event in a piece of text without its args, None if the rest is not JSON."""
+    """Return the event in a JSON text without its args, None if the rest is not JSON."""
     try:
         return Event(*msgspec.structs.astuple(_DECODE_BARE(piece)))
     except _NOT_JSON:
@@ -183,7 +181,7 @@ def decode_without_args(piece: bytes) -> Event | None:
 
 
 def is_json(piece: bytes) -> bool:
-    """Return whether the piece is one JSON value, apart from bytes that are not UTF-8."""
+    """Return whether the text is a single JSON value, apart from bytes that are not UTF-8."""
     try:
         _DECODE_ANY(piece if piece.isascii() else piece.decode("utf-8", "replace").encode())
     except _NOT_JSON:
@@ -192,9 +190,9 @@ def is_json(piece: bytes) -> bool:
 
 
 def flattened(piece: bytes) -> tuple[bytes | None, int]:
-    """Return a piece with None for values nested deeper than tables need, and the piece's depth.
+    """Return a JSON text with None for values nested deeper than tables need, and the text's depth.
 
-    The returned piece is None if its brackets do not match, or if no value is nested that deep.
+    The returned text is None if its brackets do not match, or if no value is nested that deep.
     """
     parts: list[bytes] = []
     depth = deepest = done = 0

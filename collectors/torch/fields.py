@@ -1,7 +1,7 @@
 """Declare the keys that are read from an event, and the columns that they fill.
 
-Two readers fill the columns. `events` and `columns` read a trace with msgspec and Polars, and
-define its meaning. `reading` passes the same declarations to the parser in C.
+`events` and `columns` read a trace with msgspec and Polars, and define its meaning. `reading`
+passes the same declarations to the parser in C.
 """
 
 import functools
@@ -287,10 +287,12 @@ TRACK_BASE = 1 << 61
 def plan() -> tuple[bytes, bytes, bytes, bytes]:
     """Return keys, tables and columns in the form that the parser in C takes.
 
-    The form is the text of all keys, and words of 64 bits. Words of a key: the position of its
-    text, its length, its level (2: a category), its kind or table, and its field. Words of a table:
-    its required fields, its other fields, its first column, and the column after its last. Words of
-    a column: how it is filled, its field, and the field to use if the first field is absent.
+    The four results are the text of all keys, then arrays of 64-bit words:
+
+    - key: the position of its text, its length, its level (2: a category), its kind or table, its
+      field
+    - table: its required fields, other fields, first column, and the column after its last
+    - column: how it is filled, its field, and the field to use if the first field is absent
     """
     places = fields()
     text, keys, tables, columns = b"", array("q"), array("q"), array("q")
@@ -327,7 +329,7 @@ def plan() -> tuple[bytes, bytes, bytes, bytes]:
 
 
 def table_of(phase: object, category: object, name: object) -> str:
-    """Return the name of the table to which an event belongs, empty if there is none."""
+    """Return the name of an event's table, empty if it belongs to no table."""
     if phase == "X":
         return CATEGORIES.get(category, "") if isinstance(category, str) else ""
     if phase == "i" and name == "[memory]":

@@ -83,16 +83,13 @@ def waits_in_steps(calls: pl.DataFrame | None, marks: pl.DataFrame) -> pl.DataFr
 
 
 def work_of_steps(tables: Mapping[str, pl.DataFrame], marks: pl.DataFrame) -> list[Work]:
-    """Return the names of each step's kernels and ops, kernels in order of launch.
-
-    Ops in which a data loader receives batches from its workers are left out. On a busy machine,
-    one step receives several batches, and later steps receive none.
-    """
+    """Return the names of each step's kernels and ops, kernels in order of launch."""
     spans = tables["spans"]
     kernels, ops = (
         dict(frame.group_by("step", maintain_order=True).agg("name").iter_rows())
         for frame in (
             _launched(tables, marks),
+            # On a busy machine, one step receives several batches, and later steps receive none.
             _without_received(ops_in_steps(spans, marks), spans),
         )
     )
@@ -100,10 +97,7 @@ def work_of_steps(tables: Mapping[str, pl.DataFrame], marks: pl.DataFrame) -> li
 
 
 def _without_received(ops: pl.DataFrame, spans: pl.DataFrame) -> pl.DataFrame:
-    """Return all ops but the ops in which a data loader receives batches.
-
-    `ops` are ordered by start.
-    """
+    """Return the ops that do not receive batches in a data loader. `ops` are ordered by start."""
     is_call = pl.col("name").cast(pl.String).str.contains(_RECEIVE)
     threads = (pl.col(name).cast(pl.Int64) for name in THREAD)
     calls = spans.filter((pl.col("kind") == "annotation") & is_call)
@@ -113,7 +107,7 @@ def _without_received(ops: pl.DataFrame, spans: pl.DataFrame) -> pl.DataFrame:
 
 
 def _launched(tables: Mapping[str, pl.DataFrame], marks: pl.DataFrame) -> pl.DataFrame:
-    """Return the names of kernels whose launch call began in a step, with the step's index."""
+    """Return the names of kernels, each with the index of the step that launched it."""
     key = "correlation_id"
     kernels, calls = tables.get("kernels"), tables.get("api_calls")
     if kernels is None or calls is None or not {key} <= {*kernels.columns} & {*calls.columns}:
@@ -124,16 +118,15 @@ def _launched(tables: Mapping[str, pl.DataFrame], marks: pl.DataFrame) -> pl.Dat
 
 
 def partners_of(deep: Sequence[Work], light: Sequence[Work]) -> list[int]:
-    """Return the index of the deep step that does the same work as each light step.
+    """Return for each light step the index of the deep step that does the same work.
 
-    Deep steps were recorded with Python calls and shapes, light steps without. If several deep
-    steps match, the preferred partner follows the previous light step's partner, or else has the
-    light step's index. If none does exactly the same work, the partner has most ops in common. The
-    list is empty if the share of common ops is then below `_ALIKE`.
+    If none does exactly the same work, take the step with most ops in common. The list is empty if
+    less than `_ALIKE` of a step's ops is in common.
     """
     partners: list[int] = []
     for step, work in enumerate(light):
         same = [n for n, other in enumerate(deep) if other == work]
+        # Of several equal steps, prefer the successor of the previous partner, then the same index.
         wanted = [partners[-1] + 1 if partners else step, step]
         chosen = next(
             (n for n in wanted if n in same),
@@ -166,9 +159,11 @@ def match_events(
 ) -> pl.DataFrame:
     """Return the events that occur both in a light step and in the matching deep step.
 
-    Events match if a thread calls the same names in the same order. Columns are the thread, and the
-    event's row, start_ns and end_ns in the light window. The columns row_deep, start_ns_deep and
-    end_ns_deep describe the matching event of the deep window.
+    Events match if a thread calls the same names in the same order. Columns:
+
+    - the thread
+    - row, start_ns, end_ns: of the event in the light window
+    - row_deep, start_ns_deep, end_ns_deep: of the event in the deep window
     """
     of_deep = deep.filter(pl.col("step") == deep_step).partition_by(THREAD, as_dict=True)
     of_light = light.filter(pl.col("step") == light_step).partition_by(THREAD, as_dict=True)

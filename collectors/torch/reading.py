@@ -51,7 +51,7 @@ _NULL = 0x7FF8_5AFE_C0DE_0001
 
 
 def read_plainly(text: Text, diagnostics: Diagnostics) -> ReadEvents:
-    """Read one trace with msgspec, which defines the meaning of a trace.
+    """Read one trace with msgspec. This reader defines the meaning of a trace.
 
     The text's position moves behind the trace. Raises NoTraceError if the text is no Chrome trace.
     """
@@ -80,8 +80,8 @@ def read_documents(
 ) -> Iterator[tuple[ReadEvents, Diagnostics]]:
     """Yield each trace of a file with its diagnostics.
 
-    The first trace uses `diagnostics`. Reading ends at other text after a trace, which is counted
-    in this trace's diagnostics. Raises SourceError if the file does not begin with a trace.
+    The first trace uses `diagnostics`. Reading ends at text after a trace that is no trace, and
+    counts it as lost. Raises SourceError if the file does not begin with a trace.
     """
     text = Text(source.blocks(BLOCK_BYTES), str(source.path))
     notes = diagnostics
@@ -187,12 +187,12 @@ class _Block(Struct):
 
     @property
     def end(self) -> int:
-        """The position at which the next block begins."""
+        """The position after the block's last byte."""
         return self.start + len(self.text)
 
 
 def _take(block: _Block, collected: RawEvents, document: Document) -> int:
-    """Add the parser's result for a block to `collected`, and return the offset where it stopped.
+    """Add the parser's result for a block to `collected`, and return the offset to read on from.
 
     Refused events are repaired, or counted as lost.
     """
@@ -378,11 +378,9 @@ class _Parser:
             place += len(table)
 
     def _column(self, of: fields.Column, cells: bytes) -> pl.Series:
-        """Return a column of numbers or strings from its cells. A string's cell has its number.
-
-        Operations on a Series run only in this thread. As expressions, they would take ten times as
-        long here.
-        """
+        """Return a column of numbers or strings from its cells. A string's cell has its number."""
+        # Operations on a Series run only in this thread. As expressions, they would take ten times
+        # as long here.
         if of.name in fields.FLOATS:
             values = series(cells, pl.Float64())
             return values.set(values.is_nan(), None)

@@ -145,8 +145,7 @@ def _one_per_rank(
 ) -> list[tuple[dict[str, Any], Capture]]:
     """Return the report and capture of one process per rank, ordered by rank.
 
-    The process with most recorded steps is taken, and among equals the process with the largest
-    trace.
+    It is the process with most recorded steps, and among equals the process with the largest trace.
     """
     chosen: dict[int, tuple[dict[str, Any], Capture]] = {}
     for report, capture in sorted(
@@ -270,10 +269,8 @@ def _other_steps_warning(report: Mapping[str, Any], *, is_light: bool) -> str:
 
 
 def _cost_sentence(report: Mapping[str, Any], *, is_light: bool) -> str:
-    """Return a sentence on how much longer steps took under the profiler, "" if it is unknown.
-
-    The program itself measured these times. A step in the trace also contains work of the profiler.
-    """
+    """Return a sentence on how much longer steps took under the profiler, "" if it is unknown."""
+    # The program measured these times. A step in the trace also contains work of the profiler.
     plain, active = _step_times(report, is_light=is_light)
     if not plain or not active:
         return ""

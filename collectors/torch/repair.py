@@ -1,6 +1,6 @@
-"""Repair an event whose text is not JSON.
+"""Repair the text of an event that is not JSON.
 
-The text may contain bare words, stray backslashes and quotes, or bytes that are not UTF-8.
+It may contain bare words, stray backslashes and quotes, or bytes that are not UTF-8.
 """
 
 import math
@@ -29,7 +29,7 @@ _CLOSING_ESCAPED = re.compile(rb'(?<!\\)\\"(?=\s*(?:[}\]]|,\s*"))')
 
 
 def repaired_event(piece: bytes, diagnostics: Diagnostics) -> Event | None:
-    """Return the event in a piece of text, repaired if necessary, None if repair fails.
+    """Return the event in a text, repaired if necessary, None if repair fails.
 
     Repairs and lost args are counted.
     """

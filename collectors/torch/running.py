@@ -41,9 +41,9 @@ def run(
 ) -> Run:
     """Run the command with torch.profiler in its Python processes.
 
-    The processes write into a temporary folder, whatever `settings.folder` is. `keep` is a folder
-    to which the profiler's own files are copied. Raises ToolError if the command cannot be run, or
-    if nothing was captured. The error has the reason and the program's exit code.
+    `keep` is a folder to which the profiler's files are copied. `settings.folder` is ignored.
+    Raises ToolError, with the reason and the program's exit code, if the command cannot be run or
+    if nothing was captured.
     """
     with OwnFolder("tracelens-live-") as folder:
         asked = replace(settings or Settings(""), folder=folder)
@@ -111,20 +111,27 @@ _under_way: list[object] = []
 class capture:  # noqa: N801 - `with tl.capture(...)` and `@tl.capture(...)` read like open and lru_cache
     """Record a block or a function with torch.profiler into a trace.
 
-    Write `with tl.capture("run.tracelens") as cap: …`. Everything from the beginning of the block
-    to its end is recorded, unless steps are chosen: `wait` steps are left out, `warmup` steps run
-    under the profiler but are not kept, and `active` steps are kept (None: all). `cap.step()` ends
-    a step. If it is never called, steps are found as `tracelens collect torch` finds them.
-    `shapes`, `stacks`, `modules`, `memory` and `cuda_sync` are options of `tracelens collect
-    torch`, too. `compile_provenance` records what torch.compile generates, so the first run of the
-    compiled code must be inside the block. `graph` records the graph of the model that the block
-    calls. After the block the trace is written. `cap.trace` is then the Trace, and `cap.notes` says
-    what was recorded and what recording cost. As a decorator, it records the function's first call.
+    Write `with tl.capture("run.tracelens") as cap: …`. As a decorator, it records the function's
+    first call. The whole block is recorded, unless steps are chosen:
+
+    - `wait`: the number of steps to leave out.
+    - `warmup`: the number of steps after these that run under the profiler, but are not kept.
+    - `active`: the number of steps to keep, None for all.
+
+    `cap.step()` ends a step. If it is never called, steps are found as `tracelens collect torch`
+    finds them. Further options are those of `tracelens collect torch`:
+
+    - `shapes`, `stacks`, `modules`, `memory`, `cuda_sync`
+    - `compile_provenance`: record what torch.compile generates. The first run of the compiled code
+      must be inside the block.
+    - `graph`: record the graph of the model that the block calls.
+
+    After the block, `cap.trace` is the Trace, and `cap.notes` says what was recorded and what
+    recording cost. The trace is written even after an exception in the block.
 
     Raises UsageError for invalid options, and for a capture within another. Raises SourceError
     before the block if the target exists (unless `force`) or cannot be written. Raises ToolError
-    after the block if nothing was recorded. An exception in the block is passed on after the
-    recording is written.
+    after the block if nothing was recorded.
     """
 
     def __init__(

@@ -25,7 +25,7 @@ Call: TypeAlias = tuple[int, int, tuple[str, str, int, bool]]
 
 
 class CallLines(Struct, frozen=True):
-    """Holds the intervals in which a call is running, each with the line that makes the call.
+    """Holds the intervals in which a call is running, each with the line of the call.
 
     The intervals do not overlap and are in order.
     """
@@ -82,8 +82,8 @@ class CallLines(Struct, frozen=True):
 class RecordedLines(Struct, frozen=True):
     """Holds the source lines that ran: samples of a thread's stack, and lines of calls.
 
-    A frame has its file, function and line, and whether it is in the program's own code. The
-    innermost frame of a sample comes first. `calls` holds the calls that each function makes.
+    A frame has its file, function and line, and whether it is in the program's code. The innermost
+    frame of a sample comes first. `calls` holds the calls that each function makes.
     """
 
     times: list[int]
@@ -131,11 +131,12 @@ class RecordedLines(Struct, frozen=True):
     def within(self, start_ns: int, end_ns: int) -> list[tuple[int, int, Stack]]:
         """Return the samples in an interval: (nanoseconds represented, time of the sample, stack).
 
-        A sample represents the time that is nearer to it than to any other sample. A call that
-        holds the interpreter's lock is sampled only once. This sample represents the whole call.
+        A sample represents the time that is nearer to it than to any other sample.
         """
         first, last = bisect_left(self.times, start_ns), bisect_left(self.times, end_ns)
         inside = self.times[first:last]
+        # A call that holds the interpreter's lock is sampled only once. This sample represents the
+        # whole call.
         halves = [(before + after) // 2 for before, after in pairwise(inside)]
         edges = [start_ns, *halves, end_ns]
         weights = [max(after - before, 1) for before, after in pairwise(edges)]
@@ -144,14 +145,14 @@ class RecordedLines(Struct, frozen=True):
     def lines_of(self, function: Function, start_ns: int, end_ns: int) -> Counter[Line]:
         """Return the nanoseconds that a function spent in each of its lines during an interval.
 
-        While a call that the function makes is running, the line is known exactly. Samples
-        represent the rest. Without samples, the result is empty if calls take less than half of the
-        interval, because the rest is then unknown.
+        The result is empty if less than half of the interval is known.
         """
         calls = self.calls.get(function, CallLines())
         times = calls.within(start_ns, end_ns)
         in_calls_ns = times.total()
         sampled: Counter[Line] = Counter()
+        # During a call that the function makes, the line is known exactly. Samples represent the
+        # rest.
         for weight, moment, stack in self.within(start_ns, end_ns):
             if (line := _line_in(stack, function)) is not None and not calls.holds(moment):
                 sampled[line] += weight
@@ -170,10 +171,7 @@ def _by_function(calls: list[Call]) -> dict[Function, CallLines]:
 
 
 def _calls_out_of_program(calls: list[Call]) -> list[tuple[int, int, Line]]:
-    """Return the innermost calls that the program's own code makes: start, end and line.
-
-    A call is left out if another function of the program makes a call before this call ends.
-    """
+    """Return the innermost calls that the program's code makes: start, end and line."""
     program_calls = sorted(
         (call for call in calls if call[2][3]),
         key=lambda call: (call[0], -call[1]),
@@ -183,6 +181,7 @@ def _calls_out_of_program(calls: list[Call]) -> list[tuple[int, int, Line]]:
     for number, (start, _, frame) in enumerate(program_calls):
         while open_calls and program_calls[open_calls[-1]][1] <= start:
             open_calls.pop()
+        # Another function of the program makes a call, so the outer call is not innermost.
         if open_calls and program_calls[open_calls[-1]][2][:2] != frame[:2]:
             within_program.add(open_calls[-1])
         open_calls.append(number)
@@ -208,10 +207,10 @@ def with_sampled_lines(
 ) -> pl.DataFrame:
     """Add to each frame of a call path the line in which it spent most time.
 
-    A path without a Python frame gets the innermost frame of the program's own code. An activity
-    without recorded lines gets the lines that the same path had elsewhere. Launch activities keep
-    their path if the process has a device. In a process without a device, they are split where the
-    sampled line changes, if `spans` are given.
+    - A path without a Python frame gets the innermost frame of the program's code.
+    - An activity without recorded lines gets the lines of other activities with the same path.
+    - Launch activities keep their path if the process has a device. If it has none, they are split
+      where the sampled line changes, if `spans` are given.
     """
     if spans is not None and "op_ns" in activities.columns:
         activities = _split_where_lines_change(activities, recorded, spans)
@@ -296,7 +295,7 @@ def _split_where_lines_change(
 
 
 def _with_lines(what: str | None, lines: dict[Function, Line | None]) -> str | None:
-    """Return the call path with the line of each frame whose line is known."""
+    """Return the call path with the line of each frame in `lines`."""
 
     def line_of(frame: re.Match[str]) -> str:
         line = lines.get(_function(frame))

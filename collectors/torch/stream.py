@@ -81,16 +81,13 @@ class ByteSource:
             yield piece
 
     def _decompressed(self, stream: BinaryIO, block_bytes: int) -> Iterator[bytes]:
-        """Yield the stream's decompressed content, up to the damage if gzip is damaged or cut.
-
-        isal is used if it is installed, because it takes a third of zlib's time. Only zlib reports
-        how much of a damaged stream is good, so after damage zlib reads the file again.
-        """
+        """Yield the stream's decompressed content, up to the damage if gzip is damaged or cut."""
         raw = self._raw(stream, READ_BYTES)
         first = next(raw, b"")
         if not first.startswith(GZIP_MAGIC):
             yield from filter(None, chain([first], raw))
             return
+        # isal takes a third of zlib's time.
         module = zlib if str(self.path) == "-" else _isal()
         given = 0
         try:
@@ -105,6 +102,7 @@ class ByteSource:
         else:
             return
         try:
+            # Only zlib reports how much of a damaged stream is good, so it reads the file again.
             yield from self._inflated_again(given, block_bytes)
         except _DamageError as damage:
             self._note_damage(damage)
@@ -128,10 +126,8 @@ class ByteSource:
         self.diagnostics.add("loss", damage.code, str(damage))
 
     def _check_expansion(self, given: int) -> None:
-        """Raise SourceError for a gzip bomb, a small file that was made to fill memory.
-
-        Traces compress to about a tenth of their size, gzip bombs to a thousandth.
-        """
+        """Raise SourceError for a gzip bomb, a small file that was made to fill memory."""
+        # Traces compress to about a tenth of their size, gzip bombs to a thousandth.
         if given > may_become(self._size):
             self.failed = True
             raise SourceError(
@@ -190,11 +186,9 @@ def _isal() -> Any:
 
 
 def _up_to_damage(inflater: "zlib._Decompress", data: bytes) -> bytes:
-    """Return the content of damaged data up to the damage.
-
-    zlib returns nothing for a piece with an error, so smaller pieces are tried.
-    """
+    """Return the content of damaged data up to the damage."""
     parts, place, size = [], 0, _CAREFUL_BYTES
+    # zlib returns nothing for data with an error, so single bytes are tried.
     while place < len(data):
         before = inflater.copy()
         try:

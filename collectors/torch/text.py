@@ -13,7 +13,7 @@ class Text:
     """Holds a window of text that is extended on demand. `at` is the reader's position in it."""
 
     def __init__(self, pieces: Iterable[bytes], name: str = "the text") -> None:
-        """Keep the pieces of text without reading them. `name` is used in errors."""
+        """Hold an iterator of texts without reading it. `name` is used in errors."""
         self.name = name
         self.data = bytearray()
         self.at = 0
@@ -81,9 +81,9 @@ class Text:
 
 
 class Finder:
-    """Finds the next match of a pattern whose first byte occurs only at its start.
+    """Finds the next match of a pattern, and searches no text twice.
 
-    No text is searched twice.
+    The pattern's first byte must occur only at the start of a match.
     """
 
     def __init__(self, pattern: re.Pattern[bytes], first_byte: bytes) -> None:

@@ -1,9 +1,11 @@
 """Combine a program's two windows, a light one and a deep one, into one trace.
 
-The deep window recorded Python calls, modules and shapes, which slows the host several times. The
-light window recorded only ops, API calls and kernels. Steps are matched by their kernels and ops.
-The light window's events stay as they are. Its ops get the shapes of the matching ops. The deep
-window's Python calls are moved to the times at which the ops around them ran.
+The deep window recorded Python calls, modules and shapes, and so slowed the host several times. The
+light window recorded only ops, API calls and kernels.
+
+1. Match steps by their kernels and ops.
+2. Keep the light window's events. Its ops get the shapes of the matching ops.
+3. Move the deep window's Python calls to the times at which the ops around them ran.
 """
 
 from __future__ import annotations
@@ -32,13 +34,11 @@ _END = pl.col("start_ns") + pl.col("duration_ns")
 
 
 class StepSequence(Struct, frozen=True):
-    """Holds the times of successive steps of the deep window that match successive light steps.
+    """Maps times of the deep window to the light window, for successive steps of the same work.
 
-    The deep window was recorded with Python calls and shapes, the light window without.
-
-    `begin` and `end` limit the steps on the deep window's clock. `anchors` holds the times of the
-    same events in the deep and in the light window, by thread. The key None is for any other
-    thread.
+    - `begin`, `end`: limits of the steps, on the deep window's clock.
+    - `anchors`: times of the same events in the deep and in the light window, by thread. The key
+      None is for any other thread.
     """
 
     begin: int
@@ -46,11 +46,7 @@ class StepSequence(Struct, frozen=True):
     anchors: dict[Thread | None, tuple[pl.Series, pl.Series]]
 
     def on_light_clock(self, thread: Thread | None, times: pl.Series) -> pl.Series:
-        """Return times of the deep window on the light window's clock.
-
-        Between two anchors, times are interpolated. Before the first anchor and after the last
-        anchor, both clocks run at the same rate.
-        """
+        """Return times of the deep window on the light window's clock."""
         deep, light = self.anchors.get(thread, self.anchors[None])
         last = deep.len() - 1
         before = (deep.search_sorted(times, "right").cast(pl.Int64) - 1).clip(0, last)
@@ -63,6 +59,7 @@ class StepSequence(Struct, frozen=True):
                 "begin": light.gather(before),
             }
         )
+        # Times are interpolated between two anchors. Outside, both clocks run at the same rate.
         is_between = (pl.col("since") >= 0) & (pl.col("deep") > 0)
         rate = pl.when(is_between).then(pl.col("light") / pl.col("deep")).otherwise(1.0)
         since = (pl.col("since") * rate).round().cast(pl.Int64)
@@ -118,8 +115,7 @@ def _has_times(entry: Any, n_times: int) -> bool:
 def match_windows(deep: Tables, light: Tables) -> Windows | None:
     """Return the combined raw tables of both windows, None if their steps do different work.
 
-    The deep window has Python calls and shapes. The light window has only ops, API calls and
-    kernels, and times nearer to the program's own.
+    The deep window has Python calls and shapes, the light window only ops, API calls and kernels.
     """
     if "spans" not in deep or "spans" not in light:
         return None
@@ -155,10 +151,7 @@ def match_windows(deep: Tables, light: Tables) -> Windows | None:
 
 
 def _successive(partners: list[int]) -> list[list[int]]:
-    """Return groups of successive light steps whose deep steps are also successive.
-
-    A group holds the indices of its light steps.
-    """
+    """Return groups of successive light steps that match successive deep steps, by index."""
     groups = [[0]]
     for before, step in pairwise(range(len(partners))):
         if partners[step] == partners[before] + 1:
@@ -175,9 +168,9 @@ def _step_sequence(
 ) -> StepSequence:
     """Return the sequence of successive steps in `pairs`.
 
-    A pair has the index of a light step and the index of the matching deep step. `steps` are the
-    marks of the deep and the light window. `same_events` are the matching events of each light
-    step.
+    - `pairs`: the index of a light step, and of the matching deep step.
+    - `steps`: the marks of the deep and the light window.
+    - `same_events`: the matching events of each light step.
     """
     deep, light = steps
     edges_of_steps = [

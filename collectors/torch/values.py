@@ -55,9 +55,9 @@ def spaced_alike(json: pl.Expr) -> pl.Expr:
 def nanoseconds(texts: Sequence[bytes]) -> pl.Series:
     """Return microseconds in decimal digits as exact Int64 nanoseconds.
 
-    A text that is not a number becomes None. A float64 holds epoch microseconds to 250 ns only, so
-    the digits themselves are read.
+    A text that is not a number becomes None.
     """
+    # A float64 holds epoch microseconds to 250 ns only, so the digits are read.
     raw = decoded(texts)
     # Kineto's own notation, which most files have.
     if raw.str.contains(_THREE_DECIMALS).all(ignore_nulls=False):
@@ -160,10 +160,9 @@ def text(value: Any) -> str | None:
 
 
 def extended(known: pl.Series, written: list[bytes], *, is_json: bool) -> pl.Series:
-    """Return a column of the known strings and the new ones.
+    """Return a column of the known strings and the new strings in `written`.
 
-    `written` has the new strings as bytes of the file. With `is_json`, they are whole JSON values.
-    Otherwise they are the content of JSON strings.
+    With `is_json`, `written` has whole JSON values, otherwise the content of JSON strings.
     """
     if not written:
         return known

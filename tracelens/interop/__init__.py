@@ -8,9 +8,9 @@ from tracelens.trace import Trace
 
 
 def hta(trace: Trace, *, include_last_profiler_step: bool = False) -> Any:
-    """Return HTA's TraceAnalysis of the trace, whose methods work as if HTA had read the files.
+    """Return HTA's TraceAnalysis of the trace, with all methods, as if HTA had read the files.
 
-    - As in HTA, the last of several steps is left out by default.
+    - By default, the last of several steps is left out, as HTA does.
     - Starts and ends are rounded inward to microseconds, unless HTA_DISABLE_NS_ROUNDING is set.
     - Events are numbered in the order of the trace's tables.
     - The device time of an annotation is computed from the work launched in it.

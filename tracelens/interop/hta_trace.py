@@ -102,7 +102,7 @@ def _trace_class(reader: Any) -> Any:
             """Do nothing, because HTA's TraceDiff calls this although the traces are parsed."""
 
         def get_raw_trace_for_one_rank(self, rank: int = 0) -> dict[str, Any]:
-            """Return a rank's events as in a Chrome trace, each at the position of its index."""
+            """Return a rank's events as a Chrome trace, each at the position of its index."""
             frame = self.get_trace(rank)
             symbols = self.symbol_table.get_sym_table()
             events: list[dict[str, Any]] = [
@@ -295,8 +295,7 @@ def _annotations(spans: pl.DataFrame, work: pl.DataFrame) -> pl.DataFrame:
     """Return Kineto's events of category gpu_user_annotation, one per annotation and stream.
 
     An event covers the stream's work that was launched directly in the annotation, from the first
-    start to the last end. It is one nanosecond wider at both ends, as in Kineto. Collectors do not
-    keep these events, so they are computed here.
+    start to the last end.
     """
     marks = (spans["category"] == "user_annotation").fill_null(value=False)
     names = spans.select("span_id", mark=nearest_row(spans["parent_id"], marks)).drop_nulls("mark")
@@ -304,6 +303,7 @@ def _annotations(spans: pl.DataFrame, work: pl.DataFrame) -> pl.DataFrame:
         end=pl.col("start_ns") + pl.col("duration_ns")
     )
     ranges = of_mark.group_by("mark", "device_id", "stream_id", maintain_order=True).agg(
+        # Kineto's events are one nanosecond wider at both ends.
         pl.min("start_ns") - 1,
         duration_ns=pl.max("end") - pl.min("start_ns") + 2,
     )
@@ -318,7 +318,7 @@ def _annotations(spans: pl.DataFrame, work: pl.DataFrame) -> pl.DataFrame:
 
 
 def _timed(events: pl.DataFrame, base_ns: int) -> pl.DataFrame:
-    """Return events with `ts` and `dur` in microseconds, rounded as in HTA.
+    """Return events with `ts` and `dur` in microseconds, rounded by HTA's rule.
 
     The values are the floats that HTA would parse from a file.
     """
@@ -367,8 +367,8 @@ def _iterations(frame: Any, symbols: list[str]) -> np.ndarray[Any, Any]:
     """Return the step of each event by HTA's rules, -1 without a step.
 
     A host event belongs to the step in which it lies, a device event to the step of its launch.
-    This replaces HTA's function, which compares every event with every step in Python.
     """
+    # HTA's function compares every event with every step in Python, so it is replaced.
     steps = {
         i: int(name[13:])
         for i, name in enumerate(symbols)

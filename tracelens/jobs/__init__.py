@@ -1,4 +1,4 @@
-"""Collect many ranks as tasks, which may run on several machines.
+"""Collect many ranks as tasks, on one or several machines.
 
-All tasks write into one object store or shared folder.
+All tasks write into one object store, or into one folder that all machines can write to.
 """

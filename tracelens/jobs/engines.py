@@ -64,11 +64,7 @@ def _in_processes(
     work: Work,
     limit_bytes: int | None = None,
 ) -> Iterator[Result]:
-    """Run tasks in processes, as many at a time as memory and cores allow; yield their results.
-
-    If a process of a pool is killed, all running tasks are lost. They run again in another pool,
-    and finally one after another. So a task only fails if its own process is killed.
-    """
+    """Run tasks in processes, as many at a time as memory and cores allow; yield their results."""
     left = list(tasks)
     for _ in range(_POOLS if left else 0):
         begun, left = left, []
@@ -81,6 +77,8 @@ def _in_processes(
                     left.append(futures[future])
         if not left:
             return
+    # If a process of a pool is killed, all running tasks are lost. Alone, a task fails only if its
+    # own process is killed.
     for task in left:
         try:
             with processes(1) as pool:
@@ -101,8 +99,7 @@ def _on_ray(
 ) -> Iterator[Result]:
     """Run tasks on a Ray cluster, and yield their results.
 
-    Each task reserves one core and its estimated memory, at most all memory of the largest node. A
-    task runs again up to three times if its process or node is lost. Raises ToolError for a node
+    A task runs again up to three times if its process or node is lost. Raises ToolError for a node
     with another version of Python or tracelens.
     """
     if not tasks:
@@ -116,6 +113,7 @@ def _on_ray(
         )
         run = ray.remote(max_retries=_RETRIES, num_cpus=1, scheduling_strategy="SPREAD")(_on_node)
         begun = {
+            # Each task reserves its estimated memory, at most all memory of the largest node.
             run.options(memory=min(_needs(task), most)).remote(
                 _versions(),
                 pickle.dumps(partial(attempted, task, work)),
@@ -135,9 +133,10 @@ def _on_ray(
 
 
 def _awaited(ray: Any, done: Any, task: Task) -> Any:
-    """Return the value of `_on_node` for a finished task, or a SourceError if the task was lost.
+    """Return the value of `_on_node` for a finished task.
 
-    Also return a SourceError for an unforeseen error. Errors of tracelens are raised.
+    Return a SourceError if the task was lost, or for an unforeseen error. Raises errors of
+    tracelens.
     """
     try:
         return ray.get(done)
@@ -191,8 +190,8 @@ def _imported() -> Any:
 def _connected(ray: Any, address: str | None) -> Iterator[None]:
     """Connect to the cluster at the address while the body runs.
 
-    Without an address, a cluster on this machine is started for the body. An existing connection of
-    this program is used and kept. Raises ToolError if no cluster can be joined.
+    Without an address, a cluster on this machine is started for the body. If this program is
+    connected already, it stays connected. Raises ToolError if no cluster can be joined.
     """
     if ray.is_initialized():
         yield

@@ -35,9 +35,9 @@ def finalized(
 ) -> Manifest:
     """Return the final manifest of a job's ranks, with the differences of their clocks.
 
-    `records` are in order of ranks. The tables `ranks` and `diagnostics` are written again if they
-    change. Raises SourceError if the ranks cannot be of one program. With `force_mix`, a diagnostic
-    is added instead.
+    `records` are in order of ranks. Changed rows of `ranks` and `diagnostics` are written again.
+    Raises SourceError if the ranks cannot be of one program. With `force_mix`, a diagnostic is
+    added instead.
     """
     if len(records) < 2:
         return manifest
@@ -105,7 +105,7 @@ def _write_changed(
     after: pl.DataFrame,
     name: str,
 ) -> dict[str, int]:
-    """Write the rows of each rank whose rows changed; return the number of rows by rank."""
+    """Write the rows of each rank with a changed row; return the number of rows by rank."""
     old, n_rows = before.partition_by("rank", as_dict=True), {}
     for (rank,), rows in after.partition_by("rank", as_dict=True).items():
         if (rank,) not in old or not rows.equals(old[rank,]):
@@ -117,7 +117,7 @@ def _write_changed(
 
 
 def _facts_of(record: RankRecord, collectives: pl.DataFrame | None) -> RankFacts:
-    """Return the facts by which a rank is compared with others, from its record and collectives."""
+    """Return the facts for comparing a rank with others, from its record and collectives."""
     about = record.manifest["sources"][0]
     size = about["settings"].get(WORLD_SIZE)
     begins, ends = record.first_ns, record.last_ns
@@ -137,13 +137,10 @@ def _place_of(
     rank_rows: pl.DataFrame | None,
     n_devices: int,
 ) -> RankPlace:
-    """Return host and device of a rank, from its record and its row of the table `ranks`.
-
-    The column `node` of that row is ignored, because each task counts hosts from 0. The record has
-    the number of the host that the launcher gave.
-    """
+    """Return host and device of a rank, from its record and its row of the table `ranks`."""
     if rank_rows is None:
         facts_of_rank = {"world_size": facts.world_size}
         return RankPlace(record.rank, record.host, None, n_devices, facts_of_rank)
+    # Each task counts hosts from 0, so the row's `node` is wrong here.
     row = rank_rows.row(0, named=True) | {"node": record.node}
     return RankPlace(record.rank, record.host, row["device_id"], n_devices, row)

@@ -1,7 +1,7 @@
 """Find the recorded CUDA graph captures that match the batch sizes of a trace.
 
 An inference server records its graph captures in a folder, with one trace per batch size. At run
-time, it replays the smallest graph into which a step's tokens fit.
+time, it replays the smallest graph that is large enough for a step's tokens.
 """
 
 import gzip
@@ -26,12 +26,12 @@ _AT_ONCE, _LONGEST_MARK = 1 << 20, 64
 def captures_of(path: str | os.PathLike[str], trace: Trace) -> list[Path]:
     """Return the files at a path that hold captures of the graphs that a trace replays.
 
-    Of a folder, only files of the trace's lowest rank are considered. For each batch size of the
-    trace's steps, the file with the smallest sufficient batch size is returned. If there is no such
-    file, the result is the first file whose launches fit a replay. The path itself is returned for
-    a file, and for a folder with one file or without captures that state a batch size.
+    For each batch size of the trace's steps, this is the file with the smallest sufficient batch
+    size. Without such a file, it is the first file with launches that fit a replay. The path itself
+    is returned for a file, and for a folder with one file or without batch sizes.
     """
     folder = Path(path)
+    # Of several ranks' files, the files of the lowest rank are read.
     files = _files_of_rank(folder, min(trace.manifest.ranks)) if folder.is_dir() else []
     sizes = {file: _batch_sizes(file) for file in files} if len(files) > 1 else {}
     by_size = sorted((size, file) for file, file_sizes in sizes.items() for size in file_sizes)
@@ -46,13 +46,13 @@ def captures_of(path: str | os.PathLike[str], trace: Trace) -> list[Path]:
 
 
 def open_captures(path: str | os.PathLike[str], trace: Trace) -> Trace:
-    """Return the captures of a trace's graphs as one trace, in which each file is a rank."""
+    """Return the captures of a trace's graphs as one trace. Each file becomes a rank."""
     files = captures_of(path, trace)
     return collect(files, ranks=range(len(files)) if len(files) > 1 else ())
 
 
 def _files_of_rank(folder: Path, rank: int) -> list[Path]:
-    """Return the traces of a folder whose names contain this rank; all traces if there are none."""
+    """Return the traces of a folder with this rank in their names; all traces if there are none."""
     files = sorted(file for file in folder.iterdir() if file.name.endswith((".json", ".json.gz")))
     of_rank = [
         file
@@ -93,7 +93,7 @@ def _batch_sizes_of_steps(trace: Trace) -> list[int]:
 
 
 def _first_that_fits(files: Sequence[Path], trace: Trace) -> Path:
-    """Return the first file whose launches fit a replay of the trace, else the last file."""
+    """Return the first file with launches that fit a replay of the trace, else the last file."""
     for file in files:
         captured = captured_graphs(collect(file))
         if captured is not None and captured.pairs(trace).height:

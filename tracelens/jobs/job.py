@@ -1,7 +1,7 @@
-"""Run a job, which collects sources into a trace.
+"""Run a job that collects sources into a trace.
 
-An engine runs one task per source, usually one rank. A job that is started again skips the ranks
-that are finished.
+An engine runs one task per source, usually one rank. A job that is started again skips finished
+ranks.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -46,8 +46,9 @@ raised and ends the job.
 class Job(Struct, frozen=True):
     """Holds the sources, the target and the options of a job.
 
-    `kind` and `ranks` are the user's choices. `min_ranks` is the number of ranks that suffice for a
-    trace. `limit_bytes` limits the memory of all processes that read files.
+    - `kind`, `ranks`: the user's choices.
+    - `min_ranks`: the number of ranks that suffice for a trace.
+    - `limit_bytes`: the limit for the memory of all processes that read files.
     """
 
     paths: Paths
@@ -68,7 +69,7 @@ def in_turn(tasks: Sequence[Task], work: Work) -> Iterator[tuple[Task, Any]]:
 
 
 def attempted(task: Task, work: Work) -> Any:
-    """Return the result of a task, or its SourceError; raise TargetError, which ends the job."""
+    """Return the result of a task, or its SourceError. Raises TargetError, to end the job."""
     try:
         return work(task)
     except TargetError:
@@ -78,11 +79,11 @@ def attempted(task: Task, work: Work) -> Any:
 
 
 def collect_job(job: Job, engine: Engine | None, tell: Tell) -> tuple[Trace, dict[str, str]]:
-    """Collect the sources of a job, and write the trace to its target.
+    """Collect the sources of a job, write the trace to its target, and return the trace.
 
-    Return the trace, and the messages of sources or tasks that could not be read, by their names.
-    Without an engine, this process collects all sources and then writes the trace. Raises
-    SourceError if there are no ranks or fewer than `min_ranks`, or if the target cannot be written.
+    The second result has the errors of sources or tasks that could not be read, by their names.
+    Without an engine, this process collects all sources. Raises SourceError if there are no ranks
+    or fewer than `min_ranks`, or if the target cannot be written.
     """
     return _at_once(job, tell) if engine is None else _by_rank(job, engine, tell)
 
@@ -117,9 +118,8 @@ def _at_once(job: Job, tell: Tell) -> tuple[Trace, dict[str, str]]:
 
 
 def _by_rank(job: Job, engine: Engine, tell: Tell) -> tuple[Trace, dict[str, str]]:
-    """Collect the sources as tasks of the engine; return the trace and the skipped files.
+    """Collect the sources as tasks of the engine; return the trace and the errors of skipped files.
 
-    Skipped files are returned by name, each with its error. Their ranks are missing in the trace.
     Ranks that the target already has, from the same sources and options, are not read again.
     """
     skipped: list[str] = []

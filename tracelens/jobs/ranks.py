@@ -1,4 +1,4 @@
-"""Run one task of a job, which reads sources, and writes the files and the record of each rank."""
+"""Run one task of a job: read its sources, and write the files and the record of each rank."""
 
 import hashlib
 import secrets
@@ -29,14 +29,15 @@ from tracelens.trace.sources import note_skipped, sources_of
 
 
 class TargetError(SourceError):
-    """An error of the target, which ends the whole job; other errors only lose a rank."""
+    """An error of the target. It ends the whole job; other errors only lose a rank."""
 
 
 class Options(Struct, frozen=True):
     """Options that change the contents of the tables.
 
-    `events` is the profiler whose events are kept. `step` is the pattern of the names of steps.
-    `reading` has the choices of how sources are read, by kind of collector.
+    - `events`: the profiler to use if several profilers captured a rank.
+    - `step`: the pattern of the names of steps.
+    - `reading`: the choices of how sources are read, by kind of collector.
     """
 
     events: str | None = None
@@ -45,7 +46,7 @@ class Options(Struct, frozen=True):
 
 
 class RankRecord(msgspec.Struct, frozen=True):
-    """The content of `ranks/R.json`, which describes a collected rank, its sources and its files.
+    """The content of `ranks/R.json`, a collected rank with its sources and files.
 
     - `beside`: all ranks in the same sources.
     - `attempt`: the word in the names of the rank's files.
@@ -103,10 +104,9 @@ def collect_rank(
 ) -> list[RankRecord]:
     """Collect the ranks in a task's sources into the target, and return the ranks' records.
 
-    A task may run twice, even at the same time. The first record stays, and the other run returns
-    that record. `attempt` distinguishes the file names of two runs; by default it is random. Raises
-    SourceError if the sources cannot be read. Raises TargetError if nothing can be written, or if
-    the target has a rank from other sources.
+    `attempt` is the word in the files' names, by default random. Raises SourceError if the sources
+    cannot be read. Raises TargetError if nothing can be written, or if the target has a rank from
+    other sources.
     """
     attempt = attempt or secrets.token_hex(8)
     with OwnFolder(PREFIX) as scratch:
@@ -140,6 +140,7 @@ def collect_rank(
                 )
                 for rank in trace.manifest.ranks
             ]
+            # A task may run twice, even at the same time. The first record stays.
             return [_create(objects, record) for record in records]
         except SourceError as error:
             raise TargetError(str(error)) from None
@@ -214,8 +215,7 @@ def _create(objects: Objects, record: RankRecord) -> RankRecord:
     """Write a rank's record, and return the valid record.
 
     If the target already has a record of the same sources and options, that record is returned, and
-    the new files are removed. Raises TargetError if the target's record has other sources or
-    options.
+    the new files are removed. Raises TargetError if the sources or options differ.
     """
     rank, key = record.rank, f"{RANKS}/{record.rank}.json"
     if objects.create(key, json_bytes(msgspec.to_builtins(record))):
@@ -238,8 +238,9 @@ def _create(objects: Objects, record: RankRecord) -> RankRecord:
 def _place(captures: Sequence[Capture], rank: int, target: str) -> dict[str, Any]:
     """Return `host`, `node` and `groups` of a record, from the first capture of the rank.
 
-    A single capture is taken to be of this rank. The result is empty if no capture is of the rank.
+    The result is empty if no capture is of the rank.
     """
+    # A single capture is taken to be of this rank.
     of_rank = captures if len(captures) == 1 else [c for c in captures if c.rank == rank]
     first = next(iter(of_rank), None)
     if first is None:

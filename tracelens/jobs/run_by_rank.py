@@ -24,10 +24,8 @@ _BYTES_A_ROW = 500
 def ask_ranks(trace: Trace, names: Sequence[str], engine: Engine) -> Mapping[str, pl.DataFrame]:
     """Run the named analyses that can run rank by rank, and return their results by name.
 
-    An analysis can run rank by rank if a rank's rows depend only on this rank. If another named
-    analysis needs the time model, the ranks' breakdowns are merged into the trace's time model.
-    Raises UsageError for a trace that is not in files, and SourceError if a rank's tables cannot be
-    read.
+    An analysis can run rank by rank if a rank's rows depend only on this rank. Raises UsageError
+    for a trace that is not in files, and SourceError if a rank's tables cannot be read.
     """
     if trace.path is None or not trace.manifest.n_rows:
         raise UsageError(
@@ -50,6 +48,7 @@ def ask_ranks(trace: Trace, names: Sequence[str], engine: Engine) -> Mapping[str
         *(answers[rank] for rank in trace.manifest.ranks), strict=True
     )
     if of_time:
+        # Other analyses need the time model of all ranks.
         merge_models(trace, breakdowns)
     frames_by_name = {
         name: [frames[name] for frames in frames_of_ranks if name in frames] for name in by_rank
@@ -77,11 +76,11 @@ def _ask_rank(
 ) -> tuple[dict[str, pl.DataFrame], Breakdown | None]:
     """Return the results for a task's rank by analysis, and the breakdown of the rank's time.
 
-    Analyses that lack a table are left out. The breakdown is None unless `of_time` is set.
-    `awaited` is the result of `awaited_from` for all ranks. With it, a late rank is distinguished
-    from a rank that is starting up.
+    Analyses that lack a table are left out. The breakdown is None without `of_time`. `awaited` is
+    the result of `awaited_from` for all ranks.
     """
     trace = Trace.open(place, task.ranks[0]).with_listed_names()
+    # With this, a late rank is distinguished from a rank that is starting up.
     give_awaited(trace, awaited)
     frames = {}
     for name in names:

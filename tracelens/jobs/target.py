@@ -26,9 +26,8 @@ _OURS = re.compile(r"\w+/rank=\d+/part-\w+\.parquet|trial-[0-9a-f]{16}")
 def prepare(target: str, *, force: bool) -> None:
     """Check that a job can write to the target, and create its folder.
 
-    With `force`, the records of an earlier job's ranks are removed, and an existing trace is
-    replaced when the job ends. Raises SourceError if the target has a trace and `force` is False,
-    or if the target is a folder with other contents.
+    With `force`, the records of an earlier job's ranks are removed. Raises SourceError if the
+    target has a trace and `force` is False, or if the target is a folder with other contents.
     """
     if url_of(target) is None and os.path.lexists(target) and not Path(target, RANKS).is_dir():
         check_target(Path(target), force=force)
@@ -79,10 +78,13 @@ def commit_trace(  # noqa: PLR0913 - the ranks, and what is asked of them
 ) -> Manifest:
     """Write the manifest that makes the ranks' files a trace, and return it.
 
-    `failed` has the message of each failed task by the task's name. The manifest's `complete` is
-    False if any task failed. With `force`, an existing trace is replaced. With `force_mix`, ranks
-    of different programs may be combined. Raises SourceError if there are no ranks or fewer than
-    `min_ranks`, if they cannot be of one program, or if another job has written a manifest.
+    - `failed`: the message of each failed task by the task's name. If it is not empty, the
+      manifest's `complete` is False.
+    - `force`: replace an existing trace.
+    - `force_mix`: accept ranks of different programs.
+
+    Raises SourceError if there are no ranks or fewer than `min_ranks`, if they cannot be of one
+    program, or if another job has written a manifest.
     """
     if len(records) < max(1, min_ranks):
         wanted = f", fewer than the {min_ranks:,} of --min-ranks" if min_ranks > 1 else ""
@@ -144,10 +146,9 @@ def _why_empty(manifests: Sequence[Manifest]) -> dict[str, str]:
 
 
 def clean(target: str, hours: float = 1) -> int:
-    """Remove a target's files that neither its manifest nor a rank's record names.
+    """Remove a target's unused files, and return their number.
 
-    Return the number of removed files. Files of the last `hours` stay, because a running job writes
-    a rank's record only after all files of the rank.
+    Files are in use if the manifest or a rank's record names them. Files of the last `hours` stay.
     """
     if url_of(target) is None and not Path(target).is_dir():
         raise SourceError(f"{target}: no such directory")
@@ -156,6 +157,7 @@ def clean(target: str, hours: float = 1) -> int:
     named = {key for record in finished_ranks(target) for key in record.keys}
     if content is not None:
         named.update(keys_of(manifest_of(content, objects.address)))
+    # A running job writes a rank's record only after all files of the rank.
     before = datetime.now(UTC) - timedelta(hours=hours)
     ours = {key: written for key, written in objects.keys().items() if _OURS.fullmatch(key)}
     left = [key for key, written in ours.items() if key not in named and written <= before]

@@ -23,9 +23,10 @@ _RANK = re.compile(r"(?<![a-z])rank[-_ ]?(\d{1,9})(?!\d)", re.IGNORECASE)
 class Task(Struct, frozen=True):
     """Holds sources that are read together, and the files beside them that are also read.
 
-    If the sources are the files of a folder, as in some exports, `folder` is its name. `ranks` are
-    the requested ranks. `position` is the rank if neither the user nor the sources state a rank; it
-    is None if one task has all sources. A task can be pickled.
+    - `folder`: the folder's name, if the sources are the files of an export's folder.
+    - `ranks`: the requested ranks.
+    - `position`: the rank to use if neither the user nor the sources state a rank. It is None if
+      one task has all sources.
     """
 
     sources: tuple[Listed, ...]
@@ -55,10 +56,13 @@ def tasks_of(
 ) -> list[Task]:
     """Return the tasks for the sources at these paths.
 
-    If all sources are profilers' files, each is one task and one rank. If there are also other
-    sources, such as call stacks, a task has all sources with the same rank in their names. If some
-    name has no rank, one task has all sources. Names of files that are no traces are appended to
-    `skipped`. Raises SourceError for sources that cannot be read, and UsageError without paths.
+    - If all sources are profilers' files, each source gets a task.
+    - If some are other sources, such as call stacks, a task has all sources with one rank in their
+      names.
+    - If some name has no rank, one task has all sources.
+
+    Names of files that are no traces are appended to `skipped`. Raises SourceError for sources that
+    cannot be read, and UsageError without paths.
     """
     skipped = [] if skipped is None else skipped
     tasks_by_profile: list[tuple[bool, Task]] = []
@@ -119,11 +123,11 @@ def _local(path: Path, kind: str | None, skipped: list[str]) -> list[tuple[bool,
 def _chosen(path: Path, kind: str | None, strange: list[Path]) -> list[tuple[Path, bool]]:
     """Return the files to read for a path, sorted, each with whether a profiler wrote it.
 
-    Damaged gzip is included, so that its task reports it and only this rank is lost. Files of a
-    folder that are no traces are appended to `strange`. Raises SourceError if there is no file to
-    read.
+    Files of a folder that are no traces are appended to `strange`. Raises SourceError if there is
+    no file to read.
     """
     files = [path] if path.is_file() else path.iterdir() if path.is_dir() else ()
+    # Damaged gzip stays, so that its task reports it and only this rank is lost.
     chosen = {file: True for file in files if file.is_file() and is_damaged(file)}
     left: list[Path] = []
     try:
@@ -136,7 +140,7 @@ def _chosen(path: Path, kind: str | None, strange: list[Path]) -> list[tuple[Pat
 
 
 def local(path: Path) -> Listed:
-    """Return a local file as a source, whose ETag is its modification time and size."""
+    """Return a local file as a source. Its ETag is its modification time and size."""
     about = path.stat()
     return Listed(
         str(path.absolute()),
@@ -149,8 +153,8 @@ def local(path: Path) -> Listed:
 def _remote(url: str, kind: str | None, skipped: list[str]) -> list[tuple[bool, Task]]:
     """Return the sources at a URL as tasks, each with whether a profiler wrote it.
 
-    The sources are the object itself, or the objects directly below the URL that a collector
-    recognises by their first bytes.
+    The sources are the object itself, or objects directly below the URL that a collector recognises
+    by their first bytes.
     """
     members, more = listed(url)
     is_itself = members[0].address == url

@@ -1,8 +1,7 @@
 """Run the hot loops in C.
 
-Each C function has a twin in Python that defines its result. The library is compiled while the
-package is installed, if there is a compiler. Without the library, or with TRACELENS_NATIVE=off, the
-Python twins run instead.
+Each C function has a twin in Python that defines its result. Without the compiled library, or with
+TRACELENS_NATIVE=off, the Python twins run instead.
 """
 
 import os
@@ -20,8 +19,6 @@ __all__ = ["LIBRARY", "random_key"]
 
 
 def random_key() -> tuple[int, int]:
-    """Return a random key for the library's hash tables.
-
-    The key prevents hostile traces whose strings all have the same hash.
-    """
+    """Return a random key for the library's hash tables."""
+    # The key prevents hostile traces with strings that all have the same hash.
     return secrets.randbits(63), secrets.randbits(63)

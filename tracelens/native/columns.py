@@ -35,7 +35,7 @@ def values(array: pa.Array) -> pa.Buffer:
 
 
 def series(data: Any, dtype: pl.DataType) -> pl.Series:
-    """Return a column whose values are stored one after another in `data`."""
+    """Return a column from values that lie one after another in `data`."""
     kind = _ARROW[dtype]
     buffer = pa.py_buffer(data)
     n_bits = buffer.size * 8

@@ -1,15 +1,14 @@
 """Prepare this process for a captured program, and replace it by the program with exec.
 
-This file is started as a script and uses only the standard library. Popen's preexec_fn could do the
-same, but not safely in a process with threads.
+This file is started as a script and uses only the standard library. Popen's preexec_fn is not safe
+in a process with threads.
 
-`launch.py child SIGNAL REPORT PARENT PROGRAM ARGUMENTS…` runs the file PROGRAM. The kernel sends
-the program SIGNAL when PARENT dies. If the program cannot start, its errno is written to the file
-descriptor REPORT. The first of ARGUMENTS is the program's argv[0].
-
-`launch.py under_gdb IN OUT ERR UNSET PARENT PROGRAM ARGUMENTS…` is run by gdb, which then debugs
-the program. The program gets the user's standard streams IN, OUT and ERR instead of gdb's. The
-environment variables UNSET, joined by commas, are removed.
+- `launch.py child SIGNAL REPORT PARENT PROGRAM ARGUMENTS…` runs the file PROGRAM. The kernel sends
+  the program SIGNAL when PARENT dies. If the program cannot start, its errno is written to the file
+  descriptor REPORT. The first of ARGUMENTS is the program's argv[0].
+- `launch.py under_gdb IN OUT ERR UNSET PARENT PROGRAM ARGUMENTS…` is run by gdb. The program gets
+  the user's standard streams IN, OUT and ERR instead of gdb's. The environment variables UNSET,
+  joined by commas, are removed.
 """
 
 import ctypes

@@ -29,9 +29,9 @@ class Sampler(Struct):
     - `gpu_utilization`: percentage of time in which a kernel of any process ran, over the driver's
       last period of 1/6 to 1 s.
     - `gpu_memory_used`: bytes that all processes have allocated on the device.
-    - `device_id`: CUDA's ordinal of the device in the program. It is the position in
-      CUDA_VISIBLE_DEVICES if that is set, else NVML's index in PCI order. CUDA also counts in PCI
-      order if all GPUs are the same, or with CUDA_DEVICE_ORDER=PCI_BUS_ID.
+    - `device_id`: CUDA's ordinal of the device: the position in CUDA_VISIBLE_DEVICES if that is
+      set, else NVML's index. NVML counts in PCI order. So does CUDA if all GPUs are the same, or
+      with CUDA_DEVICE_ORDER=PCI_BUS_ID.
     """
 
     environment: Mapping[str, str] = field(default_factory=lambda: os.environ)
@@ -177,9 +177,9 @@ class Sampler(Struct):
 def visible_indices(visible: str, uuids: list[str]) -> list[int]:
     """Return NVML's indices of the devices in CUDA_VISIBLE_DEVICES, in the same order.
 
-    An entry is an index or the beginning of one UUID. As in CUDA, all entries from the first
-    invalid entry on are ignored. A MIG device counts as invalid, because it has no utilisation of
-    its own.
+    An entry is an index or the beginning of one UUID. Entries from the first invalid entry on are
+    ignored, as CUDA does. A MIG device is taken as invalid, because NVML does not state its
+    utilisation.
     """
     indices: list[int] = []
     for word in visible.split(","):

@@ -32,10 +32,9 @@ _DRIVER = Path("/proc/driver/nvidia/version")
 def run_program(command: Sequence[str], environment: Mapping[str, str] | None = None) -> int:
     """Run the command to its end, and return the exit code that a shell would report.
 
-    The program has this process's standard streams and environment, extended by `environment`.
-    After Ctrl-C, which the terminal also sends to the program, this process waits for the program's
-    end. SIGTERM and SIGHUP are passed on. On Linux the program gets SIGTERM when this process dies.
-    Raises ToolError if the program cannot be started.
+    The program has this process's standard streams and environment, extended by `environment`. It
+    gets SIGTERM and SIGHUP of this process. Ctrl-C is left to the program. On Linux the program
+    gets SIGTERM when this process dies. Raises ToolError if the program cannot be started.
     """
     path = find_program(command[0], environment)
     children: list[subprocess.Popen[bytes]] = []
@@ -166,10 +165,10 @@ def handling(
 ) -> Iterator[None]:
     """Install the signal handlers while the body runs.
 
-    Signals that are already ignored (nohup, background jobs) stay ignored. In a thread other than
-    the main thread, which cannot handle signals, nothing is installed.
+    Signals that are already ignored (nohup, background jobs) stay ignored.
     """
     kept = {}
+    # Other threads cannot handle signals.
     if threading.current_thread() is threading.main_thread():
         for number, handler in handlers.items():
             if signal.getsignal(number) is not signal.SIG_IGN:

@@ -44,9 +44,9 @@ class Plan(Struct, frozen=True):
 
 
 def plan(needs: Sequence[int], limit_bytes: int | None = None) -> Plan:
-    """Return the plan for reading files; `needs` has the estimated memory of each file in bytes.
+    """Return the number of processes for reading files, and their memory.
 
-    There is at least one process, and at most one per core. The default limit is half of the
+    `needs` has the estimated memory of each file in bytes. The default limit is half of the
     machine's memory.
     """
     limit = limit_bytes or memory_bytes() // 2
@@ -76,12 +76,10 @@ def needs_bytes(file: Path) -> int:
 
 
 def chosen_files(files: Sequence[Path]) -> list[Path]:
-    """Return the files to read in processes: all files if they are many, else the large files.
-
-    The list is empty if only one file would remain, because a single process saves no time.
-    """
+    """Return the files to read in processes: all files if they are many, else the large files."""
     least = 0 if len(files) >= MANY else WORTH_A_PROCESS
     chosen = [file for file in files if str(file) != "-" and file.stat().st_size >= least]
+    # A single process saves no time.
     return chosen if len(chosen) > 1 else []
 
 
@@ -164,7 +162,7 @@ def read_apart(
 
 @contextlib.contextmanager
 def processes(n_workers: int) -> Iterator[ProcessPoolExecutor]:
-    """Yield a pool of processes, which are killed if the body fails or this process ends."""
+    """Yield a pool of processes, and kill them if the body fails or this process ends."""
     # Restores Python's own behaviour: with Polars (2.1), an interrupted wait for a lock continues,
     # so Ctrl-C would take effect only once everything is read. Windows has no such choice.
     if hasattr(signal, "siginterrupt"):
@@ -185,7 +183,7 @@ def processes(n_workers: int) -> Iterator[ProcessPoolExecutor]:
 
 
 def _follow_parent() -> None:
-    """Ignore Ctrl-C, which the parent process handles, and end when the parent ends."""
+    """Ignore Ctrl-C, because the parent process handles it, and end when the parent ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
 

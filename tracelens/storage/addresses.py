@@ -20,7 +20,6 @@ _SIGNED = re.compile(
 def url_of(path: str | os.PathLike[str]) -> str | None:
     """Return the URL of an object store, or None for a local path.
 
-    A Path loses one slash of a URL: `Path("s3://b/x")` is `s3:/b/x`. The result has both slashes.
     Raises SourceError for a URL with credentials, of another scheme, or without a bucket.
     """
     text = os.fspath(path)
@@ -35,6 +34,7 @@ def url_of(path: str | os.PathLike[str]) -> str | None:
         raise SourceError(f"{match[1]}://{match[2]}: expected a local path or {_KNOWN}")
     if not rest:
         raise SourceError(f"{scheme}://: expected {scheme}://BUCKET/PATH, found no bucket")
+    # A Path loses one slash of a URL: `Path("s3://b/x")` is `s3:/b/x`.
     return f"{scheme}://{rest}"
 
 

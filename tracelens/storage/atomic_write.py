@@ -13,10 +13,9 @@ from tracelens.storage.addresses import shown, url_of
 
 @contextmanager
 def replacing(target: Path) -> Iterator[Path]:
-    """Yield a temporary path beside the target, to which the body writes.
+    """Yield a temporary path beside the target, and rename the written file to the target.
 
-    The file is renamed to the target if the body succeeds, and removed otherwise. A symbolic link
-    is followed. For a pipe or a device, the target's own path is yielded. Raises SourceError if the
+    If the body fails, the file is removed. A symbolic link is followed. Raises SourceError if the
     target cannot be written.
     """
     if url_of(target) is not None:
@@ -26,6 +25,7 @@ def replacing(target: Path) -> Iterator[Path]:
         )
     try:
         if target.exists() and not target.is_file():
+            # A pipe or a device is written directly.
             yield target
             return
         # Unlike resolve(), realpath accepts links that lead in a circle.

@@ -73,8 +73,8 @@ def _clear_abandoned(where: Path, prefix: str) -> None:
 def _lock(folder: Path, *, wait: bool) -> int | None:
     """Return a file descriptor that locks the folder until the descriptor is closed.
 
-    Return None if the system has no locks, or if another process holds the lock and `wait` is
-    False.
+    Return None if the system has no locks. Without `wait`, also return None if another process has
+    the lock.
     """
     if fcntl is None:
         return None

@@ -1,7 +1,7 @@
 """Limit the memory and time that hostile input can take.
 
-The limits are far above anything that a profiler writes. Input above a limit is refused or counted.
-The message then names the environment variable that raises the limit.
+The limits are far above anything that a profiler writes. Input above a limit is refused or counted,
+and the message names the environment variable that raises the limit.
 """
 
 import contextlib
@@ -35,7 +35,7 @@ class Limit(Struct, frozen=True):
 
     @property
     def how_to_raise(self) -> str:
-        """The end of a message, which says how to raise this limit."""
+        """The end of a message on how to raise this limit."""
         return f"set {self.variable} above {self.value} to read it all the same"
 
 
@@ -80,10 +80,11 @@ LIMITS = (EXPANSION, EVENT_MIB, NESTING, LOG_MIB, TRACES, MODULES, QUERY_MIB, NA
 def may_become(size_bytes: int) -> int:
     """Return the limit in bytes for the unpacked content of a file of this size.
 
-    The limit is a share of the memory or a multiple of the file's size, whichever is larger, and at
-    least 64 MiB. Traces of repetitive programs grow a thousandfold when unpacked, which is harmless
-    if they fit into memory.
+    It is a share of the memory or a multiple of the file's size, whichever is larger, and at least
+    64 MiB.
     """
+    # Traces of repetitive programs grow a thousandfold when unpacked. That is harmless if they fit
+    # into memory.
     return max(64 << 20, memory_bytes() // SHARE_OF_MEMORY, EXPANSION.value * size_bytes)
 
 

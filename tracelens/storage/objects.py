@@ -1,8 +1,8 @@
 """Read, list, create and remove objects in a store (S3, Google Cloud, Azure) or local files.
 
 A store cannot rename objects. Instead, `create` never overwrites an object, so only one of several
-writers succeeds. Credentials come from the environment. Messages never repeat a store's answer,
-which may contain credentials.
+writers succeeds. Credentials come from the environment. A store's answer may contain them, so
+messages never repeat it.
 """
 
 import os
@@ -221,7 +221,7 @@ def is_of_store(error: BaseException) -> bool:
 def _credentials(url: str) -> dict[str, Any]:
     """Return options for a store in S3, with the credentials of the AWS CLI's profile.
 
-    The result is empty for other stores, if the environment holds the credentials, and without a
+    The options are empty for other stores, if the environment holds the credentials, and without a
     profile or boto3.
     """
     has_profile = "AWS_PROFILE" in os.environ or Path("~/.aws/credentials").expanduser().exists()

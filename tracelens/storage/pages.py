@@ -1,9 +1,8 @@
 """Compute the uncompressed size of a Parquet file's pages from their headers.
 
-Readers of Parquet trust the headers of pages, even if the footer contradicts them. Footer and
-headers are structs of Thrift's compact protocol. The constants below are the field numbers of
-FileMetaData and PageHeader in parquet.thrift. Arrow is not used to find a column's position,
-because it aborts the process if the column's statistics have a wrong size (pyarrow 26).
+Readers of Parquet trust the headers of pages, even if the footer contradicts them. Both are structs
+of Thrift's compact protocol. The constants below are field numbers in parquet.thrift. Arrow could
+find a column's position, but aborts the process if statistics have a wrong size (pyarrow 26).
 """
 
 import mmap
@@ -26,8 +25,8 @@ _GROUPS, _CHUNKS, _ABOUT, _PATH, _LENGTH, _FIRST_PAGE, _DICTIONARY = 4, 1, 3, 3,
 def page_bytes(file: Path, columns: Collection[str] | None = None) -> int:
     """Return the uncompressed size in bytes of the pages of some columns, by default of all.
 
-    The result is 0 for large files, which are not checked. Raises ValueError if the footer or a
-    page's header is missing or damaged.
+    The result is 0 for large files, without a check. Raises ValueError if the footer or a page's
+    header is missing or damaged.
     """
     if file.stat().st_size > _LARGEST_BYTES:
         return 0

@@ -35,7 +35,7 @@ class Store:
         self._pool.shutdown(cancel_futures=True)
 
     def put(self, table: Table, frame: pl.DataFrame) -> None:
-        """Start writing a table's rows, without the column `rank`, with `Table.write`.
+        """Start writing a table's rows with `Table.write`. The frame has no column `rank`.
 
         The caller should drop its reference to the frame. An error of writing is raised here or in
         `finish`.

@@ -41,13 +41,13 @@ def exchange(first: Path, second: Path) -> bool:
 def replace_folder(new: Path, target: Path) -> None:
     """Replace the target by the new folder, and remove the old target.
 
-    If the system cannot exchange the two folders, the old target is moved aside first. Signals are
-    deferred during the replacement. After a kill, `restore` moves the old target back. The caller
-    must hold the parent folder's lock.
+    After a kill, `restore` moves the old target back. The caller must hold the parent folder's
+    lock.
     """
     if exchange(new, target):
         _remove(new)
         return
+    # The system cannot exchange the two folders, so the old target is moved aside first.
     old = Path(
         tempfile.mkdtemp(
             prefix=_prefix(target, os.getpid()),

@@ -27,8 +27,9 @@ _UNITS = {"_ns": "ns", "_bytes": "bytes", "_bytes_per_s": "bytes/s", "_frac": "1
 class Column(Struct, frozen=True):
     """The declaration of a column.
 
-    `doc` is the column's meaning. A name that ends in a unit needs no `unit`. `values` are the
-    words of an enum, empty for other columns.
+    - `doc`: the meaning of the column.
+    - `unit`: the unit, if the name does not end in it.
+    - `values`: the words of an enum, empty for other columns.
     """
 
     name: str
@@ -45,7 +46,7 @@ class Column(Struct, frozen=True):
 
 
 class Stored(Struct, frozen=True):
-    """Rows of a table, without the column `rank`, in a file that `Table.write` wrote.
+    """Rows of a table in a file that `Table.write` wrote, without the column `rank`.
 
     `n_names` is the number of distinct values in the column `name`, None without such a column.
     """
@@ -94,9 +95,9 @@ class Table(Struct, frozen=True):
     def conform(self, frame: pl.DataFrame, *, keep_categories: bool = False) -> pl.DataFrame:
         """Return the frame with exactly this table's columns, in order, cast to their dtypes.
 
-        A missing column is filled with None if the declaration allows None. With `keep_categories`,
-        Categorical columns stay Categorical. Raises SchemaError if another column is missing, or if
-        a value does not fit its dtype.
+        A missing column is None if the declaration allows None. With `keep_categories`, Categorical
+        columns stay Categorical. Raises SchemaError if another column is missing, or if a value
+        does not fit its dtype.
         """
         if not frame.width:
             return self.empty()
@@ -182,17 +183,18 @@ class Table(Struct, frozen=True):
         path: Path | BinaryIO,
         n_cells: int = _CELLS,
     ) -> None:
-        """Write a frame as a zstd Parquet file with every column's meaning and unit as metadata.
+        """Write a frame as a zstd Parquet file, with every column's meaning and unit as metadata.
 
         The frame may lack the column `rank`, and may have any form that `conform` accepts. A row
-        group has about `n_cells` cells. Row groups are converted one after another, so that a large
-        table is never in memory at its full width. Raises SchemaError as `conform` and `check` do.
+        group has about `n_cells` cells. Raises SchemaError as `conform` and `check` do.
         """
         import pyarrow.parquet as pq  # noqa: PLC0415 - takes 0.02 s, which only files need
 
         table = self if "rank" in frame.columns else self.without("rank")
         described = _described(table)
         n_rows = max(1, n_cells // len(table.columns))
+        # Row groups are converted one after another, so that a large table is never in memory at
+        # its full width.
         groups = (
             frame[first_row : first_row + n_rows]
             for first_row in range(0, max(1, frame.height), n_rows)

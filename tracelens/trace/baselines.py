@@ -1,4 +1,4 @@
-"""Keep named baselines: stored runs of a program, with which a new run is compared."""
+"""Keep named baselines, the stored runs of a program to compare a new run with."""
 
 import re
 import secrets
@@ -26,10 +26,10 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 def add_run(baseline: str, trace: Trace) -> Path:
-    """Store a run in a baseline, which is created if it does not exist; return the run's path.
+    """Store a run in a baseline, and return the run's path.
 
-    A run's name is the time at which it was added (UTC), so that runs sort by it. Raises UsageError
-    for an invalid name, and SourceError if the run cannot be written.
+    The baseline is created if it does not exist. A run's name is the time at which it was added
+    (UTC). Raises UsageError for an invalid name, and SourceError if the run cannot be written.
     """
     added = datetime.now(UTC).strftime(_TIME)
     place = folder_of(baseline) / f"{added}-{secrets.token_hex(2)}.tracelens"
@@ -73,7 +73,7 @@ def added_at(run: str) -> datetime | None:
 
 
 def with_runs(paths: Iterable[Path]) -> list[Path]:
-    """Return the paths, with the latest runs in place of each `baseline:NAME`."""
+    """Return the paths, with the latest runs of the baseline for each `baseline:NAME`."""
     opened: list[Path] = []
     for path in paths:
         text = str(path)
@@ -94,8 +94,8 @@ def names_in(folder: Path) -> list[str]:
 def folder_of(baseline: str) -> Path:
     """Return the folder of a baseline.
 
-    A baseline may be named with a path or URL such as `s3://bucket/NAME`. A bare name is a folder
-    in FOLDER. Raises UsageError for an invalid name.
+    A bare name is a folder in FOLDER. A path or URL may precede the name (`s3://bucket/NAME`).
+    Raises UsageError for an invalid name.
     """
     parent, _, name = baseline.rpartition("/")
     if not _NAME.fullmatch(name):

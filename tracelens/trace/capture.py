@@ -100,8 +100,10 @@ class Diagnostics(Struct):
 class HostFacts(Struct, frozen=True):
     """Facts that show whether captures are from one host, and from one job.
 
-    These facts are never written to a trace. `host` is the SHA-256 of the host's name. `groups`
-    maps the names of process groups to their ranks.
+    - `host`: the SHA-256 of the host's name.
+    - `groups`: the ranks of each process group, by the group's name.
+
+    They are never written to a trace.
     """
 
     host: str | None = None
@@ -123,10 +125,10 @@ class HostFacts(Struct, frozen=True):
 class Capture(Struct):
     """Holds the tables of one source of one rank, without the column `rank`.
 
-    `tables` holds the tables that the source filled. `Table.conform` must accept them: integers may
-    be narrower than declared, and strings may be Categorical. `stored` holds tables that are
-    already in files. `reasons` says why a table is empty. `rank` is the rank that the source
-    states, or None.
+    - `tables`: the tables that the source filled, in a form that `Table.conform` accepts.
+    - `stored`: tables that are already in files.
+    - `reasons`: why a table is empty.
+    - `rank`: the rank that the source states, or None.
     """
 
     kind: str
@@ -160,9 +162,9 @@ class Manifest(Struct):
 
     - `n_rows`: rows by table and rank, so that a missing file is noticed.
     - `n_names`: distinct names by table and rank, for tables with names.
-    - `attempts`: the WORD in a file's name `part-WORD.parquet`, by TABLE/RANK or by RANK. A file
-      without an entry has the word 0.
-    - `clocks`: how the ranks' clocks differ. `basis` is the method, as in `derive.ranks.clocks`. If
+    - `attempts`: the WORD in a file's name `part-WORD.parquet`, by TABLE/RANK or by RANK, by
+      default 0.
+    - `clocks`: how the ranks' clocks differ (see `derive.ranks.clocks`). `basis` is the method. If
       the differences were estimated, there are also `origin_ns`, and offset, drift and bounds by
       rank.
     """
@@ -184,35 +186,35 @@ class Manifest(Struct):
     def unprofiled_step_ns(self, rank: int) -> int | None:
         """Return the mean time of a rank's steps without the profiler, in nanoseconds.
 
-        A live capture times consecutive steps before or after the profiled steps. A step lasts from
-        the end of the previous step to its own end. A step's end is the end of its work on the
-        device if the device finishes after the host. CUPTI slows down API calls even after the
-        profiler has stopped; the time lost by this is subtracted. Much longer steps do not count:
-        see `long_steps`. Captures of earlier versions give the median instead of the mean.
+        - A live capture times consecutive steps before or after the profiled steps.
+        - A step lasts from the end of the previous step to the end of its work on host and device.
+        - The delay of API calls by CUPTI, which stays after the profiler has stopped, is
+          subtracted.
+        - Much longer steps are left out: see `long_steps`.
+        - Captures of earlier versions give the median instead of the mean.
 
-        Return None if the time is unknown. Also return None if the time is not below the mean of
-        the profiled steps. This happens if the profiler costs almost nothing, or if the profiled
-        steps did other work.
+        Return None if the time is unknown, or not below the mean of the profiled steps.
         """
         return self.unprofiled_steps_ns().get(rank)
 
     def unprofiled_steps_ns(self) -> dict[int, int]:
-        """Return `unprofiled_step_ns` by rank, without the ranks for which it is unknown.
-
-        If several sources of a rank record this time, the first source counts.
-        """
+        """Return `unprofiled_step_ns` by rank, without ranks of unknown time."""
         steps = dict[int, int]()
         for source in self.sources:
             rank, step_ns = source.get("rank"), _unprofiled_step_ns(source)
             if isinstance(rank, int) and step_ns is not None:
+                # If several sources of a rank record this time, the first is used.
                 steps.setdefault(rank, step_ns)
         return steps
 
     def long_steps(self, rank: int) -> tuple[int, int, int] | None:
         """Return `n_long`, `n_all` and `long_ns` of the steps timed without the profiler.
 
-        `n_long` is the number of unusually long steps, for example with a checkpoint or an
-        evaluation. `n_all` is the number of all steps. `long_ns` is the mean time of a long step.
+        - `n_long`: the number of unusually long steps, for example with a checkpoint or an
+          evaluation.
+        - `n_all`: the number of all steps.
+        - `long_ns`: the mean time of a long step.
+
         Return None if no step was unusually long.
         """
         for source in self.sources:
@@ -244,7 +246,7 @@ class Manifest(Struct):
         )
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the manifest as a dict, as in manifest.json."""
+        """Return the content of manifest.json as a dict."""
         return asdict(self)
 
     @classmethod
@@ -286,13 +288,13 @@ def _of_key(
 def key_of(table: str, rank: int | str, attempt: str) -> str:
     """Return the path of the Parquet file of a table and rank, relative to the trace.
 
-    `attempt` is the word in the file's name. It differs between attempts to write the rank.
+    Each attempt to write the rank has another word `attempt`.
     """
     return f"{table}/rank={rank}/part-{attempt}.parquet"
 
 
 def no_manifest(folder: str, error: Exception) -> SourceError:
-    """Return the error for a folder without a readable manifest, which is no trace."""
+    """Return the error for a folder that is no trace, because it has no readable manifest."""
     return SourceError(
         f"{folder}: expected a trace directory with a manifest.json, found none that can be read "
         f"({first_line(error)}); make one with tracelens collect files"

@@ -20,10 +20,7 @@ _LAST_NS = 2**63 - 1
 
 
 def problems(trace: Trace) -> Iterator[str]:
-    """Yield one sentence per kind of problem: how many rows of which table break which rule.
-
-    Files' row counts are not checked here: opening the trace compared them with the manifest.
-    """
+    """Yield one sentence per kind of problem: how many rows of which table break which rule."""
     for name, table in TABLES.items():
         try:
             frame = _checked(trace, table)
@@ -39,16 +36,13 @@ def problems(trace: Trace) -> Iterator[str]:
 
 @contextmanager
 def blame_rows(*traces: Trace) -> Iterator[None]:
-    """Replace an error of the body by SourceError if a trace has invalid rows.
-
-    Rows are checked only after an error, and only for traces on disk. If all rows are valid, the
-    body's error is raised unchanged.
-    """
+    """Replace an error of the body by SourceError if a trace on disk has invalid rows."""
     try:
         yield
     except (MissingTableError, UsageError):
         raise
     except (Exception, pl.exceptions.PanicException) as error:
+        # Rows are checked only after an error.
         for trace in traces:
             wrong = next(problems(trace), None) if trace.path is not None else None
             if wrong is not None:
@@ -78,9 +72,9 @@ def _checked(trace: Trace, table: Table) -> pl.DataFrame:
 
 
 def _wrong(name: str, rows: pl.DataFrame) -> dict[str, int]:
-    """Return the number of rows that break each rule of their table.
+    """Return the number of rows of one rank that break each rule of their table.
 
-    The keys describe the fault in words. `rows` are those of one rank.
+    The keys describe the fault in words.
     """
     # A layer's time may be the difference of two times, which noise can make negative.
     from_0 = [column for column in rows.columns if column in _FROM_0 and name != "timings"]
@@ -108,9 +102,9 @@ def _are_row_numbers(ids: pl.Series) -> bool:
 
 
 def _lost(trace: Trace, name: str, rows: pl.DataFrame) -> dict[str, int]:
-    """Return the number of rows with a dangling pointer, for each column of pointers.
+    """Return the number of rows of one rank with a dangling pointer, by column of pointers.
 
-    The keys describe the fault in words. `rows` are those of one rank.
+    The keys describe the fault in words.
     """
     counts = {}
     for column in rows.columns:

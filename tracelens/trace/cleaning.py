@@ -1,7 +1,7 @@
 """Mask names and texts of a source that would reveal who ran a program, and where.
 
 Paths keep only their file's name. Only unmistakable shapes are masked: a token's prefix, a path's
-beginning, or a file's ending. A name that is merely long, such as a kernel's or a module's, stays.
+beginning, or a file's ending.
 """
 
 import re
@@ -85,8 +85,8 @@ _AT_ONCE = 1 << 16
 def clean(capture: Capture, owners: Collection[str] = ()) -> None:
     """Mask the capture's tables in memory, its texts and its diagnostics.
 
-    The diagnostics count the masked texts. `owners` are names of the host and its user, if the
-    source states them. They are masked wherever they occur as a word.
+    The diagnostics count the masked texts. `owners` are names of the host and its user. They are
+    masked wherever they occur as a word.
     """
     counts = dict.fromkeys(_COUNTED, 0)
     for name, frame in capture.tables.items():
@@ -113,7 +113,7 @@ def clean(capture: Capture, owners: Collection[str] = ()) -> None:
 def clean_frame(name: str, frame: pl.DataFrame, diagnostics: Diagnostics) -> pl.DataFrame:
     """Return a table with its texts masked, and count the masked texts in `diagnostics`.
 
-    Collectors need it for tables that they write to files before they have a Capture.
+    Collectors call it for tables that they write to files before they have a Capture.
     """
     counts = dict.fromkeys(_COUNTED, 0)
     frame = _clean_frame(name, frame, (), counts)
@@ -122,7 +122,7 @@ def clean_frame(name: str, frame: pl.DataFrame, diagnostics: Diagnostics) -> pl.
 
 
 def whole_text(value: Any) -> Any:
-    """Return parsed JSON with U+FFFD in place of unpaired surrogates.
+    """Return parsed JSON with U+FFFD for each unpaired surrogate.
 
     JSON can hold such halves of a character, but no file or terminal accepts them.
     """
@@ -153,7 +153,7 @@ def _clean_frame(
 ) -> pl.DataFrame:
     """Return a table with its free text masked, and add the numbers of masked rows to `counts`.
 
-    Each distinct text is examined once. Without a match, the same frame is returned.
+    Without a match, the same frame is returned.
     """
     for column in TABLES[name]:
         if column.dtype != pl.String or column.values or column.name not in frame.columns:

@@ -16,7 +16,7 @@ from tracelens.trace.writing import RankPart
 class Collected(Trace):
     """A trace that keeps each table as collectors made it until the table is read.
 
-    In the collectors' form, a table can take half the memory of its declared form.
+    This form can take half the memory of the declared form.
     """
 
     def __init__(

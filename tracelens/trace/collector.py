@@ -18,8 +18,9 @@ Tell: TypeAlias = Callable[[str], None]
 class Run(Struct, frozen=True):
     """Holds the result of running a program under a collector.
 
-    The first capture is of the lowest rank. `exit_code` is the code that a shell reports. `cost` is
-    a sentence on the profiler's overhead per step, empty if the overhead is unknown.
+    - `captures`: the first capture is of the lowest rank.
+    - `exit_code`: the code that a shell reports.
+    - `cost`: a sentence on the profiler's overhead per step, empty if the overhead is unknown.
     """
 
     captures: list[Capture]
@@ -60,18 +61,17 @@ class Collector(Struct, frozen=True, kw_only=True, eq=False):
     - `sniff(path, head)`: returns whether a file could be such a source. `head` is the file's first
       64 KiB, empty for a folder.
     - `read(path)`: returns the captures of a source.
-    - `fills`: the tables that the collector can fill. The value is a condition such as
-      "with --memory", shown in messages, or "" without a condition.
-    - `is_profiler`: whether the sources hold events. If several profilers captured a rank, the
-      events of only one profiler are kept.
+    - `fills`: the tables that the collector can fill, each with a condition such as "with
+      --memory", or "" without a condition.
+    - `is_profiler`: whether the sources hold events. Only one profiler's events of a rank are kept.
     - `reads_stdin`: whether the collector reads standard input.
     - `files_of(path)`: returns the files to read for a path.
     - `begins_as_one(file)`: checks a file of a folder more closely than `sniff`.
     - `beside(path)`: returns the files that are read along with a source, if they exist.
-    - `read_stored(path, folder)`: like `read`, but large tables are written to files in `folder`.
-      If there are several large sources, one process reads each.
+    - `read_stored(path, folder)`: like `read`, but writes large tables to files in `folder`. If
+      there are several large sources, one process reads each.
     - `run(command, ...)`: runs a program under the collector.
-    - `endings`: endings of the sources' file names, which the name of a trace leaves out.
+    - `endings`: endings of the sources' file names; a trace's name omits them.
     - `tools`: the programs and packages that the collector uses.
     - `reading`: holds the user's choice of how sources are read.
     - `with_shapes`: says how to record the shapes of ops' inputs; None if sources cannot hold them.
@@ -119,8 +119,7 @@ def reading_words() -> dict[str, str]:
 def read_by(words: Mapping[str, str]) -> Iterator[None]:
     """Apply choices of how sources are read while the body runs.
 
-    `words` has one choice per kind of collector. It is the result of `reading_words` in the process
-    of the user's command.
+    `words` has one choice per kind of collector, from `reading_words` in the user's process.
     """
     known = [
         (collector.reading, words[kind])

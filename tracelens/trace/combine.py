@@ -35,7 +35,7 @@ def combine(
     Events come from one profiler per rank, stacks and counters from all captures.
 
     - `ranks`: ranks of the profiler captures, in their order. A single rank holds for all captures.
-    - `events`: the profiler whose events are kept if several profilers captured a rank.
+    - `events`: the profiler to use if several profilers captured a rank.
     - `is_one_run`: all captures are of one program. This is not checked.
     - `force_mix`: warn if captures cannot be ranks of one program, instead of raising SourceError.
 
@@ -96,10 +96,9 @@ def _is_profile(capture: Capture) -> bool:
 
 
 def _settle(captures: Sequence[Capture], ranks: Sequence[int]) -> list[tuple[int, Capture]]:
-    """Return each capture with its rank.
+    """Return each capture with its rank: the requested rank, else the rank that the source states.
 
-    A requested rank has priority over the rank that the source states. Captures without either rank
-    get the lowest free ranks, in input order.
+    Other captures get the lowest free ranks, in input order.
     """
     if ranks:
         _check_requested(ranks, captures)
@@ -146,7 +145,7 @@ def _one_profiler_a_rank(
     settled: Iterable[tuple[int, Capture]],
     events: str | None,
 ) -> dict[int, Capture]:
-    """Return the capture whose events are kept, by rank.
+    """Return the capture of each rank that the trace takes events from.
 
     Profiler `events` has priority, then the order of COLLECTORS decides. Raises SourceError if two
     captures of one profiler claim the same rank.
@@ -195,7 +194,7 @@ def _tables(
 def _renumber(kept: Sequence[tuple[int, Capture, dict[str, pl.DataFrame | Stored]]]) -> None:
     """Make ids unique within each rank that has several captures, and adapt pointers to them.
 
-    A capture's ids continue after the last id of the previous capture. The tables in `kept` are
+    A capture's ids continue after the last id of the previous capture. Tables in `kept` are
     replaced.
     """
     next_ids: dict[tuple[int, str], int] = {}
@@ -306,9 +305,9 @@ def _why_empty(name: str, captures: Sequence[Capture]) -> str:
 
 
 def add_timings(trace: Trace, measured: Trace) -> Trace:
-    """Return `trace` with the timings of `measured`, a trace of the same program.
+    """Return `trace` with the timings of `measured`, another trace of the same program.
 
-    Layers that only `measured` has are added. Events and stacks are those of `trace`.
+    Layers that only `measured` has are added. Events and stacks of `measured` are left out.
     """
     tables = {name: trace.frame(name) for name in TABLES}
     for name in ("timings", "diagnostics", "layers"):

@@ -66,8 +66,7 @@ def version_of(file: Path) -> tuple[int, ...]:
 def scanned(parts: Sequence[Part], table: Table) -> pl.LazyFrame:
     """Return the parts' rows with all columns of the table.
 
-    Columns that older files lack are None. One scan reads all files, because Polars takes 0.2 s for
-    1,024 files in one scan, but 6 s for 1,024 scans.
+    Columns that older files lack are None.
     """
     if not parts:
         return table.empty().lazy()
@@ -85,6 +84,7 @@ def scanned(parts: Sequence[Part], table: Table) -> pl.LazyFrame:
                 for part in parts
             ]
         )
+    # Polars takes 0.2 s for 1,024 files in one scan, but 6 s for 1,024 scans.
     rows = pl.scan_parquet(
         files,
         glob=False,
@@ -145,10 +145,8 @@ def _changed_groups(
 
 
 def gathered(parts: Sequence[Part]) -> Iterator[list[Part]]:
-    """Yield the parts in groups, each with up to a million rows or a single part.
-
-    One query of a hundred files takes a tenth of the time of a hundred queries.
-    """
+    """Yield the parts in groups, each with up to a million rows or a single part."""
+    # One query of a hundred files takes a tenth of the time of a hundred queries.
     batch: list[Part] = []
     n_rows = 0
     for part in parts:
@@ -209,8 +207,7 @@ def parts_of(folder: Path, table: Table, manifest: Manifest) -> list[Part]:
 def _part(rank: int, file: Path, table: Table) -> Part:
     """Return a file's row count, columns and size, from its footer.
 
-    Raises SourceError if the footer cannot be read or contradicts itself, or if a column has the
-    wrong type.
+    Raises SourceError if the footer is damaged, or if a column has the wrong type.
     """
     import pyarrow.parquet as pq  # noqa: PLC0415 - takes 0.02 s, which only files need
 

@@ -20,8 +20,8 @@ REQUESTS = 16
 def listed(url: str) -> tuple[list[Listed], list[Listed]]:
     """Return the objects at a URL, and the files that are read along with them.
 
-    The URL names one object or a folder. Of a folder, only objects directly in it are listed.
-    Raises SourceError if there is no object.
+    The URL names one object, or a folder with objects directly in it. Raises SourceError if there
+    is no object.
     """
     above, _, name = url.rpartition("/")
     if above.count("/") > 1:
@@ -66,7 +66,7 @@ def fetch(one: Listed, folder: Path) -> Path:
 
 @contextmanager
 def fetched(paths: Sequence[Path]) -> Iterator[list[Path]]:
-    """Yield the paths with local copies in place of URLs; the copies exist while the body runs.
+    """Yield the paths, with a local copy for each URL. The copies exist while the body runs.
 
     Errors of the body name the URLs, not the copies.
     """
@@ -99,7 +99,7 @@ def fetched(paths: Sequence[Path]) -> Iterator[list[Path]]:
 
 
 def addressed(message: str, places: dict[Path, str]) -> str:
-    """Return a message with the sources' addresses in place of the paths of their local copies."""
+    """Return a message with `places`, the sources' addresses by the paths of their local copies."""
     for file, place in places.items():
         message = message.replace(str(file), place)
     return message

@@ -1,7 +1,7 @@
-"""Choose the names of kernels and spans that results list; all others share one name.
+"""Choose the names of kernels and spans that results list; other names become one name.
 
 Some programs name each kernel differently. Results with one row per name would then be as large as
-the trace, and a report would need several times its memory. Names with the most time are listed.
+the trace. Names with the most time are listed.
 """
 
 from __future__ import annotations
@@ -47,24 +47,22 @@ class Source(Protocol):
 
 
 class ListedNames(Struct, frozen=True):
-    """The hashes of a column's listed names, and the name that replaces all unlisted names.
-
-    An unlisted name with the hash of a listed name also counts as listed. Among millions of names,
-    this happens to a few.
-    """
+    """The hashes of a column's listed names, and the name that replaces all unlisted names."""
 
     column: str
+    # An unlisted name may have the hash of a listed name, and is then listed. This happens to a few
+    # of a million names.
     hashes: pl.Series
     others: str
 
     def shared(self) -> pl.Expr:
-        """Return the column of strings with the shared name in place of unlisted names."""
+        """Return the column of strings with unlisted names replaced."""
         name = pl.col(self.column)
         is_listed = name.is_null() | name.hash().is_in(self.hashes.implode())
         return pl.when(is_listed).then(name).otherwise(pl.lit(self.others)).alias(self.column)
 
     def share(self, rows: pa.Table) -> pa.Table:
-        """Return Arrow rows with the shared name in place of unlisted names.
+        """Return Arrow rows with unlisted names replaced.
 
         The column of names must be dictionary-encoded.
         """
@@ -89,9 +87,7 @@ class ListedNames(Struct, frozen=True):
 def listed_names(trace: Source) -> dict[str, ListedNames]:
     """Return the names that results list one by one, by table, for tables with too many names.
 
-    All other names of such a table count as one. The limit is `NAMES`.
-
-    Names of steps are always listed, because results have one row per step.
+    The limit is `NAMES`. Names of steps are always listed, because results have one row per step.
     """
     listed: dict[str, tuple[pl.Series, str]] = {}
     for table in ("kernels", "spans"):

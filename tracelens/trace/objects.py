@@ -1,8 +1,8 @@
 """Scan a trace's tables in an object store, and write a trace there.
 
 A store cannot rename files, so each attempt to write a trace uses new names:
-`TABLE/rank=R/part-ATTEMPT.parquet`. The manifest is written last, and only if there is none yet.
-Only files that the manifest names belong to the trace.
+`TABLE/rank=R/part-ATTEMPT.parquet`. The manifest is written last. Only files that the manifest
+names belong to the trace.
 """
 
 import json
@@ -58,14 +58,12 @@ def is_trace(path: Path) -> bool:
 
 
 def _scanned(url: str, table: Table, manifest: Manifest) -> pl.LazyFrame:
-    """Return a table's rows as a LazyFrame, which reads them when it is collected.
-
-    Columns that older files lack are None. Polars checks the types of columns when it reads them.
-    """
+    """Return a table's rows as a LazyFrame. Columns that older files lack are None."""
     ranks = sorted(manifest.n_rows.get(table.name, {}), key=int)
     if not ranks:
         return table.empty().lazy()
     files = [f"{url}/{manifest.key_of(table.name, rank)}" for rank in ranks]
+    # Polars checks the types of columns when it reads them.
     scan = partial(
         pl.scan_parquet,
         glob=False,
@@ -105,8 +103,7 @@ def check_url(url: str, *, force: bool) -> None:
 def write_objects(url: str, folder: Path, *, force: bool) -> None:
     """Write the trace of a local directory into an object store.
 
-    The tables are written first, the manifest last. Raises SourceError if there is a trace at the
-    URL; with `force`, that trace is replaced.
+    Raises SourceError if there is a trace at the URL; with `force`, that trace is replaced.
     """
     objects, attempt = Objects(url), secrets.token_hex(8)
     upload(objects, folder, attempt)
@@ -135,7 +132,7 @@ def commit(
     *,
     force: bool = False,
 ) -> None:
-    """Write the manifest, which makes the files a trace.
+    """Write the manifest, so that the files become a trace.
 
     Raises SourceError if there is a manifest already; with `force`, it is replaced.
     """

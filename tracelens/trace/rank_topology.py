@@ -18,8 +18,9 @@ _TABLE = TABLES["ranks"].without("rank")
 class RankPlace(Struct, frozen=True):
     """The host and device of a rank, as far as its source states them.
 
-    `device_id` is the device that ran most kernels. `n_devices` is the number of devices that the
-    source describes. `facts` holds further columns of the table `ranks`.
+    - `device_id`: the device that ran most kernels.
+    - `n_devices`: the number of devices that the source describes.
+    - `facts`: further columns of the table `ranks`.
     """
 
     rank: int
@@ -49,11 +50,11 @@ class RankPlace(Struct, frozen=True):
 def rank_rows(known: Sequence[RankPlace]) -> list[tuple[int, pl.DataFrame]]:
     """Return each rank with its row of the table `ranks`, in order of ranks.
 
-    If several captures describe a rank, the first capture counts. The columns on clocks are left
-    empty: `validate_ranks` fills them.
+    The columns on clocks are empty: `validate_ranks` fills them.
     """
     places: dict[int, RankPlace] = {}
     for place in known:
+        # If several captures describe a rank, the first is used.
         places.setdefault(place.rank, place)
     places = dict(sorted(places.items()))
     rows = {
@@ -94,8 +95,6 @@ def _device(capture: Capture) -> int | None:
 def _nodes(places: Mapping[int, RankPlace]) -> dict[int, int]:
     """Return the number of each rank's host, counted from 0.
 
-    Hosts are distinguished by their names. Without names, the order of ranks decides: launchers
-    fill one host after another, so rank r runs on device r modulo the number of devices per host.
     The result is empty for a single rank, and if neither names nor devices distinguish the hosts.
     """
     if len(places) == 1:
@@ -110,6 +109,8 @@ def _nodes(places: Mapping[int, RankPlace]) -> dict[int, int]:
     # A process that sees only one device calls it device 0 on every host.
     if len(visible) > 1 or min(visible) < 2 or None in devices.values():
         return {}
+    # Launchers fill one host after another, so rank r runs on device r modulo the number of devices
+    # per host.
     for n_devices in (*visible, max(used) + 1):
         if len(used) > 1 and all(device == rank % n_devices for rank, device in devices.items()):
             return {rank: rank // n_devices for rank in devices}

@@ -68,13 +68,13 @@ def refuse_unrelated(ranks: Sequence[RankFacts], *, force_mix: bool = False) -> 
 
     - Two sources state different numbers of ranks.
     - A source states fewer ranks than there are files, or a rank beyond its number of ranks.
-    - Two process groups have the same name, but only some of their ranks in common.
+    - Two process groups have the same name, and only some of their ranks are the same.
     - Two sources lie an hour or more apart and issue different collectives, and some source states
       no number of ranks.
     - One process wrote two sources one after the other, and neither states its rank.
 
-    Ranks that did not run at the same time always get a warning. Several traces in one file count
-    as ranks of one program.
+    Ranks that did not run at the same time always get a warning. Several traces in one file are
+    always taken to be of one program.
     """
     for one, other, why in (
         *_sizes(ranks),
@@ -94,7 +94,7 @@ def refuse_unrelated(ranks: Sequence[RankFacts], *, force_mix: bool = False) -> 
 
 
 def _sizes(ranks: Sequence[RankFacts]) -> Iterator[tuple[RankFacts, RankFacts, str]]:
-    """Yield the first two sources whose numbers of ranks contradict each other, and the reason.
+    """Yield the first two sources that disagree on the number of ranks, and the reason.
 
     A stated number may also contradict a stated rank or the number of files.
     """
@@ -129,16 +129,14 @@ def _sizes(ranks: Sequence[RankFacts]) -> Iterator[tuple[RankFacts, RankFacts, s
 
 
 def _groups(ranks: Sequence[RankFacts]) -> Iterator[tuple[RankFacts, RankFacts, str]]:
-    """Yield the first two sources that disagree on the ranks of a process group, and the reason.
-
-    Groups of the same name must have the same ranks, or no common rank. Some libraries name groups
-    by their purpose, so groups without a common rank can share a name.
-    """
+    """Yield the first two sources that disagree on the ranks of a process group, and the reason."""
     known: dict[str, dict[tuple[int, ...], RankFacts]] = {}
     for other in ranks:
         for name, members in other.groups.items():
             like = known.setdefault(name, {})
             for of_one, one in like.items() if members not in like else ():
+                # Some libraries name groups by their purpose, so two groups of one name may have no
+                # rank in common.
                 if not {*members}.isdisjoint(of_one):
                     why = (
                         f"process group {name[:40]} has {_listed(of_one)} in one,"
@@ -181,9 +179,9 @@ def _windows(ranks: Sequence[RankFacts]) -> Iterator[tuple[RankFacts, RankFacts,
 def _far(ranks: Sequence[RankFacts]) -> Iterator[tuple[RankFacts, RankFacts, str]]:
     """Yield the first two sources that lie an hour or more apart, and the distance in words.
 
-    Two sources are accepted at any distance if they are in one file or issue the same collectives,
-    or if every source states the number of ranks. A source that began after the end of all earlier
-    sources gets a warning.
+    Two sources may lie farther apart if they are in one file or issue the same collectives, or if
+    every source states the number of ranks. A source that began after all earlier sources had ended
+    gets a warning.
     """
     extents = [(rank, rank.extent) for rank in ranks if rank.extent is not None]
     extents.sort(key=lambda pair: pair[1])

@@ -14,11 +14,12 @@ from tracelens.trace.collector import Collector
 
 
 class Sidecar(msgspec.Struct, frozen=True, kw_only=True):
-    """Base class of the sidecars, with the fields that all of them have.
+    """Base class of the sidecars, files that a live capture writes beside its trace.
 
-    `kind` names the table that the sidecar fills, the sidecar's collector and its format. `option`
-    is the option of a live capture that writes the sidecar. `about_notes` is the diagnostic code of
-    `notes`. `why_empty` says why the table is empty if the sidecar has no rows.
+    - `kind`: the name of the table that the sidecar fills, of its collector and of its format.
+    - `option`: the option of a live capture that writes the sidecar.
+    - `about_notes`: the diagnostic code of `notes`.
+    - `why_empty`: why the table is empty if the sidecar has no rows.
     """
 
     kind: ClassVar[str]
@@ -50,8 +51,8 @@ The sidecar of a model with ten thousand kernels has a few megabytes.
 def sidecar_collector(sidecar: type[Sidecar], beside: str) -> Collector:
     """Return the collector that reads this kind of sidecar into one table.
 
-    `beside` is the collector whose live capture writes the sidecar. Reading raises SourceError if
-    the file is damaged or of a later version.
+    `beside` is the collector of the live capture. Reading raises SourceError if the file is damaged
+    or of a later version.
     """
 
     def sniff(path: Path, head: bytes) -> bool:

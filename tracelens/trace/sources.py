@@ -30,7 +30,7 @@ _GZIP, _UNPACKED_BYTES = b"\x1f\x8b", 4096
 
 
 def read_captures(paths: Paths, kind: str | None = None) -> list[Capture]:
-    """Return the captures of all sources, from which `combine` makes a trace.
+    """Return the captures of all sources, for `combine`.
 
     `kind` names the collector; None detects it by each file's content. Raises SourceError if a
     source cannot be read, and UsageError for an unknown `kind` or without paths.
@@ -85,7 +85,7 @@ def sources_of(
     """Return the files at the paths, each with its collector.
 
     Files in a folder are appended to `skipped` if they are no traces or damaged gzip. Such a file
-    raises SourceError if its own path is given.
+    raises SourceError if it is named itself.
     """
     given = given_paths(paths)
     if kind is not None and kind not in COLLECTORS:
@@ -175,7 +175,7 @@ def detect(path: Path) -> str:
 
 
 def _members(path: Path, kind: str | None) -> list[Path]:
-    """Return the sources directly in a folder; for a source itself, return only its path.
+    """Return the sources directly in a folder, or the path itself if it is a source.
 
     A folder is itself a source if `kind` is given, or if a collector reads it as a whole.
     """
@@ -207,11 +207,9 @@ def _is_there(path: Path) -> bool:
 
 
 def _refuse_endless(path: Path) -> None:
-    """Raise SourceError for pipes, sockets and devices, whose reading may never end.
-
-    The files of a folder are checked, too.
-    """
+    """Raise SourceError for pipes, sockets and devices, also in a folder."""
     inside = path.iterdir() if path.is_dir() else [path]
+    # Reading them may never end.
     strange = next(
         (
             p
@@ -240,7 +238,7 @@ def _head(path: Path) -> bytes:
 
 
 def _expected() -> str:
-    """Return a sentence that lists the readable sources, those of profilers first."""
+    """Return a sentence that lists the readable sources, beginning with profilers' files."""
     by_use = sorted(
         COLLECTORS.values(),
         key=lambda one: (not one.is_profiler, -len(one.fills)),

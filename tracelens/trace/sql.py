@@ -1,8 +1,8 @@
 """Run one SQL query that reads only a trace's tables and writes nothing.
 
-Some functions of Polars, such as read_csv, read a file or an address. Polars opens them before the
-query's plan can be examined, and uses the user's credentials for an address. So every function of
-the query is checked before Polars gets the query. Only functions that compute columns are allowed.
+Some functions of Polars, such as read_csv, read a file or an address, even before the query's plan
+can be examined. So only functions that compute columns are allowed, and Polars gets the query only
+after this check.
 """
 
 import os
@@ -54,9 +54,8 @@ _SCAN = " SCAN ["
 def ask(tables: Mapping[str, pl.LazyFrame], sql: str) -> pl.DataFrame:
     """Return the rows that a query in Polars' SQL selects from the tables.
 
-    Raises UsageError if the query is invalid or cannot be answered. For an unknown name, the
-    message suggests similar names. A query that reads other files, for example with read_csv, also
-    raises UsageError, before any file is opened.
+    Raises UsageError if the query is invalid or cannot be answered. It also raises UsageError,
+    before any file is opened, if the query reads other files.
     """
     statement = sql.strip().rstrip(";").strip()
     first = statement.lstrip("( \n\t").split(None, 1)[0].upper() if statement else "nothing"
@@ -127,7 +126,7 @@ def _refuse_other_functions(statement: str) -> None:
 
 
 def _is_of_columns(name: str) -> bool:
-    """Return whether Polars accepts the function in an expression, which only reads columns."""
+    """Return whether Polars accepts the function in an expression, and so only for columns."""
     if re.fullmatch(r"\w+", name) is None:
         return False
     try:
@@ -140,11 +139,9 @@ def _is_of_columns(name: str) -> bool:
 
 
 def _collect(query: pl.LazyFrame) -> pl.DataFrame:
-    """Return the rows of a query, which runs in a thread.
+    """Return the rows of a query. Ctrl-C ends the wait at once.
 
-    Ctrl-C ends the wait at once. Raises UsageError as soon as the process has grown by more than
-    QUERY_MIB. Polars cannot be stopped within a join. So after an error the join continues in the
-    background, until it or the process ends.
+    Raises UsageError as soon as the process has grown by more than QUERY_MIB.
     """
     most = _held_bytes() + (QUERY_MIB.value << 20)
     rows: list[pl.DataFrame] = []
@@ -156,6 +153,8 @@ def _collect(query: pl.LazyFrame) -> pl.DataFrame:
         except BaseException as error:  # noqa: BLE001 - raised below, in the thread that asked
             errors.append(error)
 
+    # Polars cannot be stopped within a join. After an error, the thread continues until it or the
+    # process ends.
     worker = threading.Thread(target=collect, name="query", daemon=True)
     worker.start()
     while worker.is_alive():

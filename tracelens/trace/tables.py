@@ -71,7 +71,7 @@ class Tables:
         return self._tables[name]
 
     def frame(self, name: str) -> pl.DataFrame:
-        """Return the table as a DataFrame, which is cached."""
+        """Return the table as a DataFrame, and cache it."""
         if name not in self._frames:
             frame = TABLES[name].conform(self._collect(name, self.scan(name)))
             if self._files.get(name):
@@ -90,10 +90,11 @@ class Tables:
     ) -> pl.DataFrame:
         """Return some columns of a table, strings as Categorical.
 
-        For a large table this takes a fraction of the time and memory of `frame`. Each column is
-        cached, except with `where` or `rank`. With `where`, only rows that meet the condition are
-        read, which is the fastest way to a few rows. With `rank`, only files of these ranks are
-        read.
+        - `where`: return only rows that meet the condition, the fastest way to a few rows.
+        - `rank`: return only rows of these ranks. Other ranks' files are not read.
+
+        Columns are cached, except with `where` or `rank`. For a large table this takes a fraction
+        of the time and memory of `frame`.
         """
         ranks = {rank} if isinstance(rank, int) else None if rank is None else {*rank}
         if ranks == {*self.manifest.ranks}:
@@ -123,12 +124,10 @@ class Tables:
     def batches(
         self, name: str, *columns: str, use_threads: bool = True
     ) -> Iterator[tuple[int, list[pa.RecordBatch]]]:
-        """Yield rows of these columns as Arrow record batches, each list of batches with its rank.
+        """Yield rows of these columns as lists of Arrow record batches, each list with its rank.
 
-        Strings are dictionary-encoded. Nothing is cached. Use this method for a single pass over
-        millions of rows, where the allocation of whole columns would take longer than reading them.
-        With `use_threads`, columns are decoded in parallel. This does not help callers that read
-        several tables at the same time.
+        Strings are dictionary-encoded. Nothing is cached. This is the fastest single pass over
+        millions of rows. With `use_threads`, columns are decoded in parallel.
         """
         files = self._files.get(name, [])
         if _have(files, columns):
@@ -151,10 +150,10 @@ class Tables:
         *columns: str,
         rank: int | None = None,
     ) -> Iterator[pl.DataFrame]:
-        """Yield these columns in frames like those of `select`, in order of ranks.
+        """Yield these columns in frames like the result of `select`, in order of ranks.
 
-        Nothing is cached. Small files of several ranks share a frame, and a large file has one
-        frame per row group. With `rank`, only rows of this rank are read.
+        Nothing is cached. A frame has several small files, or one row group of a large file. With
+        `rank`, only rows of this rank are read.
         """
         files = self._files.get(name, [])
         if rank is not None:
@@ -203,14 +202,14 @@ class Tables:
         return n_rows
 
     def n_names(self, name: str) -> int | None:
-        """Return an upper bound of a table's number of names, from the manifest.
+        """Return an upper bound of a table's number of names.
 
-        The bound is the sum of the ranks' numbers. Return None if the manifest lacks a rank's
-        number.
+        Return None if the manifest lacks the number of a rank.
         """
         counts = self.manifest.n_names.get(name, {})
         is_known = counts.keys() == self.manifest.n_rows.get(name, {}).keys()
         in_files = bool(self._files.get(name)) or self._counts is not None
+        # Ranks may have the same names.
         return sum(counts.values()) if in_files and is_known else None
 
     def require(self, analysis: str, *names: str) -> None:
@@ -246,14 +245,14 @@ class Tables:
             return read_parts(parts, TABLES[name], columns, share)
 
     def _as_codes(self, name: str, rows: pl.LazyFrame) -> pl.LazyFrame:
-        """Return rows with the shared name in place of unlisted names; strings are Categorical."""
+        """Return rows with unlisted names replaced and strings as Categorical."""
         listed = self._listed.get(name)
         if listed and listed.column in rows.collect_schema():
             rows = rows.with_columns(listed.shared())
         return rows.with_columns(_CATEGORIES)
 
     def _shared(self, name: str, rows: pa.Table) -> pa.Table:
-        """Return Arrow rows of a table with the shared name in place of unlisted names."""
+        """Return Arrow rows of a table with unlisted names replaced."""
         listed = self._listed.get(name)
         return listed.share(rows) if listed else rows
 
@@ -264,13 +263,13 @@ class Tables:
 
     @contextmanager
     def _reading(self, name: str) -> Iterator[None]:
-        """Turn an error of the body, which reads a table, into SourceError.
+        """Raise SourceError for any error of the body while it reads a table.
 
-        Raises ReplacedError if the trace on disk has been replaced, because its tables would not
-        belong together.
+        Raises ReplacedError if the trace on disk has been replaced.
         """
         try:
             yield
+            # Tables of two traces would not belong together.
             self._refuse_another()
         except (*_UNREADABLE, pl.exceptions.PanicException) as error:
             self._refuse_another()

@@ -22,12 +22,10 @@ _ABANDONED_S = 3600
 
 @contextmanager
 def build_folder(target: Path) -> Iterator[Path]:
-    """Yield a temporary folder in which a trace is built, and remove the folder afterwards.
+    """Yield a temporary folder to build a trace in, and remove the folder afterwards.
 
-    The folder lies beside the target. If the target is in an object store, the folder lies among
-    this machine's temporary files.
-    The folder of a killed process is removed when the same trace is written again. Raises
-    SourceError if the folder cannot be created.
+    The folder lies beside the target, or among this machine's temporary files if the target is in
+    an object store. Raises SourceError if the folder cannot be created.
     """
     if url_of(target) is not None:
         with OwnFolder("tracelens-write-") as own:
@@ -35,6 +33,7 @@ def build_folder(target: Path) -> Iterator[Path]:
         return
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
+        # Killed processes leave their folders.
         _clear_abandoned(target)
         folder = Path(
             tempfile.mkdtemp(
@@ -90,13 +89,11 @@ def check_target(target: Path, *, force: bool) -> None:
 
 
 def _clear_abandoned(target: Path) -> None:
-    """Remove the folders of killed processes that were writing the same trace.
-
-    A folder is removed if its process no longer exists and nothing in it changed for an hour. The
-    hour protects processes on other machines, which are invisible from this machine.
-    """
+    """Remove the folders of killed processes that were writing the same trace."""
     for folder in target.parent.glob(f".{glob.escape(target.name)}.*.part"):
         writer = re.fullmatch(r"([0-9]+)\..*", folder.name.removeprefix(f".{target.name}."))
+        # The process may run on another machine, invisible from here. So the folder must also be
+        # unchanged for an hour.
         if (
             writer
             and not is_running(int(writer[1]))
@@ -108,11 +105,11 @@ def _clear_abandoned(target: Path) -> None:
 def swap_in(build: Path, target: Path, *, force: bool) -> None:
     """Rename the finished directory to the target.
 
-    With `force`, an old trace is moved aside first and removed last. Without `force`, raises
-    SourceError if the target exists, for example because another process has just written it. The
-    caller must hold the parent folder's lock, so that no two processes move the old trace aside.
+    Without `force`, raises SourceError if the target exists. With `force`, an old trace is
+    replaced. The caller must hold the parent folder's lock.
     """
     if not (force and target.exists()):
+        # Another process may just have written the target.
         try:
             build.rename(target)
         except OSError as error:

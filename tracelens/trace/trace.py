@@ -51,7 +51,7 @@ class Trace(Tables):
 
     `trace.kernels` is a DataFrame, `trace.scan("kernels")` a LazyFrame. `Tables` has further ways
     to read a table. Every table of the schema exists. A table that the sources could not fill has
-    its columns but no rows, and `trace.manifest.empty_tables` says why.
+    no rows, and `trace.manifest.empty_tables` says why.
     """
 
     def __init__(
@@ -73,9 +73,9 @@ class Trace(Tables):
     ) -> Trace:
         """Open a trace directory, or a trace in an object store by its URL.
 
-        Tables stay in their files until they are read. With `rank`, the trace has only this rank,
-        and files of other ranks are not read. Raises SourceError if the path is no trace or has no
-        such rank, and SchemaError if a newer version wrote the trace.
+        Tables stay in their files until they are read. With `rank`, the trace has only this rank.
+        Raises SourceError if the path is no trace or has no such rank, and SchemaError if a newer
+        version wrote the trace.
         """
         if url_of(path) is None:
             return _opened_whole(Path(path), lambda: cls._open(path, rank))
@@ -128,20 +128,19 @@ class Trace(Tables):
         return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
 
     def with_listed_names(self) -> Trace:
-        """Return the trace with a limited number of distinct names, as the report reads it.
+        """Return the trace with limited names in `select`, `chunks` and `batches`.
 
-        TRACELENS_MAX_NAMES limits the names of kernels, ops, ranges and Python functions. In the
-        returned trace, `select`, `chunks` and `batches` keep the names with the most time. All
-        other names become one name such as `(2,900,000 other ops)`. Steps and modules keep their
-        names. `frame` and `scan` still return all names. A trace within the limit is returned
-        itself.
+        TRACELENS_MAX_NAMES limits the names of kernels, ops, ranges and Python functions. Names
+        with the most time stay. All others become one name such as `(2,900,000 other ops)`. Steps
+        and modules keep their names. `frame` and `scan` still return all names. A trace within the
+        limit is returned itself.
         """
         return self if self._listed else self.derived(_listing) or self
 
     def uncached(self, listed: dict[str, ListedNames] | None = None) -> Trace:
         """Return the same trace with empty caches, so that the caller can release their memory.
 
-        `listed` are the listed names of the new trace, by default those of this trace.
+        `listed` are the listed names of the new trace, by default the names that this trace lists.
         """
         fresh = Trace(self.manifest, self._tables, self.path)
         fresh._files, fresh._counts = self._files, self._counts
@@ -151,7 +150,7 @@ class Trace(Tables):
 
     @property
     def shared_names(self) -> dict[str, str]:
-        """The name that stands for a table's unlisted names in results, by table.
+        """The name that replaces a table's unlisted names in results, by table.
 
         The dict is empty if results list all names.
         """
@@ -163,14 +162,14 @@ class Trace(Tables):
         *args: _P.args,
         **more: _P.kwargs,
     ) -> _T:
-        """Return `function(self, …)`, computed once and cached for several analyses.
+        """Return `function(self, …)`, computed once and cached.
 
-        This is the only cache of derived data, and is released with the trace. One lock per
-        function and arguments ensures that threads never compute the same result twice. Arguments
-        must be hashable. Callers share the result and must not change it.
+        This is the only cache of derived data, and is released with the trace. Arguments must be
+        hashable. Callers must not change the result.
         """
         key = (function, *args, *more.items())
         if key not in self._derived:
+            # One lock per function and arguments: threads never compute the same result twice.
             with self._derived_locks.setdefault(key, RLock()):
                 if key not in self._derived:
                     self._derived[key] = function(self, *args, **more)
@@ -198,19 +197,19 @@ class Trace(Tables):
     def sql(self, query: str) -> pl.DataFrame:
         """Return the rows that a query in Polars' SQL selects from the trace's tables.
 
-        An example is `trace.sql("SELECT name FROM kernels LIMIT 5")`. Only needed columns and rows
-        are read. Raises UsageError for a query that cannot be answered.
+        An example is `trace.sql("SELECT name FROM kernels LIMIT 5")`. Raises UsageError for a query
+        that cannot be answered.
         """
         rows = ask(self._tables, query)
         self._refuse_another()
         return rows
 
     def report(self, *sections: str, against: Trace | None = None) -> Any:
-        """Return the report, which a notebook or a terminal displays.
+        """Return the report, to display in a notebook or a terminal.
 
         The report has the named sections, by default all that apply. `report["job"]` is the
-        DataFrame of a section, and `report.to_html(path)` writes a page. `against` is the base with
-        which this run is compared. Raises UsageError for unknown names.
+        DataFrame of a section, and `report.to_html(path)` writes a page. `against` is the base to
+        compare this run with. Raises UsageError for unknown names.
         """
         return HOOKS.report_view(self, sections, against)
 
@@ -222,9 +221,8 @@ class Trace(Tables):
     ) -> Trace:
         """Write the trace as a directory, and return the trace opened from it.
 
-        The directory is built beside the target and then renamed, so it is complete or absent.
-        Raises SourceError if the target exists. With `force`, an existing trace is replaced, but no
-        other file or folder.
+        The directory is complete or absent. Raises SourceError if the target exists. With `force`,
+        an existing trace is replaced, but no other file or folder.
         """
         target = Path(path)
         write_trace(target, self.manifest, self._parts_of, force=force)
@@ -302,11 +300,9 @@ def _listing(trace: Trace) -> Trace | None:
 
 
 def _opened_whole(folder: Path, opened: Callable[[], Trace]) -> Trace:
-    """Return a trace whose manifest and files belong together.
-
-    Another process may replace the trace while it is opened. If the manifest changed, the trace is
-    opened again, so a reader never sees a mixture of two traces.
-    """
+    """Return the trace that `opened` opens from the folder, never a mixture of two traces."""
+    # Another process may replace the trace while it is opened. Then the manifest changes, and the
+    # trace is opened again.
     for _ in range(_MOST_TURNS):
         before = version_of(folder / "manifest.json")
         try:

@@ -32,15 +32,16 @@ def write_trace(
     *,
     force: bool = False,
 ) -> None:
-    """Write a trace to a directory, which is built beside the target and then renamed.
+    """Write a trace to a directory, or to the URL of an object store.
 
-    `parts_of(table)` yields the table's rows by rank. If the target is a URL of an object store,
-    the manifest is written last. Raises SourceError if the target exists. With `force`, an existing
-    trace is replaced, but no other file or folder.
+    `parts_of(table)` yields the table's rows by rank. Raises SourceError if the target exists. With
+    `force`, an existing trace is replaced, but no other file or folder.
     """
     check_target(target, force=force)
     url = url_of(target)
     try:
+        # A directory is built beside the target and then renamed. In an object store, the manifest
+        # is written last.
         with build_folder(target) as build:
             _fill(build, manifest, parts_of)
             if url is not None:
