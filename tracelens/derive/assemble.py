@@ -37,18 +37,17 @@ def assemble(
     diagnostics: Diagnostics,
     store: Store | None = None,
 ) -> dict[str, pl.DataFrame]:
-    """Return a rank's sorted tables with derived ids, nesting, links, steps, phases and classes.
+    """Turn a rank's raw rows into sorted tables with ids, nesting, steps, phases and classes.
 
-    `raw` holds the source's rows by table name, in any order. Spans may have parent_hint (the row
-    number of the recorded caller), backend, and exact_path (the recorded path of a module call).
-    Device work may lack process_id. `graph_nodes`, in the form that `spans_of_nodes` takes, lists
-    the span in which each CUDA graph node was captured. Each frame is removed from `raw` when it is
-    processed, so that no table is in memory twice.
+    `raw` holds the source's rows by table name, in any order:
 
-    Tables without rows are left out, and there is no rank column. Tables have the form that
-    `Table.conform` takes: integers may be narrower than declared, strings are Categorical. With a
-    store, spans, calls and device work are written to the store, and only other tables are
-    returned.
+    - spans may have parent_hint (row of the caller), backend, exact_path (path of a module call)
+    - kernels, copies and fills may lack process_id
+    - graph_nodes lists the span in which each CUDA graph node was captured, see `spans_of_nodes`
+
+    Each frame is removed from `raw` when it is processed, to save memory. The result has no rank
+    column and no empty tables. With a store, spans, calls and device work are written to the store,
+    and only the other tables are returned.
     """
     rank = _Rank(raw, diagnostics, store)
     for stage in _STAGES:
@@ -187,9 +186,9 @@ def _list(rank: _Rank) -> None:
 
 
 def _leave_spans(rank: _Rank) -> None:
-    """Finish the spans, and release their memory if there is a store.
+    """Finish the spans.
 
-    The op around each span and the span of each CUDA graph node are kept for device work.
+    Keep only what device work needs: ops around spans, spans of graph nodes.
     """
     is_op = rank.spans["kind"] == "op"
     if "kernels" in rank.raw and is_op.any():
@@ -294,7 +293,7 @@ def _filled(
     name: str,
     columns: tuple[str, ...],
 ) -> pl.DataFrame:
-    """Return the raw frame with `columns`, of which missing ones are filled with None.
+    """Return the raw frame; missing ones of `columns` are filled with None.
 
     A raw frame without columns becomes an empty frame of the table `name`.
     """
@@ -346,7 +345,7 @@ def _times(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _ops_around(spans: pl.DataFrame) -> pl.Series:
-    """Return the name of the innermost op around each span, which for an op is the op itself.
+    """Return the name of the innermost op around each span; for an op, its own name.
 
     The name is `triton` if the op is marked as a Triton launch.
     """

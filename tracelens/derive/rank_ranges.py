@@ -61,7 +61,7 @@ def merge_rows(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def group_ranks(texts: Iterable[tuple[int, str]]) -> list[tuple[list[int], str]]:
-    """Return groups of ranks whose texts differ only in numbers, each with the merged text.
+    """Return groups of ranks with texts that differ only in numbers, each with the merged text.
 
     Up to MANY ranks are not grouped.
     """
@@ -123,11 +123,8 @@ def list_ranks(ranks: Iterable[int]) -> str:
 
 
 def _subject(ranks: Sequence[int], following: str) -> str:
-    """Return the ranks as the beginning of a sentence, such as `Each of ranks 0 to 3`.
-
-    `following` is the character after the ranks. If it is a space, a singular verb comes next, so
-    several ranks need `Each of`.
-    """
+    """Return the ranks as the beginning of a sentence, such as `Each of ranks 0 to 3`."""
     phrase = list_ranks(ranks)
+    # A space is followed by a singular verb, which several ranks do not fit.
     each = following == " " and phrase.startswith("ranks")
     return f"Each of {phrase}" if each else phrase.capitalize()

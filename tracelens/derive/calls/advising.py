@@ -27,24 +27,20 @@ GREEDY = "greedy"
 
 
 class Advice(Struct, frozen=True):
-    """Holds the advised calls in the order of the graph, part by part, and the search's counts.
-
-    `solver` is z3, enumeration or greedy. `seconds` is the time of the search. `launch_ns` is the
-    least host time of a call if launches limit the trace, otherwise 0.
-    """
+    """Holds the advised calls in the order of the graph, part by part, and the search's counts."""
 
     calls: Calls
     parts: list[Advised]
     search: Search
-    solver: str
-    seconds: float
-    launch_ns: float = 0.0
+    solver: str  # z3, enumeration or greedy
+    seconds: float  # time of the search
+    launch_ns: float = 0.0  # least host time of a call if launches limit the trace
 
     def total(self, bound: str = "ns") -> float:
         """Return the advised sequence's kernel time per step in nanoseconds.
 
-        `bound` is ns (the likely time), low or high. A part that could not be judged counts with
-        its recorded time.
+        `bound` is ns (the likely time), low or high. Parts that were not judged have their recorded
+        time.
         """
         judged: float = sum(getattr(call.cost, bound) for part in self.parts for call in part.calls)
         return judged + self.calls.unjudged_ns
@@ -94,8 +90,8 @@ def advise_rank(
 ) -> Advice:
     """Return the cheapest legal calls for the graph that a rank ran.
 
-    `others` are further traces with times of the same calls. With `z3` True, the Z3 solver finds
-    the legal layouts. With False, each layout is tried. With None, Z3 is used if it is installed.
+    - `others`: further traces with times of the same calls
+    - `z3`: use the Z3 solver to find legal layouts, else try each layout; None: use it if installed
     """
     calls, costs = _calls_and_costs(trace, rank, others)
     uses_z3 = has_z3() if z3 is None else z3
@@ -131,9 +127,9 @@ def advise_greedily(
     rank: int,
     others: Sequence[Trace] = (),
 ) -> Advice:
-    """Return a greedy sequence, as written by hand: the largest match first, in channels-last.
+    """Return calls as one would write by hand: the largest match first, in channels-last.
 
-    The gain of the search is how much less the sequence of `advise_rank` costs than this one.
+    The difference to the cost of `advise_rank` is the gain of the search.
     """
     calls, costs = _calls_and_costs(trace, rank, others)
     greedy = Greedy(costs)
@@ -163,9 +159,7 @@ def _calls_and_costs(trace: Trace, rank: int, others: Sequence[Trace]) -> tuple[
 def launch_ns(trace: Trace, rank: int) -> float:
     """Return the median time in ns from a launch's start to its kernel's start.
 
-    The result is 0 unless launches limit the rank. A host that launches one kernel after another
-    needs at least this time per call, without the framework's own time. Only launches while the
-    rank's devices are idle count, because other kernels have to wait.
+    Only launches to an idle device are used. The result is 0 unless launches limit the rank.
     """
     if not any(
         judged.rank == rank and judged.bound == "launch" for judged in rank_times(time_model(trace))
@@ -176,6 +170,7 @@ def launch_ns(trace: Trace, rank: int) -> float:
     calls = trace.select("api_calls", *key, "start_ns", rank=rank).rename({"start_ns": "called_ns"})
     kernels = trace.select("kernels", *key, "start_ns", "duration_ns", rank=rank).sort("start_ns")
     ended = (begin + pl.col("duration_ns")).cum_max().shift(1, fill_value=0)
+    # A host that launches kernels one after another needs at least this time per call.
     called_ns = pl.col("called_ns")
     both = (
         kernels.with_columns(ended=ended).join(calls, on=key).filter(called_ns >= pl.col("ended"))

@@ -30,45 +30,35 @@ MOST_STEPS = 50
 
 
 class Node(Struct, frozen=True):
-    """Holds one call of the graph, and the names of the nodes whose results it reads.
-
-    `call` is the operator with shapes and arguments as JSON (see `call_key`). `shape` is the shape
-    of the result. `device_ns` is the call's kernel time per step, None if it was not measured.
-    `transform_ns` is the part of `device_ns` for transposes and copies.
-    """
+    """Holds one call of the graph, and the names of the nodes whose results it reads."""
 
     name: str
     op: str
     inputs: tuple[str, ...]
-    call: str
-    shape: tuple[int, ...]
+    call: str  # operator with shapes and arguments as JSON, see `call_key`
+    shape: tuple[int, ...]  # of the result
     weight: tuple[int, ...] = ()
     dtype: str = "float32"
     module_path: str = ""
     layout: str = NCHW
     is_output: bool = False
     alias_of: str = ""
-    device_ns: float | None = None
-    transform_ns: float = 0.0
+    device_ns: float | None = None  # kernel time per step, None if not measured
+    transform_ns: float = 0.0  # part of device_ns for transposes and copies
 
 
 class Calls(Struct, frozen=True):
-    """Holds the calls of a graph in order, its inputs and parameters (`given`), and its source.
-
-    Times and numbers are per step. `total_ns` is the time of all kernels, `unjudged_ns` the time of
-    kernels that belong to no node. `transform_ns` and `n_transforming` are the time and the number
-    of kernels that transpose or copy.
-    """
+    """Holds the calls of a graph in order. Times and numbers are per step."""
 
     nodes: tuple[Node, ...]
-    given: dict[str, Node]
+    given: dict[str, Node]  # inputs and parameters
     source: str
     key: str = ""
-    total_ns: float = 0.0
-    transform_ns: float = 0.0
-    n_transforming: float = 0.0
+    total_ns: float = 0.0  # time of all kernels
+    transform_ns: float = 0.0  # time of kernels that transpose or copy
+    n_transforming: float = 0.0  # number of kernels that transpose or copy
     n_steps: int = 1
-    unjudged_ns: float = 0.0
+    unjudged_ns: float = 0.0  # time of kernels of no node
 
 
 def _decoded(row: dict[str, Any], column: str, kind: Any) -> Any:
@@ -128,7 +118,7 @@ def _n_active(trace: Trace) -> int:
 
 
 def _guessed(rows: Sequence[dict[str, Any]]) -> Calls:
-    """Return the calls as chains: if `_reads` holds, a call reads the previous call's result."""
+    """Return a graph guessed from the calls' order: a call reads the previous result if it fits."""
     nodes: list[Node] = []
     launched = [row for row in rows if row["device_ns"] > 0]
     for number, row in enumerate(launched):
@@ -160,10 +150,8 @@ def _reads(
     before: dict[str, Any],
     row: dict[str, Any],
 ) -> bool:
-    """Return whether the call in `row` may read the result of `node`, the previous call.
-
-    It may if the two calls' modules are siblings or parent and child, and their channels agree.
-    """
+    """Return whether the call in `row` may read the result of `node`, the previous call."""
+    # The calls' modules have to be siblings, or parent and child, and their channels have to agree.
     above = [path.rpartition(".")[0] for path in (before["module_path"], row["module_path"])]
     is_near = (
         above[0] == above[1] or before["module_path"] == above[1] or above[0] == row["module_path"]
@@ -195,12 +183,9 @@ def _of_graph(
     graph: pl.DataFrame,
     rows: Sequence[dict[str, Any]],
 ) -> Calls:
-    """Return the calls of the recorded graph with times of the measured calls in `rows`.
-
-    A node gets the times of a measured call of the same operator and module. In an observed graph,
-    which has no modules, the measured call has the same operator, shapes and arguments.
-    """
+    """Return the calls of the recorded graph with times of the measured calls in `rows`."""
     is_observed = graph["source"][0] == OBSERVER
+    # An observed graph has no modules, so calls are matched by operator, shapes and arguments.
     measured = _MeasuredCalls(rows, is_observed=is_observed)
     given: dict[str, Node] = {}
     nodes: list[Node] = []

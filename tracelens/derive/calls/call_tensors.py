@@ -18,11 +18,12 @@ def places_of(
     inputs: Sequence[Node],
     layouts: Sequence[str],
 ) -> dict[str, Facts]:
-    """Return the properties of a call's tensors, by place: in0, in1, weight, window and out.
+    """Return the properties of a call's tensors by name.
 
-    `covered` are the nodes that the call computes. `inputs` are the nodes that it reads, and
-    `layouts` their layouts. Weights have the layout of the first input. `in1` is `in0` if there is
-    no second input. `window` has a convolution's strides and padding in place of a shape.
+    - in0, in1: the nodes `inputs` with their layouts; in1 is in0 if there is no second input
+    - weight: in the layout of in0
+    - window: a convolution's strides and padding
+    - out: the result of the `covered` nodes
     """
     given = list(zip(inputs, layouts, strict=True))
     places = {
@@ -51,8 +52,7 @@ def places_of(
 def _facts(shape: tuple[int, ...], layout: str | None) -> Facts:
     """Return the properties of a tensor with this shape and layout.
 
-    A shape without four dimensions is replaced by one long dimension. A tensor is aligned to 16
-    bytes if its channels, or without four dimensions the last dimension, are a multiple of 4.
+    A shape without four dimensions is replaced by one long dimension.
     """
     four = shape if len(shape) == 4 else (math.prod(shape), 1, 1, 1)
     inner = shape[1 if len(shape) == 4 else -1] if shape else 1

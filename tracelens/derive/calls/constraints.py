@@ -1,9 +1,10 @@
 """Solve constraints on the tensors of a library function, with Z3 or by trying each layout.
 
-A constraint is a nested tuple. ("STRIDE", t, d), ("SHAPE", t, d), ("DTYPE", t), ("DEVICE", t) and
-("ALIGN", t) are numbers. ("ALIAS", t, u), ("LIVE", t) and ("FIXED", t) are Booleans. ==, !=, <=, *,
-and, or, not combine them. `t` is a tensor of the function, called its place: in0, in1, weight, out
-or view. For Z3, properties are uninterpreted functions. Both solvers return the same layouts.
+A constraint is a nested tuple of an operator (==, !=, <=, *, and, or, not) and its operands. `t`
+and `u` are names of the function's tensors: in0, in1, weight, out or view.
+
+- numbers: ("STRIDE", t, d), ("SHAPE", t, d), ("DTYPE", t), ("DEVICE", t), ("ALIGN", t)
+- Booleans: ("ALIAS", t, u), ("LIVE", t), ("FIXED", t)
 """
 
 import importlib
@@ -25,21 +26,16 @@ _VIEW = "view"
 
 
 class Facts(Struct, frozen=True):
-    """Holds the known properties of one tensor of a call.
-
-    `strides` is None if the call chooses the strides. A `live` tensor is read after the call. No
-    call may overwrite a `fixed` tensor, because its memory is a model input or belongs to another
-    part of the graph. `aliases` are places of tensors that share its memory.
-    """
+    """Holds the known properties of one tensor of a call."""
 
     shape: tuple[int, ...]
-    strides: tuple[int, ...] | None = None
+    strides: tuple[int, ...] | None = None  # None: the call chooses them
     dtype: int = 0
     device: int = 0
     align: int = 16
-    live: bool = False
-    fixed: bool = False
-    aliases: tuple[str, ...] = ()
+    live: bool = False  # True: read after the call
+    fixed: bool = False  # True: must not be overwritten, as a model input
+    aliases: tuple[str, ...] = ()  # names of tensors in the same memory
 
 
 def strides_of(shape: Sequence[int], layout: str) -> tuple[int, ...]:
@@ -73,7 +69,7 @@ Solve: TypeAlias = Callable[[Term, Places], list[str]]
 
 
 def enumerate_layouts(constraint: Term, places: Places) -> list[str]:
-    """Return the layouts of `out` for which the constraint holds, by trying each layout."""
+    """Return the layouts of `out` that satisfy the constraint, by trying each layout."""
     return [
         layout
         for layout, out in _outs(places).items()
@@ -82,10 +78,7 @@ def enumerate_layouts(constraint: Term, places: Places) -> list[str]:
 
 
 def _outs(places: Places) -> dict[str, Facts]:
-    """Return the possible result tensors of a call by layout.
-
-    If the strides of `out` are unknown, there is one dense tensor per layout.
-    """
+    """Return the possible result tensors of a call by layout."""
     out = places["out"]
     if out.strides is not None:
         return {layout_of(out.shape, out.strides) or NCHW: out}
@@ -115,7 +108,7 @@ _OPERATORS: dict[str, Callable[..., Any]] = {
 
 
 def _holds(term: Term, places: Places) -> Any:
-    """Return the value of a term, all of whose properties must be known."""
+    """Return the value of a term. All properties in it must be known."""
     if not isinstance(term, tuple):
         return term
     word, *rest = term
@@ -134,8 +127,8 @@ def _holds(term: Term, places: Places) -> Any:
 def _property(facts: Facts, word: str, of: Any = None) -> Any:
     """Return the property `word` of a tensor.
 
-    For SHAPE and STRIDE, `of` is the dimension; beyond the last dimension, the value is 0. For
-    ALIAS, `of` is the place of the other tensor.
+    - SHAPE, STRIDE: `of` is the dimension; 0 beyond the last dimension
+    - ALIAS: `of` is the name of the other tensor
     """
     if word == "ALIAS":
         return of in facts.aliases
@@ -147,12 +140,12 @@ def _property(facts: Facts, word: str, of: Any = None) -> Any:
 
 
 def has_z3() -> bool:
-    """Return whether Z3 is installed, which the extra `advisor` brings."""
+    """Return whether Z3 is installed, as it is with the extra `advisor`."""
     return importlib.util.find_spec("z3") is not None
 
 
 class Z3Solver:
-    """Solves constraints with one Z3 solver, whose assertions are pushed and popped."""
+    """Solves constraints with Z3. One solver is used again for all constraints."""
 
     def __init__(self) -> None:
         self._z3: Any = importlib.import_module("z3")
@@ -172,7 +165,7 @@ class Z3Solver:
         self._formulas: dict[object, Any] = {}
 
     def __call__(self, constraint: Term, places: Places) -> list[str]:
-        """Return the layouts of `out` for which the constraint holds, one per model of Z3."""
+        """Return the layouts of `out` that satisfy the constraint, one per model of Z3."""
         choice = self._z3.Int("layout_of_out")
         layouts = []
         self._solver.push()

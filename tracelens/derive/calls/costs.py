@@ -41,8 +41,7 @@ class Cost(Struct, frozen=True):
 class Costs:
     """Holds costs by function, call, dtype and layout.
 
-    A cost is from this trace. If this trace has none, the cost is from another trace, or from a
-    benchmark of the call alone.
+    They are from this trace, or else from another trace or a benchmark of the call alone.
     """
 
     def __init__(
@@ -76,14 +75,13 @@ class Costs:
     def transform(self, node: Node, layout: str) -> Cost:
         """Return the cost of converting a tensor to another layout.
 
-        If the conversion was not benchmarked, the cost is estimated from the time to read and write
-        the tensor at the observed bandwidth. The estimate is twice this time. The bounds are this
-        time and four times this time.
+        It is estimated if it was not benchmarked.
         """
         call = json.dumps(["contiguous", [list(node.shape)], []])
         known = self._known.get((f"to_{layout.lower()}", call, node.dtype, layout))
         if known is not None:
             return known
+        # The least time reads and writes the tensor at the observed bandwidth.
         least = 2 * math.prod(node.shape) * _BYTES.get(node.dtype, 4) / self._bytes_per_ns
         return Cost(
             2 * least,
@@ -125,12 +123,7 @@ class Costs:
             )
 
     def _in_other_layout(self, node: Node) -> None:
-        """Store the cost in NHWC of a call that was measured in NCHW.
-
-        The cost of a convolution is the time of its kernels without transposes. Transposes count if
-        channels are no multiple of 4, because cuDNN pads such channels (to 16 bytes of float32).
-        The cost of any other operator does not change, because it moves the same bytes.
-        """
+        """Store the cost in NHWC of a call that was measured in NCHW."""
         if node.device_ns is None or node.layout != NCHW or len(node.shape) != 4:
             return
         known = self._known[_function_of(node), node.call, node.dtype, NCHW]
@@ -138,9 +131,11 @@ class Costs:
         if key in self._known:
             return
         self._derived.add(key)
-        if node.op != CONV:
+        if node.op != CONV:  # the call moves the same bytes in either layout
             self._known[key] = known
             return
+        # A convolution needs no transposes in NHWC. But cuDNN pads channels to a multiple of 4 (16
+        # bytes of float32), which takes such kernels, too.
         bare = known.ns - known.transform_ns
         is_padded = any(n % _ALIGNED_CHANNELS for n in node.weight[:2]) and node.weight[1:2] != (1,)
         stays = known.transform_ns if is_padded else 0.0
@@ -176,7 +171,7 @@ class Costs:
 def bench_call(function: Function, nodes: Sequence[Node]) -> str:
     """Return the call that a benchmark of the function makes, as JSON.
 
-    This is the call of the first node, with a bias if a later node is folded into the bias.
+    It is the call of the first node, with a bias if a later node becomes the bias.
     """
     call = nodes[0].call
     if function.key == ATTENTION:

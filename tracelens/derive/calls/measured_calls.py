@@ -50,10 +50,9 @@ def call_key(
     shapes: Sequence[Sequence[int] | None],
     arguments: Sequence[Any] | None,
 ) -> str:
-    """Return the properties on which a call's time depends, as JSON.
+    """Return, as JSON, all that a call's time depends on: operator, shapes, some arguments.
 
-    They are the operator, the shapes of its first tensors ([] for an absent tensor), and the first
-    arguments if the operator is in _ARGUED.
+    An absent tensor has the shape []. Arguments are kept for operators in _ARGUED.
     """
     n = _TENSORS.get(op, 1)
     kept = [list(shape or []) for shape in shapes[:n]]
@@ -63,7 +62,7 @@ def call_key(
 
 
 def plain_op(name: str) -> str:
-    """Return the operator's name without `aten::` and without the in-place suffix.
+    """Return the operator's name without `aten::` and without the suffix of in-place variants.
 
     Variants of an operator get the same name (NAMES).
     """
@@ -78,11 +77,11 @@ def measured_calls(
     kernels: pl.DataFrame,
     chosen: pl.Expr,
 ) -> pl.DataFrame:
-    """Return the outermost ops of the rank's chosen steps, sorted by start.
+    """Return the outermost ops of the rank's chosen steps that launched kernels or have shapes.
 
-    There is one row per op that launched kernels or was recorded with shapes. Columns are those of
-    spans, device_ns (the time of its kernels), and transform_ns (the part of device_ns for
-    transposes and copies). Raises SourceError if a parent does not precede its child.
+    Rows are sorted by start. Columns are those of spans, with device_ns (time of the op's kernels)
+    and transform_ns (its part for transposes and copies). Raises SourceError if a parent does not
+    precede its child.
     """
     columns = (
         "span_id",
@@ -127,9 +126,9 @@ def measured_calls(
 def _to_outermost(rows: pl.DataFrame, parents: pl.DataFrame) -> pl.DataFrame:
     """Return the rows, with the span_id of the outermost op around each row.
 
-    `parents` maps each nested op to its parent. A parent precedes its children, so the loop ends.
+    `parents` has the parent of each nested op.
     """
-    while True:
+    while True:  # a parent precedes its children, so this ends
         above = rows.join(parents, on="span_id", how="left", maintain_order="left")
         if above["parent_id"].null_count() == rows.height:
             return rows
@@ -180,7 +179,7 @@ def _recorded(text: str | None, kind: Any) -> Any:
 def one_step(ops: pl.DataFrame, n_steps: int) -> list[dict[str, Any]]:
     """Return the calls of one step in order, as fields of a `Node`.
 
-    If all steps make the same calls, times are means over the steps. Otherwise the second to last
+    If all steps make the same calls, times are means over the steps. Otherwise, the second to last
     step is returned, or the last of two steps.
     """
     if (

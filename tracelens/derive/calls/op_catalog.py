@@ -36,27 +36,24 @@ VIEWS = frozenset(
 
 
 class Function(Struct, frozen=True):
-    """Describes a library function that covers the operators of `pattern` by one call.
+    """Describes a library function that covers several operators by one call.
 
-    The operators form a chain: only the next operator reads the result of an operator.
-    `constraints` is a term over the tensors in0, in1 (the other summand), weight, out, and view (a
-    tensor in in0's memory). The name window refers to a convolution's strides and padding.
-    `realisation` is torch's function for the call. `cost_key` is another function whose measured
-    times are used, such as the out-of-place form of an in-place call. `fits` checks what a term
-    cannot express: the arguments of the operators, and which result each operator reads.
+    Each operator's result is read only by the next operator.
     """
 
     name: str
     library: str
-    pattern: tuple[str, ...]
+    pattern: tuple[str, ...]  # the operators in order
+    # Term over the tensors in0, in1 (the other summand), weight, out, view, window
     constraints: Term
-    realisation: str
-    cost_key: str = ""
+    realisation: str  # torch's function for the call
+    cost_key: str = ""  # function whose measured times are used, if not this one
+    # Checks what a term cannot express: arguments, and which result each operator reads.
     fits: Callable[[Sequence[Any]], bool] | None = None
 
     @property
     def key(self) -> str:
-        """Return the name under which the function's times are stored."""
+        """Return the name of the function in measured times."""
         return self.cost_key or self.name
 
 

@@ -1,7 +1,7 @@
 """Find the cheapest sequence of calls that covers a graph, by A* search.
 
-A* (Hart, Nilsson and Raphael, IEEE Transactions on Systems Science and Cybernetics 4, 1968) expands
-the state with the least sum of its cost so far and a lower bound of its remaining cost.
+A* expands the state with the least sum of its cost so far and a lower bound of its remaining cost
+(Hart, Nilsson and Raphael, IEEE Transactions on Systems Science and Cybernetics 4, 1968).
 """
 
 import heapq
@@ -68,16 +68,12 @@ class Statistics(Struct):
 
 
 class Part(Struct, frozen=True):
-    """Holds a sub-graph: nodes in order, tensors from outside (`given`), and results.
+    """Holds a sub-graph."""
 
-    Results in `wanted` are read by other parts and must have the requested layout. Results in
-    `returned` are results of the model and may have any layout.
-    """
-
-    nodes: tuple[Node, ...]
-    given: tuple[Node, ...]
-    wanted: tuple[str, ...]
-    returned: tuple[str, ...] = ()
+    nodes: tuple[Node, ...]  # in order
+    given: tuple[Node, ...]  # tensors from outside
+    wanted: tuple[str, ...]  # results for other parts, in the requested layout
+    returned: tuple[str, ...] = ()  # results of the model, in any layout
 
     @property
     def kept(self) -> tuple[str, ...]:
@@ -96,15 +92,10 @@ _State: TypeAlias = tuple[frozenset[str], Have]
 
 
 class Search(Struct):
-    """Searches sub-graphs for the cheapest calls.
+    """Searches sub-graphs for the calls with the least kernel time plus `launch_ns` per call."""
 
-    `solve` returns the legal layouts of a call's result, `costs` the call's kernel time. A function
-    without a known time is in no sequence. The cost of a sequence is its kernel time plus
-    `launch_ns` per call.
-    """
-
-    costs: Costs
-    solve: Solve = enumerate_layouts
+    costs: Costs  # kernel time of each call; calls of unknown time are not used
+    solve: Solve = enumerate_layouts  # returns the legal layouts of a call's result
     functions: Sequence[Function] = TORCH
     statistics: Statistics = field(default_factory=Statistics)
     launch_ns: float = 0.0
@@ -137,8 +128,8 @@ class Search(Struct):
     def best(self, part: Part, given: Have, wanted: str) -> _Cheapest:
         """Return the cost and the cheapest calls that compute the part from the `given` tensors.
 
-        Tensors that other parts read get the layout `wanted`. Return None if no sequence exists, or
-        if MOST_STATES states were expanded, in which case `statistics.is_bound` is True.
+        Tensors for other parts get the layout `wanted`. Return None if there is no sequence, or the
+        search is cut short (`statistics.is_bound`).
         """
         names = [node.name for node in (*part.given, *part.nodes)]
         key = _without_names(part, given, wanted)
@@ -158,15 +149,12 @@ class Search(Struct):
         ]
 
     def _best_first(self, part: Part, given: Have, wanted: str) -> _Cheapest:
-        """Return the result of `best` by A* search (Hart, Nilsson and Raphael, 1968).
-
-        A state holds the covered nodes and the computed tensors with their layouts. The least costs
-        of the nodes that are not covered are a lower bound of the remaining cost.
-        """
+        """Return the result of `best` by A* search."""
         self.statistics.n_parts += 1
         nodes = {node.name: node for node in (*part.given, *part.nodes)}
         readers = {name: [n.name for n in part.nodes if name in n.inputs] for name in nodes}
         matches = self.matches(part)
+        # The least costs of nodes that are not covered yet bound the remaining cost from below.
         least = self._least(part, matches)
         all_names = frozenset(node.name for node in part.nodes)
         order = itertools.count()
@@ -291,11 +279,7 @@ class Search(Struct):
         layouts: Sequence[str],
         covered: frozenset[str],
     ) -> list[str]:
-        """Return the legal layouts of the call's result from the solver, which are cached.
-
-        The facts for the solver include whether the first input is read again, whether it may be
-        overwritten, and whether a view shares its memory.
-        """
+        """Return the legal layouts of the call's result; the solver's answers are cached."""
         first = match.inputs[0] if match.inputs else ""
         source = nodes[first].alias_of if first in nodes else ""
         views = [n.name for n in part.nodes if n.alias_of == first and n.name in covered]
@@ -309,6 +293,7 @@ class Search(Struct):
             [nodes[name] for name in match.inputs],
             layouts,
         )
+        # The solver has to know whether the call may overwrite its first input.
         places["in0"] = replace(
             places["in0"],
             live=_is_live(first, part, covered_then),
@@ -339,7 +324,7 @@ def _is_live(
 
 
 def _without_names(part: Part, given: Have, wanted: str) -> tuple[object, ...]:
-    """Return a key without tensor names, which is equal for searches with the same result."""
+    """Return a key for results, without tensor names, so that equal parts are searched once."""
     every_node = (*part.given, *part.nodes)
     number_of = {node.name: number for number, node in enumerate(every_node)}
     nodes = []
@@ -377,7 +362,7 @@ def _fit(
     readers: dict[str, list[Node]],
     wanted: Collection[str],
 ) -> _Match | None:
-    """Return the match of a function with the chain of nodes from `node` on, None without one."""
+    """Return the match of a function with `node` and the nodes that follow it, None without one."""
     if not function.pattern or node.op != function.pattern[0]:
         return None
     nodes = [node]

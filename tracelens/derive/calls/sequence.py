@@ -1,7 +1,8 @@
 """Search a whole graph for its cheapest calls.
 
-The graph is cut into parts where only one tensor is passed on. Each part is searched, and dynamic
-programming over the layouts of the passed tensors joins the parts.
+1. The graph is cut where only one tensor is passed on.
+2. Each part is searched, for each layout of the passed tensors.
+3. Dynamic programming over these layouts joins the parts.
 """
 
 from collections.abc import Sequence
@@ -15,24 +16,17 @@ from tracelens.derive.calls.search import MOST_NODES, Call, Have, Part, Search
 
 
 class Advised(Struct, frozen=True):
-    """Holds a part of the graph with its advised calls.
-
-    `is_judged` is False if no sequence was found, as for a part with a node that was not measured.
-    """
+    """Holds a part of the graph with its advised calls."""
 
     part: Part
     calls: tuple[Call, ...]
-    is_judged: bool = True
+    is_judged: bool = True  # False if no sequence was found: the calls are as recorded
 
 
 def advise_calls(calls: Calls, search: Search) -> list[Advised]:
-    """Return the cheapest sequence for the whole graph, part by part.
+    """Return the cheapest sequence for the whole graph, part by part; empty without a graph.
 
-    Each part is searched for each pair of layouts of its input and its result, and dynamic
-    programming joins the pairs, so no sequence is excluded. The cost of the result is only an upper
-    bound of the least cost (`search.statistics.is_bound`) if a part has more than MOST_NODES nodes
-    and is cut further, or if a part stays as recorded because MOST_STATES states were expanded. The
-    list is empty if there is no graph.
+    If `search.statistics.is_bound` is set, a cheaper sequence may exist.
     """
     parts = split(calls, search)
     best: dict[str, tuple[float, list[Advised]]] = {NCHW: (0.0, [])}
@@ -63,11 +57,8 @@ def _searched(
     layout: str,
     wanted: str,
 ) -> tuple[float, Advised] | None:
-    """Return the cost and the calls of a part for an input layout and a wanted layout.
-
-    A part that was not fully measured stays as recorded, in NCHW. Return None without a sequence.
-    """
-    if any(node.device_ns is None for node in part.nodes):
+    """Return a part's cost and calls for an input layout and a wanted layout, None if illegal."""
+    if any(node.device_ns is None for node in part.nodes):  # stays as recorded
         return (0.0, _as_it_ran(part)) if layout == wanted == NCHW else None
     # If edges are guessed, only the first tensor surely comes from outside.
     outside = set(calls.given) if calls.source != ADJACENCY else {next(iter(calls.given))}
@@ -85,8 +76,7 @@ def _searched(
 def split(calls: Calls, search: Search) -> list[Part]:
     """Cut the graph into parts, each of which passes on only its last result.
 
-    No function covers nodes on both sides of a cut. A part of MOST_NODES nodes is cut off even if
-    it passes on more results.
+    A part of MOST_NODES nodes is cut off even if it passes on more results.
     """
     nodes = calls.nodes
     last_read = {name: index for index, node in enumerate(nodes) for name in node.inputs}
@@ -112,14 +102,12 @@ def split(calls: Calls, search: Search) -> list[Part]:
 
 
 def _crossed(calls: Calls, search: Search) -> set[int]:
-    """Return the indices of nodes after which the graph must not be cut.
-
-    A cut must not divide the nodes that a function covers. It must not divide the readers of a
-    graph input either, because each part might then convert the input.
-    """
+    """Return the indices of nodes after which the graph must not be cut."""
     index_of = {node.name: index for index, node in enumerate(calls.nodes)}
     outputs = tuple(node.name for node in calls.nodes if node.is_output)
     whole = Part(calls.nodes, tuple(calls.given.values()), (), outputs)
+    # A cut must not divide the nodes that a function covers. It must not divide the readers of a
+    # graph input either, because each part might then convert the input.
     ranges = [[index_of[node.name] for node in match.nodes] for match in search.matches(whole)]
     readers: dict[str, list[int]] = {}
     for index, node in enumerate(calls.nodes):
@@ -142,7 +130,7 @@ def _part(
 ) -> Part:
     """Return the part of the graph that has these nodes, the last one at the index `end`.
 
-    `alive` are results of earlier nodes that this part or a later part reads.
+    `alive` are earlier results that this part or a later part reads.
     """
     read = dict.fromkeys(name for node in nodes for name in node.inputs)
     given = [node for node in alive if node.name in read]

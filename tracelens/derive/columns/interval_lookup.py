@@ -18,10 +18,9 @@ def during(
     label: str,
     dtype: pl.DataType | type[pl.DataType],
 ) -> pl.DataFrame:
-    """Add the column `label`: the label of the process's interval that contains start_ns.
+    """Add the column `label`: the label of the process's interval at start_ns, None outside.
 
-    If several intervals contain start_ns, the last one to start counts. The label is None outside
-    of all intervals.
+    If several intervals contain start_ns, the last one to start is taken.
     """
     if not intervals.height or not frame.height:
         no_label = pl.lit(None, dtype).alias(label)
@@ -47,16 +46,14 @@ def during(
 
 
 def _innermost_by_process(intervals: pl.DataFrame, label: str) -> pl.DataFrame:
-    """Return each process's disjoint intervals with the innermost label, sorted by start.
-
-    The given intervals nest, so the outer interval continues when an inner one ends.
-    """
+    """Return each process's disjoint intervals with the innermost label, sorted by start."""
     process_id = pl.col("process_id")
     end_ns = pl.col("end_ns")
     start_ns = pl.col("start_ns")
     as_integer = process_id.cast(pl.Int64)
     with_process = intervals.with_columns(as_integer)
     with_length = with_process.filter(end_ns > start_ns)
+    # The intervals nest, so the outer interval continues when an inner one ends.
     outer_first = with_length.sort(
         "process_id",
         "start_ns",

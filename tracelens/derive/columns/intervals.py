@@ -16,8 +16,9 @@ def union(
 ) -> pl.DataFrame:
     """Return the union as disjoint intervals, sorted by start: start_ns, end_ns.
 
-    Intervals that touch, or are less than `pause` nanoseconds apart, are merged. Empty intervals
-    are left out. With the column `by`, there is one union per value, sorted by value and start.
+    - Intervals that touch, or are less than `pause` nanoseconds apart, are merged.
+    - Empty intervals are left out.
+    - With the column `by`, there is one union per value, sorted by value and start.
     """
     key = [] if by is None else [by]
     is_in_order = by is None and intervals["start_ns"].is_sorted()
@@ -49,9 +50,9 @@ def union(
 
 
 def covered_by(pieces: pl.DataFrame, times: pl.DataFrame) -> pl.Series:
-    """Return the part of each interval in `times` that `pieces` cover, in nanoseconds.
+    """Return the time in ns of each interval in `times` that lies in a union of intervals.
 
-    `times` has start_ns and end_ns. `pieces` is a result of `union`.
+    `times` has start_ns and end_ns. `pieces` is the result of `union`.
     """
     until_end = _covered_until(pieces, times["end_ns"])
     until_start = _covered_until(pieces, times["start_ns"])
@@ -59,7 +60,7 @@ def covered_by(pieces: pl.DataFrame, times: pl.DataFrame) -> pl.Series:
 
 
 def _covered_until(pieces: pl.DataFrame, moments: pl.Series) -> pl.Series:
-    """Return the total time in nanoseconds that the union `pieces` covers before each moment."""
+    """Return the total time in ns of a union's intervals (`pieces`) before each moment."""
     starts = pieces["start_ns"]
     ends = pieces["end_ns"]
     rows = last_before(starts, moments)
@@ -85,9 +86,9 @@ def covered_ns(
     cover: pl.DataFrame,
     by: Sequence[str],
 ) -> pl.Series:
-    """Return the part of each row's interval that rows of `cover` overlap, in nanoseconds.
+    """Return the time in ns of each row that lies in rows of `cover` with the same key `by`.
 
-    Only rows of `cover` with the same key count. Time in several rows of `cover` counts once.
+    Time in several rows of `cover` is counted once.
     """
     key_and_times = [*by, "start_ns", END.alias("end_ns")]
     rows = frame.select(key_and_times).with_row_index("row")
@@ -114,7 +115,7 @@ def covered_ns(
 
 
 def durations() -> list[pl.Expr]:
-    """Return the aggregates of duration_ns that schemas/results/common.DURATIONS declares."""
+    """Return aggregates of duration_ns: n_calls, total, mean, median, minimum, maximum."""
     ns = pl.col("duration_ns")
     return [
         pl.len().cast(pl.Int64).alias("n_calls"),

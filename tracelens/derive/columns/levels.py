@@ -9,11 +9,13 @@ _N_BINS = 200
 
 
 def levels(changes: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
-    """Return the mean and the maximum of a level, one row per key and time bin.
+    """Return the mean and the maximum of a level, such as a queue's length, per key and time bin.
 
-    `changes` has the key `by`, time_ns, and `change`, which is added to the level at that time.
-    Levels begin at 0. At equal times, negative changes are applied before positive ones. Columns of
-    the result: `by`, start_ns, duration_ns, level_mean, level_max.
+    - Input: `by` (the key), time_ns, and `change`, added to the level at that time. Levels begin at
+      0.
+    - Result: `by`, start_ns, duration_ns, level_mean, level_max
+
+    At equal times, negative changes are applied first.
     """
     if changes.is_empty():
         return pl.DataFrame()

@@ -33,11 +33,8 @@ def by_value(frame: pl.DataFrame, column: str) -> Iterator[tuple[int, pl.DataFra
 
 
 def small_ranks_together(heights: Mapping[int, int]) -> Iterator[list[int]]:
-    """Yield ranks in groups of at most _ROWS_AT_ONCE rows, or a single larger rank.
-
-    A query takes at least 0.1 ms, so reading a thousand small ranks one by one takes many times as
-    long.
-    """
+    """Yield ranks in groups of at most _ROWS_AT_ONCE rows, or a single larger rank."""
+    # A query takes at least 0.1 ms, so reading a thousand small ranks one by one takes long.
     group, n_rows = list[int](), 0
     for rank, n in heights.items():
         if group and n_rows + n > _ROWS_AT_ONCE:
@@ -56,11 +53,12 @@ def rows_of(
 ) -> pl.Series:
     """Return the row number of each wanted (rank, id), None if the table has no such row.
 
-    `rank` and `ids` are the table's columns. Ids of collected tables count each rank's rows from 0.
-    Row numbers are computed from such ids, which takes a tenth of a join's time.
+    `rank` and `ids` are the table's columns.
     """
     name_of_rank, name_of_id = wanted.columns
     asked = wanted.rename({name_of_rank: "rank", name_of_id: "id"})
+    # Ids of collected tables count each rank's rows from 0. Computing row numbers from them takes a
+    # tenth of a join's time.
     runs = _runs_of_ranks(rank)
     if not _ids_are_rows(runs, ids):
         table = pl.DataFrame({"rank": rank, "id": ids})
@@ -159,14 +157,11 @@ def last_before(starts: pl.Series, moments: pl.Series) -> pl.Series:
 
 
 def is_each_once(rows: pl.Series) -> bool:
-    """Return whether all row numbers are different.
-
-    `rows` must not contain None. Marking a million rows in an array takes 5 ms, `n_unique` takes 30
-    ms.
-    """
+    """Return whether all row numbers are different; None is not allowed."""
     highest = rows.max()
     if not isinstance(highest, int):
         return True
+    # Marking a million rows in an array takes 5 ms, `n_unique` takes 30 ms.
     unmarked = pl.repeat(
         0,
         highest + 1,

@@ -67,9 +67,9 @@ def each_once(
     words: pl.Series,
     compute: Callable[[pl.Expr], pl.Expr],
 ) -> pl.Series:
-    """Evaluate the expression `compute` on each row's text, once per distinct text.
+    """Evaluate an expression on each row's text (or None), once per distinct text.
 
-    None counts as a text. A result of strings is returned as Categorical.
+    A result of strings is returned as Categorical.
     """
     evaluate = _on_frames(compute)
     if len(words) <= _SHORT:
@@ -102,8 +102,8 @@ def each_pair_once(
 ) -> pl.DataFrame:
     """Evaluate `compute` on each row's pair of texts, once per distinct pair.
 
-    `compute` takes a frame of two columns, and returns a frame with one row per pair. Columns of
-    strings are returned as Categorical.
+    `compute` takes a frame of two columns, and returns one row per pair. Strings become
+    Categorical.
     """
     _, first = distinct_rows(_codes(first_words))
     seconds, second = distinct_rows(_codes(second_words))
@@ -158,10 +158,7 @@ def _with_categories(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def distinct_rows(numbers: pl.Series) -> tuple[pl.Series, pl.Series]:
-    """Return the first row of each distinct number, and each row's index in that list of rows.
-
-    None counts as a number.
-    """
+    """Return the first row of each distinct number or None, and each row's index in that list."""
     # Usually the first rows have all numbers, and looking a number up is far cheaper than finding
     # all distinct ones.
     rows = numbers.head(_FEW).arg_unique()
@@ -178,7 +175,7 @@ def distinct_rows(numbers: pl.Series) -> tuple[pl.Series, pl.Series]:
 def _indices(numbers: pl.Series, rows: pl.Series) -> pl.Series:
     """Return the index of each number in the list of the numbers at `rows`.
 
-    The index of a number that is not in the list is `len(rows)`, or None if the number is None.
+    The index of a missing number is `len(rows)`, or None if the number is None.
     """
     distinct = numbers.gather(rows)
     is_none = distinct.is_null()

@@ -1,4 +1,4 @@
-"""Divide without infinities, and say which of two runs has a row."""
+"""Divide without infinities, and name the one of two runs that has a row."""
 
 import polars as pl
 
@@ -38,10 +38,9 @@ def which_side(
     other: str,
     words: tuple[str, str, str] = ("only_base", "only_other", "both"),
 ) -> pl.Expr:
-    """Return a word for each row that exists only in base, only in other, or in both runs.
+    """Return a word for each row: in `base` only, in `other` only, or in both.
 
-    `words` are the three words in this order. The column `base` or `other` is None in a row that
-    the run does not have.
+    The column `base` or `other` is None if that run does not have the row.
     """
     only_base, only_other, both = map(pl.lit, words)
     lacks_other = pl.col(other).is_null()

@@ -8,9 +8,9 @@ from tracelens.derive.columns.lookup import last_before
 
 
 def cut_at(frame: pl.DataFrame, edges: pl.Series) -> pl.DataFrame:
-    """Return disjoint intervals, split at the moments `edges` and sorted by start.
+    """Return disjoint intervals, split at the moments `edges`, sorted by start.
 
-    The frame has start_ns and end_ns and is sorted by start. The edges are sorted.
+    The frame has start_ns and end_ns. Frame and moments are sorted.
     """
     rows = last_before(frame["start_ns"], edges)
     times_of_rows = pl.col("start_ns", "end_ns").gather(rows)
@@ -36,8 +36,8 @@ def cut_at(frame: pl.DataFrame, edges: pl.Series) -> pl.DataFrame:
 def cut_rows(frame: pl.DataFrame, segments: pl.DataFrame) -> pl.DataFrame:
     """Split disjoint intervals where segments start and end, and add `at`.
 
-    `at` is the row of the segment that contains the interval, None outside of all segments. `frame`
-    and `segments` have start_ns and end_ns, and are disjoint and sorted by start.
+    `at` is the row of the segment around the interval, None outside of all. Both frames have
+    start_ns and end_ns, and are disjoint and sorted by start.
     """
     pieces = cut_at(frame, _edges([segments]))
     rows = _rows_around(segments, pieces["start_ns"])
@@ -54,7 +54,7 @@ def _rows_around(intervals: pl.DataFrame, moments: pl.Series) -> pl.Series:
 
 
 def _edges(layers: Sequence[pl.DataFrame]) -> pl.Series:
-    """Return the distinct moments at which intervals of any layer start or end, sorted."""
+    """Return the distinct starts and ends of all intervals in all layers, sorted."""
     moments = []
     for layer in layers:
         moments.append(layer["start_ns"])
@@ -63,11 +63,10 @@ def _edges(layers: Sequence[pl.DataFrame]) -> pl.Series:
 
 
 def overlay(layers: Sequence[pl.DataFrame]) -> pl.DataFrame:
-    """Merge layers of intervals, so that the first layer counts where several layers overlap.
+    """Merge layers of intervals; where layers overlap, the first layer wins.
 
-    Each layer has disjoint intervals (start_ns, end_ns), sorted by start, and further columns. The
-    result has disjoint intervals with the same columns, sorted by start. An interval may be split.
-    `layer` is the number of the layer, and `at` the row in the concatenated layers.
+    Each layer has disjoint intervals sorted by start: start_ns, end_ns and further columns. So has
+    the result, with `layer` (its number), and `at` (the row in the concatenated layers).
     """
     edges = _edges(layers)
     n_intervals = max(len(edges) - 1, 0)
@@ -91,9 +90,9 @@ def _layer_numbers(layers: Sequence[pl.DataFrame]) -> pl.Series:
 
 
 def _first_cover(layers: Sequence[pl.DataFrame], moments: pl.Series) -> pl.Series:
-    """Return the row of the interval that covers each moment, None without one.
+    """Return the row of the interval around each moment, None without one; the first layer wins.
 
-    Rows are those of the concatenated layers. If several layers cover a moment, the first counts.
+    Rows are numbered in the concatenated layers.
     """
     # new_from_index takes a tenth of the time of pl.repeat.
     nothing = pl.Series("at", [None], dtype=pl.Int64)

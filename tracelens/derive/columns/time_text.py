@@ -22,10 +22,7 @@ def difference(ns: float) -> str:
 
 
 def change_text(before_ns: float, after_ns: float) -> str:
-    """Return two durations as text, such as `1.25 → 2.50 ms`.
-
-    A shared unit is written once.
-    """
+    """Return two durations as text, such as `1.25 → 2.50 ms`; a unit of both is written once."""
     return _in_one_unit(before_ns, after_ns, " → ")
 
 

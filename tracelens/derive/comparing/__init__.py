@@ -1,4 +1,1 @@
-"""Compare two runs, or two sets of runs.
-
-Runs are compared step by step, and a difference is judged against the spread between steps.
-"""
+"""Compare two runs, or two sets of runs, and judge differences by the variation between steps."""

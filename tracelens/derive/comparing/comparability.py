@@ -57,13 +57,9 @@ def same_steps(base: Trace, other: Trace) -> bool:
 
 
 def shares(base: Trace, other: Trace) -> dict[str, float]:
-    """Return the share of `kernel time`, `layers` and `ops` that the runs have in common, 0 to 1.
+    """Return the share of kernel time, layers and ops that occur in both runs, 0 to 1, by kind.
 
-    A run's share is the part of its work with names that occur in the other run. For kernels and
-    ops, the smaller of the two shares is returned, because all programs have some kernels in
-    common. For layers, the larger share is returned, because a compiled run may name only outermost
-    layers. A share is left out if a run did not record such rows. Ops are left out if both runs
-    have kernels.
+    A kind that one run did not record is left out. Ops are left out if both runs have kernels.
     """
     shares_by_kind = {}
     for kind, table, key, weight in (
@@ -86,6 +82,9 @@ def shares(base: Trace, other: Trace) -> dict[str, float]:
                 / float(weights["n"].sum())
                 for weights, other_weights in (sides, sides[::-1])
             ]
+            # Kernels and ops: the smaller of the two runs' shares, because all programs have some
+            # kernels in both. Layers: the larger share, because a compiled run may name only
+            # outermost layers.
             shares_by_kind[kind] = max(of) if kind == "layers" else min(of)
     return shares_by_kind
 
@@ -123,10 +122,7 @@ ANY_PROGRAM = "--force"
 
 
 def unrelated(base: Trace, other: Trace) -> str | None:
-    """Return why two runs cannot be compared, None if they are of one program.
-
-    The capture of a CUDA graph cannot be compared with the run that replays it.
-    """
+    """Return why two runs cannot be compared; None if they are of one program."""
     capture = _of_capture(base, other) or _of_capture(other, base)
     if capture is not None:
         return capture
@@ -164,9 +160,9 @@ def _of_capture(capture: Trace, replay: Trace) -> str | None:
 
 
 def _unlike_captures(base: Trace, other: Trace) -> str | None:
-    """Return why two captures without common kinds of data cannot be compared.
+    """Return why two captures cannot be compared: they hold different kinds of data.
 
-    Return None if they have a kind of data in common: a timeline, call stacks or timings.
+    Return None if both hold a timeline, call stacks or timings.
     """
     contents = {
         "a timeline": ("kernels", "spans"),
@@ -188,8 +184,7 @@ def _unlike_captures(base: Trace, other: Trace) -> str | None:
 def facts(base: Trace, other: Trace) -> list[tuple[str, str | None, str | None]]:
     """Return (property, value in base, value in other) for each property in INVALIDATES.
 
-    A value is text, or None if the capture does not record the property. A version is listed only
-    if both captures record it.
+    A value is text, None if it was not recorded.
     """
     alike = shares(base, other)
     percentages = (
@@ -214,8 +209,7 @@ def facts(base: Trace, other: Trace) -> list[tuple[str, str | None, str | None]]
 def _versions(base: Trace, other: Trace, *, of_driver: bool) -> tuple[str | None, str | None]:
     """Return the versions of software that both captures record, as one text per run.
 
-    With `of_driver`, this is the driver's version, otherwise the versions of all other software. A
-    text is None if no version is recorded in both captures.
+    It is the driver's version if `of_driver`, otherwise all other versions. None if there is none.
     """
     sides = [_known_versions(trace, of_driver=of_driver) for trace in (base, other)]
     in_both = sides[0].keys() & sides[1].keys()

@@ -1,4 +1,4 @@
-"""Parse the expression of a gate, as in `--fail-on "gpu_time > +5%"`."""
+"""Parse the expression of a gate, such as `gpu_time > +5%`."""
 
 import re
 from typing import Literal, TypeAlias
@@ -53,23 +53,17 @@ _EXAMPLE = "as in gpu_time > +5%, exposed_copy > 1 ms or layer:layer1.*:duration
 
 
 class Expression(Struct, frozen=True):
-    """Holds a parsed gate: a quantity and its limit.
-
-    `kind` is metric, layer, kernel or op. `name` is the metric's name, or a pattern for names of
-    layers, kernels or ops. `measure` is the quantity of a layer, kernel or op. `form` is the
-    meaning of `limit`: "share" is the largest increase as a fraction of base, "more" the largest
-    increase, and "most" the largest value. For "more" and "most", the limit is in ns, bytes or
-    calls. With `each`, every name that the pattern matches is judged by itself, as layers always
-    are.
-    """
+    """Holds a parsed gate: a quantity and its limit."""
 
     text: str
-    kind: str
-    name: str
-    measure: str
+    kind: str  # metric, layer, kernel or op
+    name: str  # name of the metric, or pattern for names of layers, kernels or ops
+    measure: str  # quantity of a layer, kernel or op
+    # What is limited: "share" the increase as a fraction of base, "more" the increase, "most" the
+    # value.
     form: Form
-    limit: float
-    each: bool = False
+    limit: float  # as a fraction, or in ns, bytes or calls
+    each: bool = False  # True: each matching name is judged by itself
 
     @property
     def counted_in(self) -> str:
@@ -88,7 +82,7 @@ class ExpressionError(UsageError):
     """
 
     def __init__(self, text: str, place: slice, message: str) -> None:
-        """Store the message, and mark the part of the text at `place`."""
+        """Store the message, and mark the characters `place` of the text."""
         super().__init__(f"--fail-on: {message}")
         begin, end, _ = place.indices(len(text))
         self.marks = (f"  {text}", f"  {' ' * begin}{'^' * max(end - begin, 1)}")

@@ -1,4 +1,4 @@
-"""Judge gates, which are limits for the difference of a run from its base."""
+"""Judge gates: limits for the difference of a run from its base."""
 
 from collections.abc import Iterable, Sequence
 from functools import partial
@@ -38,23 +38,18 @@ _UNITS = {TIME: "ns", COUNT: "calls"}
 
 
 class Verdict(Struct, frozen=True):
-    """Holds the verdict on a gate, which is failed, passed or unclear, and the row that decides.
-
-    `value` is compared with `limit`, and `interval` is the 95 % range of `value`. They are
-    fractions of base, or have the unit `unit`. `base` and `new` are the two runs' values per step.
-    `outcome` is the row's outcome from `judge`.
-    """
+    """Holds the verdict on a gate, and the values of the row that decides. Values are per step."""
 
     expr: str
-    verdict: str
+    verdict: str  # failed, passed or unclear
     limit: float
-    unit: str
+    unit: str  # of values, unless they are fractions of base
     reason: str
     base: float | None = None
     new: float | None = None
-    value: float | None = None
-    interval: tuple[float, float] | None = None
-    outcome: str = UNCLEAR
+    value: float | None = None  # compared with `limit`
+    interval: tuple[float, float] | None = None  # 95 % range of `value`
+    outcome: str = UNCLEAR  # faster, slower or unclear, see `judge`
 
     def as_dict(self) -> dict[str, Any]:
         """Return the verdict as a dict for JSON."""
@@ -71,12 +66,11 @@ def evaluate(
     *,
     rules: Rules = DEFAULT,
 ) -> list[Verdict]:
-    """Return one verdict per expression.
+    """Return one verdict per expression. A gate fails if one of its rows exceeds the limit.
 
-    A gate fails if one of its rows exceeds the limit. The rows of all expressions are judged
-    together. If the runs did different work, each verdict is unclear, unless `rules.any_work` is
-    set. Raises SourceError if the runs cannot be compared. Raises ExpressionError for a pattern
-    that matches nothing, and for ops that launch nothing.
+    If the runs did different work, all verdicts are unclear, unless `rules.any_work` is set. Raises
+    SourceError if the runs cannot be compared. Raises ExpressionError for a pattern without a
+    match, and for ops that launch nothing.
     """
     runs = (base, *rules.base_runs), (other, *rules.other_runs)
     traces = [*runs[0], *runs[1]]
@@ -107,6 +101,7 @@ def evaluate(
     ]
     is_time = pl.col("counted_in") == TIME
     tick = pl.when(is_time).then(float(TICK_NS)).otherwise(0.0)
+    # The correction for many tests applies to the rows of all expressions together.
     rows = judge(sides[0], sides[1], _KEY, rules, tick=tick)
     unlike = other_work(base, other)
     return [
@@ -259,12 +254,10 @@ def _where(
 
 
 def _as_asked(expression: Expression, rows: pl.DataFrame) -> pl.DataFrame:
-    """Add value, low and high: the quantity that the gate limits, and its 95 % range.
-
-    The quantity depends on the gate's form. It is the other run's value for "most", the difference
-    from base for "more", and the difference as a fraction of base for "share".
-    """
+    """Add value, low and high: the quantity that the gate limits, and its 95 % range."""
     base = pl.col("base_value")
+    # "most" limits the other run's value, "more" the difference, "share" the difference divided by
+    # base.
     start = base if expression.form == "most" else pl.lit(0.0)
     unit = base if expression.form == "share" else pl.lit(1.0)
     difference = pl.col("other_value") - base
@@ -279,18 +272,14 @@ def _as_asked(expression: Expression, rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _is_wide(expression: Expression, rules: Rules) -> pl.Expr:
-    """Return whether a row's interval is too wide to tell whether the limit is exceeded.
-
-    Such an interval ends above the limit, and its upper half is wider than the limit. A change as
-    large as the limit would be within the spread. A limit below `rules.min_effect` counts as
-    `rules.min_effect`.
-    """
+    """Return whether a row's interval is too wide to tell whether the limit is exceeded."""
     base = pl.lit(1.0) if expression.form == "share" else pl.col("base_value")
     least = pl.max_horizontal(
         pl.lit(abs(expression.limit)),
         base * rules.min_effect,
     )
     high = pl.col("high")
+    # The interval ends above the limit, and its upper half is wider than the limit itself.
     return (high > expression.limit) & (high - pl.col("value") > least)
 
 

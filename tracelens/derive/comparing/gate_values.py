@@ -70,11 +70,10 @@ def launching_ops(traces: Iterable[Trace]) -> set[str]:
 
 
 def asked_values(trace: Trace, expression: Expression, names: Sequence[str]) -> pl.DataFrame:
-    """Return the values that a gate judges, one row per rank, step and `what`.
+    """Return the values that a gate judges, one row per rank, step and `what`: rank, what, value.
 
-    Columns: rank, what, value. `what` is a layer with its phase, a device, or a name that is judged
-    by itself. It is None if a rank has one value per step. `names` are the layers, kernels or ops
-    of all runs.
+    `what` is a layer with its phase, a device, or a name that is judged by itself, else None.
+    `names` are the layers, kernels or ops of all runs.
     """
     return _values(trace, expression, names).select(list(_VALUES)).cast(_VALUES)
 
@@ -159,12 +158,7 @@ def _launches_by_op(trace: Trace) -> pl.DataFrame:
 
 
 def _work(trace: Trace, expression: Expression, names: Sequence[str]) -> pl.DataFrame:
-    """Return the kernels, ops or copies that the expression names: rank, name, step, value, n.
-
-    The duration of ops is the time of the kernels that they and their descendants launch. In a
-    trace without kernels, it is the ops' time on the host. Time in nested ops counts once, unless
-    each name is judged by itself.
-    """
+    """Return the kernels, ops or copies that the expression names: rank, name, step, value, n."""
     if expression.kind == "metric":
         is_of_kernels = expression.name in ("gpu_time", "kernels")
         return kernel_work(trace) if is_of_kernels else _copies(trace, expression)
@@ -173,6 +167,8 @@ def _work(trace: Trace, expression: Expression, names: Sequence[str]) -> pl.Data
         return kernel_work(trace).filter(is_named)
     if expression.counted_in == COUNT:
         return op_work(trace, on_device=False).filter(is_named)
+    # An op's duration is the time of kernels launched in it, or without kernels its time on the
+    # host.
     if not trace.has("kernels"):
         return _host_times(trace, expression, names)
     below = kernels_below_ops(trace, names)
@@ -199,8 +195,7 @@ def _copies(trace: Trace, expression: Expression) -> pl.DataFrame:
 def _host_times(trace: Trace, expression: Expression, names: Sequence[str]) -> pl.DataFrame:
     """Return the host time of the ops' outermost calls: rank, name, step, value, n.
 
-    A call of one of `names` inside another such call is left out. With `each`, it is left out only
-    inside a call of the same name.
+    With `each`, a nested call is left out only inside a call of the same name.
     """
     if expression.each and names:
         return pl.concat(outermost_ops(trace, [name]) for name in names)
@@ -208,10 +203,9 @@ def _host_times(trace: Trace, expression: Expression, names: Sequence[str]) -> p
 
 
 def _summed(trace: Trace, work: pl.DataFrame) -> pl.DataFrame:
-    """Sum value and n by rank and step.
+    """Sum value and n by rank and step, 0 for a step without work.
 
-    A step without work has 0. A rank without marked steps has one row for all its work, with the
-    step None.
+    A rank without marked steps has one row for all its work, with the step None.
     """
     steps = in_steps(trace)
     unmarked = [rank for rank in trace.manifest.ranks if rank not in set(steps["rank"])]

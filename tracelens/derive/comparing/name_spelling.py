@@ -1,8 +1,7 @@
 """Write kernel names in one spelling, because the demanglers of two profilers differ.
 
-nsys writes `<unnamed>`, `<(int)128, (bool)1>`, `[lambda(float) (instance 1)]` and parameters as
-`T2 *`. CUPTI, as Kineto uses it, writes `(anonymous namespace)`, `<128, true>`,
-`{lambda(float)#1}` and `float*`.
+- nsys: `<unnamed>`, `<(int)128, (bool)1>`, `[lambda(float) (instance 1)]`, `T2 *`
+- CUPTI: `(anonymous namespace)`, `<128, true>`, `{lambda(float)#1}`, `float*`
 """
 
 from collections.abc import Iterable

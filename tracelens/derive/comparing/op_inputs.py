@@ -34,9 +34,9 @@ _MOST = 0.5
 
 
 def other_work(base: Trace, other: Trace) -> str | None:
-    """Return how the work of two runs of one program differs: an op with its shapes in each run.
+    """Return how the work of two runs differs: an op with its shapes in each run.
 
-    Return None if the work does not differ, or if shapes were not recorded.
+    Return None if it does not differ, or if shapes were not recorded.
     """
     return _difference(inputs_of_ops(base, other, "input_shapes"))
 
@@ -44,10 +44,9 @@ def other_work(base: Trace, other: Trace) -> str | None:
 def differing_inputs(base: Trace, other: Trace, column: str) -> str | None:
     """Return an op that each run calls with inputs that the other run lacks, with these inputs.
 
-    Return None if there is no such op. If only one run has additional inputs, they do not count,
-    because they may come from an additional call. Dtypes of a compiled and an eager run are not
-    compared, because compilers change the arguments of ops.
+    Return None if there is no such op, or only one run has further inputs.
     """
+    # Compilers change the dtypes of an op's arguments.
     is_compiled = shows_compilation(base) != shows_compilation(other)
     if is_compiled and column == "input_dtypes":
         return None
@@ -70,16 +69,10 @@ def _difference(examples: tuple[str | None, str | None]) -> str | None:
 
 
 def inputs_of_ops(base: Trace, other: Trace, column: str) -> tuple[str | None, str | None]:
-    """Return an op whose inputs differ, as one text with its inputs for each run.
+    """Return an op with different inputs in the two runs, as one text per run.
 
-    `column` is input_shapes or input_dtypes. Both texts are `the same` if no op differs. If only
-    one run recorded inputs, the texts say so. Both texts are None if inputs cannot be compared.
-
-    Only ops that both runs call are compared. Dtypes are compared for all ops that do work. Shapes
-    are compared for ops that take weights or inputs of the model, or for all ops that do work if a
-    run has no such ops. For a compiled and an eager run, only sizes of matrix products are compared
-    if both runs have any. If the runs call different ops, shapes count as the same unless most
-    calls of each run differ.
+    `column` is input_shapes or input_dtypes. Both texts are `the same` if no op differs, None if
+    inputs cannot be compared. If only one run recorded inputs, the texts say so.
     """
     sides = [_calls_of_ops(trace, column) for trace in (base, other)]
     if not all(side[column].count() for side in sides):
@@ -95,6 +88,7 @@ def inputs_of_ops(base: Trace, other: Trace, column: str) -> tuple[str | None, s
     sides = _comparable(sides, is_compiled=shows_compilation(base) != shows_compilation(other))
     if not all(side.height for side in sides):
         return None, None
+    # Only ops that both runs call are compared.
     only_here = [
         calls.join(other_calls, on="name", how="semi").join(
             other_calls,
@@ -104,6 +98,7 @@ def inputs_of_ops(base: Trace, other: Trace, column: str) -> tuple[str | None, s
         )
         for calls, other_calls in (sides, sides[::-1])
     ]
+    # If the runs call different ops, some calls differ in any case, so most must differ.
     if column == "input_shapes" and not _call_alike(sides) and _most_is_shared(sides, only_here):
         return "the same", "the same"
     strange = [side.sort(-pl.col("n").cast(pl.Int64), "name", column) for side in only_here]
@@ -127,16 +122,12 @@ def _calls_by_inputs(trace: Trace) -> pl.DataFrame:
 
 
 def _comparable(sides: Sequence[pl.DataFrame], *, is_compiled: bool) -> list[pl.DataFrame]:
-    """Return the calls whose inputs show the amount of work, with `key`.
-
-    Calls of an op with equal keys do equal work.
-    Compilers fold dimensions and exchange operands. So if one run is compiled, the key of a matrix
-    product is its operands' numbers of elements.
-    """
+    """Return the calls with inputs that show the amount of work; equal `key` means equal work."""
     column = next(name for name in sides[0].columns if name.startswith("input_"))
     name = pl.col("name").str
     if column == "input_shapes":
         products = _in_both(sides, name.contains(_PRODUCTS))
+        # Compilers fold dimensions and exchange operands, so only numbers of elements are compared.
         if is_compiled and products:
             return [side.with_columns(key=_operands(side, sizes=True)) for side in products]
         weighted = _in_both(sides, name.contains(_WEIGHTED))
@@ -174,14 +165,11 @@ def _most_is_shared(
 
 
 def _operands(calls: pl.DataFrame, *, sizes: bool = False) -> pl.Series:
-    """Return the shapes of each call's two operands as text, or with `sizes` their sorted sizes.
-
-    A bias before the operands, scalars, and the `out=` argument are left out, because they show
-    nothing about the work.
-    """
+    """Return the shapes of each call's two operands as text, or with `sizes` their sorted sizes."""
     keys = []
     for name, text in calls.select("name", "input_shapes").iter_rows():
         shapes = findall(r"\[\d[\d, ]*\]", text or "")
+        # Bias, scalars and the `out=` argument say nothing about the work.
         first = 1 if name.endswith(("addmm", "baddbmm")) else 0
         operands = [[int(n) for n in findall(r"\d+", shape)] for shape in shapes[first : first + 2]]
         keys.append(str(sorted(map(prod, operands)) if sizes else operands))

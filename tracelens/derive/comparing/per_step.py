@@ -1,4 +1,4 @@
-"""Compute the values of a run for each step, so that their spread is known."""
+"""Compute the values of a run for each step, so that their variation is known."""
 
 from collections.abc import Callable, Iterable, Sequence
 
@@ -63,9 +63,8 @@ def each_step(
 ) -> pl.DataFrame:
     """Sum `value` and `n` by key and step, one row per key and step of its rank: key, value, n.
 
-    `key` includes the rank. `measured` has the key, step, value and n. A step without work has 0.
-    Work outside of steps is left out. The rows of a rank without steps do not change, so that its
-    calls are compared.
+    `measured` has the key (with the rank), step, value and n. A step without work has 0. Work
+    outside of steps is left out. Rows of a rank without steps stay as they are.
     """
     return fill_steps(sum_steps(measured, steps, key), steps, key)
 
@@ -149,8 +148,8 @@ def kernel_work(trace: Trace) -> pl.DataFrame:
 def op_work(trace: Trace, *, on_device: bool) -> pl.DataFrame:
     """Return every call of an op: rank, name, step, value, n (1).
 
-    With `on_device`, the value is the time of the kernels that the op itself launches, otherwise
-    the op's self time.
+    `value` is the op's self time, or with `on_device` the time of the kernels that it launches
+    itself.
     """
     columns = ["rank", "span_id", "kind", "name", "step"]
     needs_parents = on_device and not _launch_in_ops(trace)
@@ -199,9 +198,9 @@ def _launch_in_ops(trace: Trace) -> bool:
 
 
 def layer_host_work(trace: Trace) -> pl.DataFrame:
-    """Return the host time of each layer's ops, one row per rank, layer, phase and step.
+    """Return the host time of each layer's ops: rank, layer, phase, step, value, n.
 
-    Further columns are value (self time in ns) and n (number of ops).
+    `value` is the self time in ns, `n` the number of ops.
     """
     layers = layer_host_times(trace, by=("step",))
     if layers.is_empty():
@@ -211,10 +210,10 @@ def layer_host_work(trace: Trace) -> pl.DataFrame:
 
 
 def kernels_below_ops(trace: Trace, ops: Sequence[str]) -> pl.DataFrame:
-    """Return the kernels that ops and their descendants launch: rank, kernel, name, step, value, n.
+    """Return kernels that ops or their nested ops launch: rank, kernel, name, step, value, n.
 
-    There is one row per kernel and distinct name of an op around the launch. `kernel` numbers the
-    kernels of a rank. `value` is the kernel's duration.
+    There is one row per kernel and distinct name of an op around it. `kernel` counts a rank's
+    kernels, `value` is the duration.
     """
     spans = trace.select("spans", "rank", "span_id", "parent_id", "kind", "name")
     kernels = trace.select("kernels", "rank", "span_id", "step", "duration_ns")
@@ -279,9 +278,9 @@ def outermost_ops(trace: Trace, ops: Sequence[str]) -> pl.DataFrame:
 
 
 def time_values(trace: Trace) -> pl.DataFrame:
-    """Return the parts of each step's time: rank, device (counted from 0), part, value.
+    """Return the parts of each step's time, without the profiler's known time, as floats in ns.
 
-    Time that the profiler is known to add is left out, as in the answer for one run.
+    Columns: rank, device (counted from 0), part, value.
     """
     windows = model_for_times(trace).with_added()
     added = {f"idle_{part}_ns": pl.col(f"added_{part}_ns") for part in SLOWED}
@@ -309,9 +308,9 @@ def _by_part(windows: pl.DataFrame) -> pl.DataFrame:
 
 
 def memory_values(trace: Trace) -> pl.DataFrame:
-    """Return the memory of each step in bytes: rank, device, measure, value.
+    """Return the memory of each step in bytes: rank, device (None for the host), measure, value.
 
-    `device` is None for the host. A rank without marked steps has one value for the whole trace.
+    A rank without marked steps has one value for the whole trace.
     """
     rows = allocator_events(trace).filter(in_program(trace))
     number_of_device = pl.col("device_id").rank("dense").over("rank")

@@ -24,10 +24,8 @@ _ALONE = (
 def planned_outcome(*traces: Trace) -> list[str]:
     """Return sentences on the speedup of the measured plan, an empty list without a plan.
 
-    The plan is compared with the uncompiled model and with the model compiled as a whole. Their
-    times may be in different traces. If several traces have times of a configuration, the first
-    trace counts. `judge` decides whether a speedup is larger than the spread. A sentence also names
-    the predicted speedup, if it was recorded.
+    The plan is compared with the uncompiled model, and with the model compiled as a whole. If
+    several traces have times of a configuration, the first trace is used.
     """
     pure: dict[str, pl.DataFrame] = {}
     for trace in reversed(traces):

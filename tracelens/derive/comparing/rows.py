@@ -31,17 +31,12 @@ CALLS_SHOWN = (
 
 
 class Comparison(Struct, frozen=True):
-    """Compares two runs row by row.
+    """Compares two runs row by row."""
 
-    `key` are the columns that identify a row. `measure` returns the values of a run in the columns
-    of the key and `value`. The method `calls` also needs the columns step and n (number of calls).
-    `tick` is the clock's resolution in the unit of the values. Values that differ by at most two
-    ticks count as equal.
-    """
-
-    key: tuple[str, ...]
+    key: tuple[str, ...]  # columns that identify a row
+    # Returns a run's rows: the key, value; for `calls` also step and n (number of calls).
     measure: Callable[[Trace], pl.DataFrame]
-    tick: float = 0.0
+    tick: float = 0.0  # resolution of the clock; values within two ticks are equal
 
     def values(
         self,
@@ -62,10 +57,9 @@ class Comparison(Struct, frozen=True):
     def calls(self, base: Trace, other: Trace, rules: Rules) -> pl.DataFrame:
         """Compare numbers and times of calls, one row per key of either run, longest first.
 
-        Columns are the columns of `judge`, `change`, and numbers, times and speedups of calls. If
-        all runs mark steps, numbers and times are per step, and steps are judged. Otherwise,
-        numbers and times are totals of the capture, and calls are judged. The speedup of totals is
-        then None if the runs make different numbers of calls.
+        Columns: those of `judge`, change, and numbers, times and speedups of calls. They are per
+        step if all runs mark steps, else totals of the capture. A speedup of totals is None if the
+        runs make different numbers of calls.
         """
         key = list(self.key)
         base_runs, other_runs = _runs(base, other, rules)
@@ -112,10 +106,7 @@ class Comparison(Struct, frozen=True):
 
 
 def _with_speedups(rows: pl.DataFrame, *, by_step: bool) -> pl.DataFrame:
-    """Add `change` (the runs that have the row), the speedups of totals and of calls, and a range.
-
-    The range is speedup_low to speedup_high, computed from the range of the judged difference.
-    """
+    """Add `change` (which run has the row), speedups of totals and of calls, and a range."""
     has_equal_calls = by_step or pl.col("base_n_calls") == pl.col("other_n_calls")
     speedup_of_totals = speedup(pl.col("base_ns"), pl.col("other_ns"))
     base_value = pl.col("base_value")
@@ -129,10 +120,9 @@ def _with_speedups(rows: pl.DataFrame, *, by_step: bool) -> pl.DataFrame:
 
 
 def _call_sums(side: str, values: pl.DataFrame, n_runs: int | None) -> pl.DataFrame:
-    """Return SIDE_n_calls, SIDE_ns and SIDE_call_ns for each key.
+    """Return SIDE_n_calls, SIDE_ns and SIDE_call_ns for each key, which is the column `row`.
 
-    The column `row` of `values` is the number of a key.
-    Numbers and times are medians over the steps, or if `n_runs` is given, means over the runs.
+    Values are medians over the steps, or means over the runs if `n_runs` is given.
     """
     n_calls = pl.col("n")
     value = pl.col("value")

@@ -1,4 +1,11 @@
-"""Test which rows of a comparison differ by more than their spread."""
+"""Test which rows of a comparison differ by more than chance.
+
+1. A row's value is the median over steps, or over runs if there are at least three.
+2. The variance of the median is from its bootstrap distribution, computed without resampling
+   (Maritz and Jarrett, JASA 73, 1978).
+3. A difference is tested by Student's t, because few steps give a poor estimate of the variance.
+4. Levels are corrected for the number of rows (Holm, 1979).
+"""
 
 from collections.abc import Sequence
 from functools import cache
@@ -37,20 +44,14 @@ REASON_TICKS = "within two ticks of the clock"
 
 
 class Rules(Struct, frozen=True):
-    """Holds the rules by which a comparison is judged.
+    """Holds the rules by which a comparison is judged."""
 
-    `min_effect` is the least relative difference that counts. `base_runs` and `other_runs` are
-    further runs of the two programs. `across_devices` allows judging runs on two kinds of GPU.
-    `any_work` allows gates on runs that did different work. `any_program` allows comparing two
-    programs.
-    """
-
-    min_effect: float = 0.01
-    base_runs: Sequence[Trace] = ()
-    other_runs: Sequence[Trace] = ()
-    across_devices: bool = False
-    any_work: bool = False
-    any_program: bool = False
+    min_effect: float = 0.01  # least relative difference that counts
+    base_runs: Sequence[Trace] = ()  # further runs of base's program
+    other_runs: Sequence[Trace] = ()  # further runs of other's program
+    across_devices: bool = False  # judge runs on two kinds of GPU
+    any_work: bool = False  # judge gates on runs that did different work
+    any_program: bool = False  # compare two programs
 
 
 DEFAULT = Rules()
@@ -68,20 +69,18 @@ def judge(  # noqa: PLR0913 - both sides, the key of a row, and the rules
 ) -> pl.DataFrame:
     """Judge the difference of each key's values, one row per key of either side.
 
-    `base` and `other` have the key, `run` and `value`, one row per step. Columns of the result: the
-    key, base_value, other_value, n_base_values, n_other_values, low, high, outcome, reason.
-    base_value and other_value are medians over the steps. If base has at least three runs, they are
-    medians over the runs' medians, and the spread is the spread between runs, which steps of one
-    run do not show. `low` and `high` bound other minus base with 95 % confidence for all rows
-    together. The outcome is faster (less), slower, or unclear with a `reason`. The outcome is None
-    if one side lacks the row. `tick` is the clock's resolution: a difference of at most TICKS_EQUAL
-    ticks does not count. `refusal` is a reason why every row of both sides is unclear.
+    `base` and `other` have the key, `run` and `value`, one row per step. Columns of the result:
 
-    The spread of a median is the spread of its bootstrap distribution, which needs no resampling
-    (Maritz and Jarrett, JASA 73, 1978). The interval uses Student's t, because few steps give a
-    poor estimate of the spread. Its degrees of freedom are twice n - 1, with n of the side with
-    fewer values. Holm's correction (1979) is applied over the rows. A difference counts if it is at
-    least `min_effect` times the value in base, or times `whole`, an expression of base_value.
+    - the key
+    - base_value, other_value: medians over steps, or over runs if base has at least three
+    - n_base_values, n_other_values: numbers of steps or runs
+    - low, high: 95 % range of other minus base, for all rows together
+    - outcome: faster (less), slower or unclear; None if one side lacks the row
+    - reason: why it is unclear
+
+    A difference counts if it is at least `rules.min_effect` of base_value, or of `whole`, and
+    larger than TICKS_EQUAL times `tick`, the clock's resolution. A `refusal` makes all rows
+    unclear.
     """
     key = list(key)
     n_base_runs, n_other_runs = (
@@ -110,6 +109,7 @@ def judge(  # noqa: PLR0913 - both sides, the key of a row, and the rules
     )
     # Student's t is computed for even degrees of freedom.
     n = pl.col("n").cast(pl.Int64)
+    # Twice n - 1 degrees, with n of the side with fewer values.
     degrees = (n - 1) // 2 * 2 if by_base else 2 * (n - 1)
     tick_variance = 2 * (pl.col("tick") / 2) ** 2
     variance = base_variance + other_variance + tick_variance
@@ -145,8 +145,7 @@ def _samples(
 ) -> pl.DataFrame:
     """Return the samples of each key, one row per sample: key, value.
 
-    With `by_run`, samples are the medians of runs. Otherwise they are steps, or means of
-    neighbouring steps if there are more than MAX_SAMPLES.
+    Samples are medians of runs if `by_run`, otherwise steps or means of neighbouring steps.
     """
     value = pl.col("value")
     if by_run:
@@ -201,18 +200,19 @@ def _variance_between_runs(
 def _median_weights() -> pl.DataFrame:
     """Return the probability that each of n sorted values is a resample's median: n, order, weight.
 
-    A resample is n draws from n values. For an even n, the median is the mean of two values, and
-    each gets half of the probability, which makes the spread a little larger. The outermost tenth
-    of the values is replaced by the nearest inner value, so that from ten values on, one outlier
-    has no effect. In tests with pairs of equal runs of 3 to 30 normal, log-normal or exponential
-    values, the rate of false positives was 0.1 to 0.9 times the level, for levels of 5 % to 0.01 %.
+    A resample is n draws from n values. On equal runs of 3 to 30 normal, log-normal or exponential
+    values, false positives occurred 0.1 to 0.9 times as often as the level, for levels of 5 % to
+    0.01 %.
     """
     rows = []
     for n in range(1, MAX_SAMPLES + 1):
+        # For an even n, the median is the mean of two values, so each gets half of the probability.
         middles = {(n + 1) // 2, n // 2 + 1}
         below = [[_at_least(middle, n, order / n) for order in range(n + 1)] for middle in middles]
         for order in range(n):
             weight = sum(part[order + 1] - part[order] for part in below) / len(middles)
+            # The outermost tenth is replaced by the nearest inner value, so that an outlier has no
+            # effect.
             rows.append(
                 (
                     n,
@@ -300,7 +300,7 @@ def _p_values(rows: pl.DataFrame) -> pl.Series:
 
 
 def _quantiles(rows: pl.DataFrame, levels: Sequence[float]) -> pl.Series:
-    """Return Student's quantile of each row at its level, None if the spread is unknown."""
+    """Return Student's quantile of each row at its level, None if its error is unknown."""
     columns = rows["degrees_of_freedom"], rows["standard_error"].is_not_null()
     quantiles = [
         _student_quantile(level, degrees) if is_known else None
@@ -335,7 +335,7 @@ def _student_p_value(t: float, degrees_of_freedom: int) -> float:
 
 @cache
 def _student_quantile(level: float, degrees_of_freedom: int) -> float:
-    """Return the t whose two-sided p-value is `level`."""
+    """Return the t with the two-sided p-value `level`."""
     low = 0.0
     high = 1.0
     while _student_p_value(high, degrees_of_freedom) > level:

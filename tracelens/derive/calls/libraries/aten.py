@@ -1,4 +1,4 @@
-"""Describe the functions that torch computes with its own kernels."""
+"""Describe the functions of ATen, torch's library of kernels."""
 
 from tracelens.derive.calls.constraints import NCHW, NHWC
 from tracelens.derive.calls.op_catalog import (

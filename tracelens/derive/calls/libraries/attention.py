@@ -1,7 +1,4 @@
-"""Describe attention, a fused call for two matrix products with a softmax between them.
-
-The scores may be scaled by a number, and a mask may be added to the scores.
-"""
+"""Describe attention: a fused call for two matrix products with a softmax between them."""
 
 import itertools
 import json
@@ -17,12 +14,10 @@ _MASKS: tuple[tuple[str, ...], ...] = ((), (ADD,))
 
 
 def is_attention(nodes: Sequence[Any]) -> bool:
-    """Return whether nodes of the pattern compute softmax(query · key + mask) · value.
-
-    Each node has to read the scores of the previous node. A scale has to be one number. A mask must
-    not be larger than the scores. The softmax has to run along the keys.
-    """
+    """Return whether nodes of the pattern compute softmax(query · key + mask) · value."""
     first, last = nodes[0], nodes[-1]
+    # Each node reads the scores of the previous node. A scale is one number. A mask is not larger
+    # than the scores. The softmax runs along the keys.
     scores = first.shape
     for node, before in zip(
         nodes[1:-1],
