@@ -2,8 +2,8 @@
 
     python -m tools.dependencies
 
-Licences are those that each package states; they are not checked. The page includes the report of
-`pip-audit`, which looks for known vulnerabilities of these versions.
+Each package states its licence; licences are not checked. `pip-audit` looks for known
+vulnerabilities of these versions.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _LONGEST = 60
 def needed() -> dict[str, str]:
     """Return the packages that the project needs, also indirectly, each with the reason.
 
-    The reason is "always", an extra, or another package. Extras of other packages are left out.
+    The reason is "always", an extra, or another package.
     """
     reasons: dict[str, str] = {}
     waiting: list[tuple[str, str]] = []

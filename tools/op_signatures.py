@@ -1,7 +1,7 @@
 """Write the op families' signatures: python -m tools.op_signatures.
 
-Families and signatures are derived from torch's registry, so torch must be installed. The written
-file is part of the project, so analyses do not need torch.
+They are derived from torch's registry. The written file is part of the project, so that analyses do
+not need torch.
 """
 
 from __future__ import annotations

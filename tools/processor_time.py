@@ -3,8 +3,7 @@
     python -m pytest -p tools.processor_time --note-times FILE …
     python -m tools.processor_time FILE
 
-The second command prints seconds by file and the most expensive tests. Processor time is used
-because wall-clock time varies on a busy machine.
+The second command prints seconds by file and the most expensive tests.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
-    """Append the test and its seconds to the file; a shared fixture counts for its first test."""
+    """Append the test and its seconds to the file; the first test with a fixture pays for it."""
     began = seconds_used()
     result = yield
     line = json.dumps([item.nodeid, seconds_used() - began])

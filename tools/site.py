@@ -62,7 +62,7 @@ def main(folder: Path) -> None:
 
 
 def files() -> list[Path]:
-    """Return the site's pages and every file to which they link, sorted by path."""
+    """Return the site's pages and all files that they link to, sorted by path."""
     waiting = [page for pattern in PAGES for page in ROOT.glob(pattern)]
     linked_files: set[Path] = set()
     while waiting:
@@ -78,7 +78,7 @@ def files() -> list[Path]:
 
 
 def linked(page: Path, link: str) -> Path | None:
-    """Return the file of this repository to which a link leads, None if it leads elsewhere.
+    """Return the file of this repository that a link leads to; None if it leads elsewhere.
 
     A link to a folder leads to the folder's README if there is one.
     """
@@ -143,7 +143,7 @@ def _report(trace: Trace, base: Trace | None, folder: Path) -> str:
 
 
 def _gallery(folder: Path) -> str:
-    """Return a table of causes, each linked to a report by the first line of its answer."""
+    """Return a table of causes of slow steps. Each row links to the report of an example."""
     lines = ["| what limits the program | report |", "| --- | --- |"]
     for cause, source in GALLERY.items():
         trace = tl.collect(ROOT / source)

@@ -45,7 +45,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
 
 
 def slow_tests(times: list[tuple[str, float]]) -> list[str]:
-    """Return the sorted names of functions whose cases take too long, on average or together."""
+    """Return the sorted names of functions with too long cases, on average or together."""
     by_function: dict[str, list[float]] = defaultdict(list)
     for function, seconds in times:
         by_function[function].append(seconds)

@@ -2,11 +2,10 @@
 
     python -m tools.stops [--list] [--all]
 
-The walk follows functions in the order of their first call. If a function is in another module than
-the previous function, this is a stop. A stop in a module that was entered before is a return.
-Properties and toolboxes such as `trace.select` and `union` are not entered, because a reader
-understands them by names and docstrings. With `--all` they count, too. With `--list`, each walk is
-printed.
+The walk follows functions in the order of their first call. A function in another module than the
+previous one is a stop. A stop in a module that was entered before is a return. Properties, and
+toolboxes such as `trace.select`, are not entered: their names and docstrings are enough. `--all`
+enters them, too. `--list` prints each walk.
 """
 
 from __future__ import annotations
@@ -108,14 +107,14 @@ def _module(file: str) -> str | None:
 
 
 class _Later(futures.Future[Any]):
-    """A future whose work runs in the thread that first asks for the result."""
+    """A future that does its work in the thread that first asks for the result."""
 
     def __init__(self, work: Callable[[], Any]) -> None:
         super().__init__()
         self._work = work
 
     def result(self, timeout: float | None = None) -> Any:
-        """Return the result of the work, which runs at the first call."""
+        """Return the result of the work; the first call runs the work."""
         if not self.done():
             try:
                 self.set_result(self._work())

@@ -32,19 +32,17 @@ FINDINGS = ("null", "a row a", "no verb", "riddle", "no noun", "wide code")
 
 @dataclass(frozen=True)
 class Limits:
-    """The largest allowed counts in some folders.
-
-    - `tokens_per_line`: limit for each package, without docstrings, comments and empty lines. The
-      aim is 8. By this measure, Holistic Trace Analysis has 6.6.
-    - `vague_share`: limit for the share of vague names among all local names.
-    - `findings`: limits in the order of FINDINGS.
-    - `left_out`: beginnings of the paths that do not count.
-    """
+    """The largest allowed counts in some folders."""
 
     folders: tuple[str, ...]
+    # For each package, without docstrings, comments and empty lines. The aim is 8. By this measure,
+    # Holistic Trace Analysis has 6.6.
     tokens_per_line: float
+    # Share of vague names among all local names
     vague_share: float
+    # In the order of FINDINGS
     findings: tuple[int, ...]
+    # Beginnings of paths that do not count
     left_out: tuple[str, ...] = ()
 
 

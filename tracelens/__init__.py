@@ -1,7 +1,7 @@
 """Trace analysis for PyTorch performance work: what abstraction costs, from traces and stacks.
 
-The first use of a name imports all modules, which takes a second. This module imports little, so
-that Ctrl-C works as soon as the command line starts.
+This module imports little, so that Ctrl-C works as soon as the command line starts. The first use
+of a name imports all modules, which takes a second.
 """
 
 import sys
@@ -84,9 +84,9 @@ def _open_trace(path: Any) -> Any:
 
 
 def _open_base(path: Any, trace: Any) -> Any:
-    """Open the base with which a trace is compared.
+    """Open the base to compare `trace` with.
 
-    If the path is a folder of graph captures, open the captures of the trace's batch sizes.
+    From a folder of graph captures, open the captures of the batch sizes of `trace`.
     """
     if not Path(path).is_dir() or import_module("tracelens.trace.objects").is_trace(Path(path)):
         return _open_trace(path)

@@ -18,11 +18,7 @@ to 2 GB. Most of the space is reserved but never used.
 
 
 def main() -> NoReturn:
-    """Run the command line and exit.
-
-    Ctrl-C ends it at once, while modules are imported and while the command line is parsed. A
-    command that has to clean up makes Ctrl-C raise KeyboardInterrupt again.
-    """
+    """Run the command line and exit. Ctrl-C ends it at once, even while modules are imported."""
     # A background job (`&` in a script) ignores SIGINT, and keeps doing so.
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _exit)

@@ -1,6 +1,6 @@
 """Define the errors that tracelens raises on purpose, and the wording of messages.
 
-The command line turns each error into one line on stderr.
+The command line prints each error as one line on stderr.
 """
 
 from collections.abc import Iterable
@@ -65,10 +65,7 @@ def first_line(error: BaseException) -> str:
 
 
 def near(word: str, known: Iterable[str]) -> str:
-    """Return a phrase that names the known words similar to `word`.
-
-    Without similar words, it names the first three known ones.
-    """
+    """Return a phrase with the known words similar to `word`, or else with the first three."""
     names = list(dict.fromkeys(known))
     if matches := get_close_matches(word, names, n=3, cutoff=0.45):
         return f"near: {', '.join(matches)}"

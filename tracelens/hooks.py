@@ -1,7 +1,7 @@
 """Declare functions of upper packages that lower packages call without importing them.
 
-`tracelens/__init__` sets these functions. Python imports it before any other module of the package.
-Each function imports its module when it is called.
+`tracelens/__init__` sets them before any other module is imported. Each imports its module when it
+is called.
 """
 
 from collections.abc import Callable
@@ -11,7 +11,7 @@ _NOT_FILLED_IN = "tracelens/__init__ has not been imported"
 
 
 class Hooks:
-    """Holds functions of upper packages (collectors, report, views) for callers in lower ones."""
+    """Holds functions of collectors, report and views for callers in lower packages."""
 
     def __init__(self) -> None:
         self.list_collectors: Callable[[], object] = _missing

@@ -1,19 +1,17 @@
-"""Log the progress of a long task, which the command line draws."""
+"""Log the progress of a long task; the command line draws it."""
 
 import logging
 from typing import NamedTuple
 
 
 class Share(NamedTuple):
-    """Holds the work done and the whole work of a task, in bytes or in other units.
-
-    With `is_part`, `done` counts only the current subtask. A bar adds it to the work done of the
-    whole task, which was logged before the subtask began.
-    """
+    """Holds the work done and the whole work of a task, in bytes or in other units."""
 
     done: int
     total: int
     is_bytes: bool = False
+    # If True, `done` counts only the current subtask. A bar adds the work that was logged before
+    # the subtask began.
     is_part: bool = False
 
 

@@ -47,36 +47,31 @@ _LOG = logging.getLogger(__name__)
 
 
 class Section(Struct, frozen=True):
-    """The result of one analysis.
-
-    If there is none, `missing` says why, and the frame is typed and empty. With `is_query`, the
-    frame is the result of a query, and all its columns are drawn. `from_start` is the frame with
-    times that count from the trace's first event. Texts and `charts` show these rows. With
-    `is_process`, the trace has no kernels, and the parts of its time are named in the words for a
-    process.
-    """
+    """The result of one analysis."""
 
     analysis: Analysis
+    # Empty, with all columns, if the analysis has no result
     frame: pl.DataFrame
     notes: list[str]
+    # The reason if the analysis has no result
     missing: str | None = None
+    # True for the result of a query. All its columns are drawn.
     is_query: bool = False
+    # `frame` with times that count from the trace's first event, for texts and charts
     from_start: pl.DataFrame | None = None
     charts: Sequence[Chart] = ()
+    # True without kernels. Parts of time are then named in the words for a process.
     is_process: bool = False
 
     @property
     def words(self) -> dict[str, Mapping[str, str]]:
-        """The displayed words for stored values, by column; none for a query.
-
-        In the column `what`, words apply to rows of the kind "cause" only. Elsewhere a layer can
-        have the same name as a cause.
-        """
+        """The displayed words for stored values, by column; none for a query."""
         if self.is_query:
             return {}
         parts = PROCESS_CELL_WORDS if self.is_process else CELL_WORDS
         words: dict[str, Mapping[str, str]] = dict.fromkeys(_OF_PARTS, parts)
         words |= {"role": ROLE_WORDS, **_OF_SIDES, **self.analysis.words}
+        # Only causes in `what` have words. A layer can have the same name as a cause.
         if {"kind", "what"} <= {*self.frame.columns}:
             is_cause = pl.col("kind") == "cause"
             others = {*self.frame.filter(~is_cause)["what"]}
@@ -93,21 +88,20 @@ class Section(Struct, frozen=True):
 
 
 class Report(Struct, frozen=True):
-    """The input of every view: a trace, its base if compared, and sections in order of analyses.
-
-    With `is_asked`, the sections were asked for by name, so each is drawn, with or without rows.
-    `refused` says why two traces are not compared: they are not of the same program. `gate` holds
-    the results of --fail-on. `whole` is the answer, stored in a report of all sections only.
-    `rules` decide how comparisons are judged.
-    """
+    """The input of every view: a trace, its base if compared, and sections in order of analyses."""
 
     trace: Trace
     base: Trace | None
     sections: list[Section]
+    # True if the user named the sections. Then each is drawn, even without rows.
     is_asked: bool = False
+    # The reason if two traces are not compared, as they are not of one program
     refused: str | None = None
+    # Results of --fail-on
     gate: list[Verdict] | None = None
+    # The answer, stored in a report of all sections only
     whole: Answer | None = None
+    # How comparisons are judged
     rules: Rules = DEFAULT
 
     @property
@@ -122,7 +116,7 @@ class Report(Struct, frozen=True):
 
     @property
     def title(self) -> str:
-        """The trace's name, and the name of the trace with which it is compared."""
+        """The trace's name, and the base's name in a comparison."""
         return (
             self.trace.name if self.base is None else f"{self.trace.name} against {self.base.name}"
         )
@@ -131,7 +125,7 @@ class Report(Struct, frozen=True):
     def sources(self) -> str:
         """The files from which the trace was read, with their kinds.
 
-        For many files, the text gives their number and ranks only.
+        Of many files, only the number and the ranks are given.
         """
         sources, ranks = self.trace.manifest.sources, self.trace.manifest.ranks
         if len(sources) > MANY and len(ranks) > 1:
@@ -141,8 +135,8 @@ class Report(Struct, frozen=True):
     def to_read(self) -> list[Section]:
         """Return the sections to draw in reading order, verdicts first.
 
-        A section without rows is drawn only if it was asked for. Times count from the trace's first
-        event, except in the rows of a query.
+        A section without rows is drawn only if the user named it. Times count from the trace's
+        first event.
         """
         drawn = [
             section if section.from_start is None else replace(section, frame=section.from_start)
@@ -162,7 +156,7 @@ class Report(Struct, frozen=True):
     def headline(self) -> str | None:
         """The verdict on the job in one line, with the straggler's cause if there is a straggler.
 
-        The line is None if the report has no rows of `job`.
+        It is None without rows of `job`.
         """
         job = self.frames.get("job")
         if job is None or job.is_empty():
@@ -216,12 +210,10 @@ def check_sections(names: Sequence[str], *, has_base: bool) -> None:
 
 
 def chosen_analyses(trace: Trace, base: Trace | None, names: Sequence[str]) -> list[Analysis]:
-    """Return the named analyses, or all that apply if no names are given.
-
-    Comparisons do not apply to a base that is only the capture of the trace's CUDA graphs.
-    """
+    """Return the named analyses, or all that apply if no names are given."""
     if names:
         return [ANALYSES[name] for name in ANALYSES if name in names]
+    # A base that is only the capture of the trace's CUDA graphs is not compared.
     is_compared = base is not None and not is_capture_of(base, trace)
     return [
         analysis
@@ -241,9 +233,11 @@ def build_report(  # noqa: PLR0913 - one parameter an input
 ) -> Report:
     """Run the named analyses over the trace, or all that apply if no names are given.
 
-    `peaks` are the device's measured peaks, if given. Analyses whose `frames` are given are not run
-    again. If a table has very many names, only the names with the most time are reported, see
-    `Trace.with_listed_names`. Raises UsageError as `check_sections` does.
+    - `peaks`: the device's measured peaks
+    - `frames`: results by analysis. These analyses are not run again.
+
+    If a table has very many names, only the names with the most time are reported, see
+    `Trace.with_listed_names`. Raises UsageError for an unknown name or a missing base.
     """
     check_sections(names, has_base=base is not None)
     trace, base = trace.with_listed_names(), base and base.with_listed_names()
@@ -292,11 +286,7 @@ def _in_two_threads(
     chosen: Sequence[Analysis],
     run: Callable[[Analysis], Section],
 ) -> list[Section]:
-    """Run the analyses in two threads, and return their sections in the given order.
-
-    One analysis keeps about one core busy. One thread takes analyses from the front, the other from
-    the back, because neighbours share intermediate results.
-    """
+    """Run the analyses in two threads, and return their sections in the given order."""
     left, sections = deque(chosen), dict[str, Section]()
 
     def work(take: Callable[[], Analysis]) -> None:
@@ -313,6 +303,8 @@ def _in_two_threads(
                 )
             sections[analysis.name] = run(analysis)
 
+    # An analysis keeps about one core busy. Neighbours share intermediate results, so one thread
+    # takes analyses from the front, the other from the back.
     with ThreadPoolExecutor(1) as pool:
         other = pool.submit(work, left.pop) if len(chosen) > 1 else None
         try:
@@ -327,8 +319,7 @@ def _in_two_threads(
 def build_query(trace: Trace, sql: str) -> Report:
     """Run the query and report its rows as one section.
 
-    A result column that is named like a table's column gets that column's meaning and unit. Raises
-    UsageError as `Trace.sql` does.
+    A column named like a table's column gets that column's meaning and unit. Raises UsageError.
     """
     frame = trace.sql(sql)
     known = {column.name: column for table in TABLES.values() for column in table}
@@ -376,9 +367,9 @@ def run_section(  # noqa: PLR0913 - one parameter an input
     *,
     frame: pl.DataFrame | None = None,
 ) -> Section:
-    """Run one analysis and return its section.
+    """Run one analysis and return its section, or make the section from a given `frame`.
 
-    If a table is missing, `missing` says so. An analysis whose `frame` is given is not run.
+    If a table is missing, `missing` has the reason.
     """
     _LOG.debug("%s", analysis.name)
     traces = (base, trace) if analysis.is_pair else (trace,)
@@ -418,7 +409,7 @@ def _not_none(*traces: Trace | None) -> list[Trace]:
 
 
 def _shared_names(frame: pl.DataFrame, *traces: Trace | None) -> list[str]:
-    """Explain each text in the frame that stands for all names with little time."""
+    """Explain each text in the frame that replaces all names with little time."""
     shared = {others for trace in _not_none(*traces) for others in trace.shared_names.values()}
     texts = frame.select(pl.col(pl.String))
     return [

@@ -1,6 +1,6 @@
-"""Draw charts as SVG, with text measured in DejaVu Sans, the usual font on Linux.
+"""Draw charts as SVG, with text measured in DejaVu Sans.
 
-DejaVu Sans is wider than most fonts, so no label is cut in another font.
+DejaVu Sans is wider than most fonts, so no label is cut.
 """
 
 from __future__ import annotations
@@ -23,10 +23,7 @@ COLORS = ("#4c78a8", "#f58518", "#54a24b", "#e45756", "#b279a2", "#d6a90e", "#72
 
 
 def save(charts: Mapping[str, alt.TopLevelMixin], folder: Path) -> None:
-    """Write each chart as FOLDER/NAME.svg; write nothing if DejaVu Sans is not installed.
-
-    Without it, labels would be measured in a narrower font, and cut for readers with DejaVu Sans.
-    """
+    """Write each chart as FOLDER/NAME.svg; write nothing if DejaVu Sans is not installed."""
     files = [file for place in FOLDERS for file in Path(place).expanduser().rglob("DejaVuSans.ttf")]
     if not files:
         print(f"{folder}: charts kept, since DejaVu Sans is not installed", file=sys.stderr)

@@ -74,7 +74,7 @@ def as_csv(headings: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
 
 
 class Verdicts:
-    """The verdicts of a page by key, each of which the page must show once."""
+    """The verdicts of a page by key. The page must show each once."""
 
     def __init__(self, by_key: Mapping[str, Verdict]) -> None:
         self.by_key = dict(by_key)
@@ -104,7 +104,7 @@ class Verdicts:
     def _take(self, key: str, *, is_tested: bool) -> Verdict:
         """Return the verdict of a key, and note that the page shows it.
 
-        Raises PageError for a key without a verdict, and for a key in the wrong table.
+        Raises PageError for a key without a verdict or in the wrong table.
         """
         if key not in self.by_key:
             raise PageError(f"nobody judged {key!r}")
@@ -140,8 +140,8 @@ def render(
 ) -> tuple[str, str]:
     """Return the page and its details, from page.md.j2 and details.md.j2 of the folder.
 
-    Raises PageError for a missing value, for a verdict that the page does not show exactly once,
-    and for a table's row longer than WIDEST_ROW.
+    Raises PageError for a missing value, for a verdict that is not shown exactly once, and for a
+    table row longer than WIDEST_ROW.
     """
     shown = Verdicts(verdicts)
     environment = Environment(
@@ -198,13 +198,13 @@ def percent(share: float, digits: int = 0) -> str:
 
 
 def listed(words: Iterable[Any]) -> str:
-    """Return words joined as in `a, b and c`."""
+    """Join words like `a, b and c`."""
     texts = [str(word) for word in words]
     return " and ".join([", ".join(texts[:-1]), texts[-1]]) if len(texts) > 1 else "".join(texts)
 
 
 def spread(values: Iterable[float], digits: int = 2) -> str:
-    """Return the least and largest value as in `1.20 to 2.05`, a single value as in `1.20`."""
+    """Return the least and largest value like `1.20 to 2.05`, a single value like `1.20`."""
     ends = sorted(values)
     texts = dict.fromkeys(fixed(value, digits) for value in (ends[0], ends[-1]))
     return " to ".join(texts)

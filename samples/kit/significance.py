@@ -32,9 +32,9 @@ SPEARMAN = dict(enumerate(_LIMITS, start=5))
 
 
 class Verdict(StrEnum):
-    """The outcome of comparing a paper's statement with the captures taken for this repository.
+    """The outcome of comparing a paper's statement with the captures of this repository.
 
-    A verdict is about the captures, whose hardware and versions differ from the paper's.
+    The captures have other hardware and versions than the paper.
     """
 
     AGREES = "agrees here"
@@ -96,7 +96,7 @@ def agrees(ratio: float, claimed: float) -> bool:
 
 
 def judge(answer: bool | None) -> Verdict:
-    """Return the verdict for one answer, which is None if the difference is within the spread."""
+    """Return the verdict for one answer; None means that the measurements do not tell."""
     return Verdict.UNDECIDED if answer is None else Verdict.AGREES if answer else Verdict.DIFFERS
 
 
@@ -133,7 +133,7 @@ def judge_cases(answers: Iterable[bool | None]) -> Verdict:
 def judge_sizes(ratios: Sequence[Range], claimed: float) -> Verdict:
     """Return the verdict on a claimed ratio that several cases measure.
 
-    Cases vote on the side of 1 on which the ratio lies, and then on the ratio's size.
+    Cases vote on whether the ratio is above or below 1, and then on its size.
     """
     sides = [above(ratio) for ratio in ratios]
     side = judge_cases(None if side is None else side is (claimed > 1) for side in sides)
@@ -144,7 +144,7 @@ def judge_sizes(ratios: Sequence[Range], claimed: float) -> Verdict:
 
 
 def shared(verdicts: Iterable[Verdict]) -> Verdict:
-    """Return the common verdict of several methods of measuring, undecided if they disagree."""
+    """Return the verdict that all methods of measuring give, undecided if they disagree."""
     distinct = set(verdicts)
     return distinct.pop() if len(distinct) == 1 else Verdict.UNDECIDED
 
@@ -178,12 +178,12 @@ def spearman_limit(n: int) -> float:
 def by_chance(strongest: float, n: int, n_tried: int) -> float:
     """Return the probability of the strongest of several rank correlations under chance alone.
 
-    The `n_tried` correlations of n values each are taken as independent. The density of a rank
-    correlation is about that of Pearson's, (1 - r²)^((n - 4) / 2), as for a Student's t (Kendall,
-    Rank Correlation Methods).
+    The `n_tried` correlations of n values each are taken as independent.
     """
     n_bins = 10_000
     middles = [(number + 0.5) / n_bins for number in range(n_bins)]
+    # Like Pearson's, the density is about (1 - r²)^((n - 4) / 2), as for a Student's t (Kendall,
+    # Rank Correlation Methods).
     density = [(1 - middle**2) ** ((n - 4) / 2) for middle in middles]
     first_beyond = round(abs(strongest) * n_bins)
     alone = sum(density[first_beyond:]) / sum(density)

@@ -1,8 +1,8 @@
 """Build the fuzzer of the parser in C and run it: python -m tools.fuzz INPUTS.
 
-With clang, the fuzzer is libFuzzer, which looks for inputs that reach new code. With gcc, inputs
-are changed at random. Either fuzzer runs under AddressSanitizer and UndefinedBehaviorSanitizer, and
-starts from parts of the sample traces.
+With clang, it is libFuzzer: it looks for inputs that reach new code. With gcc, inputs are changed
+at random. Both run under AddressSanitizer and UndefinedBehaviorSanitizer, and start from parts of
+the sample traces.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def main() -> None:
 
 
 def plan() -> str:
-    """Return the parser's plan, which fields.py defines, as C source."""
+    """Return the parser's plan of fields.py as C source."""
     text, keys, tables, columns = fields.plan()
     lines = [f'static const char KEY_TEXT[] = "{text.decode()}";']
     for name, words in (("KEYS", keys), ("TABLES", tables), ("COLUMNS", columns)):

@@ -1,11 +1,11 @@
 """Call every function of the C library with random arguments: python -m tools.fuzz.calls ROUNDS.
 
-If `make sanitized` has built the library, every access to memory is checked. A call may refuse its
-arguments, but nothing else may go wrong.
+A call may refuse its arguments, but nothing else may go wrong. After `make sanitized`, every access
+to memory is checked.
 
-With --threads, two threads make the calls and share objects, also objects that threads must not
-share. This is for a library that was built with TRACELENS_SANITIZE=thread. With --failing-memory, a
-round of calls runs once for each n up to ROUNDS, and its n-th allocation fails.
+- `--threads`: two threads make the calls on the same objects, also on objects of one thread only.
+  Build the library with TRACELENS_SANITIZE=thread.
+- `--failing-memory`: calls run once for each n up to ROUNDS, and the n-th allocation fails.
 """
 
 from __future__ import annotations
@@ -87,11 +87,10 @@ class Chance(random.Random):
 
 @functools.cache
 def plan() -> tuple[bytes, list[list[int]], list[int]]:
-    """Return the plan with which the C parser is created, as three values.
+    """Return the plan from which the C parser is created.
 
-    - The text of all keys, as in `fields.plan`.
-    - Three lists of 64-bit words on keys, tables and columns, as in `fields.plan`.
-    - Three table numbers: ALLOCATIONS, COUNTERS and UNPLACED of `fields`.
+    It consists of the text of all keys, lists of words on keys, tables and columns (see
+    `fields.plan`), and three table numbers: ALLOCATIONS, COUNTERS and UNPLACED.
     """
     if "LD_PRELOAD" not in os.environ:
         fields = importlib.import_module("tracelens.collectors.torch.fields")
@@ -260,7 +259,7 @@ def idle_time(library: Any, chance: Chance) -> None:
 
 
 def longest_paths(library: Any, chance: Chance) -> None:
-    """Call the longest paths of a graph, most of whose edges lead forward."""
+    """Call the longest paths of a graph. Most of its edges lead forward."""
     n, n_edges = chance.size(), chance.size()
     offsets = chance.words("q", n + 1, 0, n_edges + 1)
     if len(offsets) and chance.randrange(4):
@@ -350,9 +349,9 @@ def try_all(library: Any, chance: Chance) -> int:
 
 
 def in_threads(library: Any, rounds: int, seed: int) -> None:
-    """Make all calls in two threads, which share sums of ops and a parser.
+    """Make all calls in two threads, on the same sums of ops and the same parser.
 
-    Threads may share sums of ops, as `op_times` does. The library must refuse a shared parser.
+    The library must refuse a parser that two threads use.
     """
     failures: list[BaseException] = []
     n, step = 200_000, 20_000
@@ -429,7 +428,7 @@ def _parse_shared(library: Any, held: Any) -> None:
 def with_failing_memory(library: Any, rounds: int, seed: int) -> int:
     """Call functions with failing allocations; return the number of allocations that failed.
 
-    For each n up to `rounds`, functions are called until the n-th allocation, which fails.
+    In round n of `rounds`, the n-th allocation fails.
     """
     fail_allocation = ctypes.CDLL(None).fail_allocation
     has_failed = ctypes.CDLL(None).has_allocation_failed

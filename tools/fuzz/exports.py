@@ -213,7 +213,7 @@ def _write(file: Path, table: pa.Table, chance: random.Random) -> None:
 
 
 def change_pages(path: Path, chance: random.Random) -> str:
-    """Change bytes of the page headers of a Parquet column, which hold the pages' sizes."""
+    """Change bytes in the page headers of a Parquet column, such as the pages' sizes."""
     file = chance.choice(sorted(path.rglob("*.parquet")))
     about = pq.read_metadata(file)
     starts = [

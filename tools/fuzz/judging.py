@@ -1,8 +1,7 @@
 """Judge every input by one rule, and try many inputs in processes.
 
 An input passes if reading it raises a TracelensError, or gives a trace that passes `check`. Any
-other exception is a failure. So is a process that dies, and time or memory out of proportion to the
-input. Only a damaged trace directory may fail `check`, because finding such damage is its purpose.
+other exception is a failure, and so is a process that dies, or takes too much time or memory.
 """
 
 from __future__ import annotations
@@ -63,19 +62,17 @@ _MEMORY = Path("/proc/self/status")
 
 @dataclass(frozen=True)
 class Source:
-    """A kind of input.
+    """A kind of input."""
 
-    - `make`: writes an undamaged input.
-    - `changes`: functions that damage an input and describe the damage.
-    - `kind`: the collector that is named for every second input, None for traces, which are opened.
-    - `uses`: functions that are called with the trace. Each may raise a TracelensError.
-    - `holds`: raises an error if the input is read wrongly.
-    """
-
+    # The collector named for every second input; None for traces, which are opened.
     kind: str | None
+    # Writes an undamaged input.
     make: Callable[[Path, random.Random], Path]
+    # Functions that damage an input and describe the damage
     changes: Sequence[Callable[[Path, random.Random], str]]
+    # Functions that are called with the trace. Each may raise a TracelensError.
     uses: Sequence[Callable[[Trace], object]] = ()
+    # Raises an error if the input is read wrongly.
     holds: Callable[[Path], object] | None = None
 
 
@@ -116,8 +113,8 @@ def query(trace: Trace) -> None:
 def try_all(sources: dict[str, Source], module: str) -> int:
     """Try a number of inputs per source, and print the results; return 1 if an input failed.
 
-    This is the command `python -m MODULE INPUTS [NAME [FIRST]]`. An input is identified by the name
-    of its source and a number, and is the same in every run.
+    This is the command `python -m MODULE INPUTS [NAME [FIRST]]`. The source's name and a number
+    identify an input, the same in every run.
     """
     words = sys.argv[1:]
     if words[0] == "--here":

@@ -1,9 +1,9 @@
-"""Damage sources of every kind, and trace directories: python -m tools.fuzz.sources.
+"""Damage sources of every kind, and trace directories, at random.
 
     python -m tools.fuzz.sources INPUTS [NAME [FIRST]]
 
-The damage is random. judging.py has the rule by which an input passes. `python -m
-tools.fuzz.sources 1 NAME NUMBER` tries one input again.
+judging.py decides whether an input passes. `python -m tools.fuzz.sources 1 NAME NUMBER` tries one
+input again.
 """
 
 from __future__ import annotations
@@ -139,13 +139,11 @@ def cut(path: Path, chance: random.Random) -> str:
 
 
 def keeps_whole_events(path: Path) -> None:
-    """Check that every complete event before the cut is read, and that the cut is reported.
-
-    The json module alone decides which events are complete.
-    """
+    """Check that all complete events before the cut are read, and that the cut is reported."""
     content = path.read_bytes()
     content = gzip.decompress(content) if content.startswith(b"\x1f\x8b") else content
     n_kept, is_complete, codes = n_read(path)
+    # The json module decides which events are complete.
     assert n_kept == completes(whole_events(content))
     assert not is_complete
     assert codes["trace_cut"] == 1

@@ -1,4 +1,4 @@
-"""Mutants, each of which breaks one line of the code. `python -m tools.mutants` runs them."""
+"""Mutants: each breaks one line of the code. `python -m tools.mutants` runs them."""
 
 from pathlib import Path
 

@@ -3,10 +3,8 @@
 python -m tools.mutants [PART_OF_NAME ...] [--all] [--tree CHECKOUT]
 
 Each mutant is applied to a copy of the checkout. Then the test files of the broken code run there,
-or the whole suite with --all. Exhaustive tests are left out, as in CI. If C code is broken, the
-library is compiled again. `make sanitized` runs for mutants that only sanitizers can notice. Test
-files also run once on unbroken code, because a test that always fails notices nothing. All mutants
-take an hour. Exits with 1 if a mutant survives.
+or the whole suite with --all; exhaustive tests are left out. All mutants take an hour. Exits with 1
+if a mutant survives, or if a test fails on unbroken code.
 """
 
 from __future__ import annotations
@@ -25,7 +23,7 @@ from tools.mutants.mutant import SANITIZED, Mutant
 
 
 class Copy:
-    """A copy of a checkout, in which mutants are applied and tests run."""
+    """A copy of a checkout, to apply mutants and run tests in."""
 
     def __init__(self, tree: Path, folder: Path) -> None:
         self.root = folder / "tree"
@@ -84,7 +82,7 @@ class Copy:
 
 
 def main() -> None:
-    """Try the mutants whose names contain one of the words; without words, try all."""
+    """Try the mutants with one of the words in their names; without words, try all."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("words", nargs="*", metavar="PART_OF_NAME")
     parser.add_argument(
@@ -127,7 +125,7 @@ def main() -> None:
 
 
 def _tests(mutant: Mutant, *, all_tests: bool) -> list[str]:
-    """Return the test files or commands for a mutant, which run until one of them fails."""
+    """Return the test files or commands for a mutant. They run until one of them fails."""
     if mutant.tests == SANITIZED:
         return [SANITIZED]
     return [""] if all_tests else mutant.tests.split()

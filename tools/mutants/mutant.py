@@ -1,4 +1,4 @@
-"""Declare a mutant, which breaks one line of the code, and the tests that must fail."""
+"""Declare a mutant: one broken line of the code, and the tests that must fail."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """Rewrite, compile and time models: everything that needs PyTorch and a model in memory.
 
-`plan` compiles the layers that a compile plan names. `applying` rewrites a model by the calls of a
-call plan (`plan_file`), with the functions of `lowering`. `timing` times each of these functions
-alone. `measuring` times a model's layers. Only the command line and the package's public names
-import this package.
+- `plan`: compiles the layers that a compile plan names
+- `applying`: replaces a model's calls by the calls of a call plan (`plan_file`)
+- `lowering`: has a function for each call, and `timing` times each alone
+- `measuring`: times a model's layers
 """
 
 from tracelens.advisor.applying import apply_calls

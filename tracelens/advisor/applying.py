@@ -29,12 +29,14 @@ def apply_calls(
 ) -> Any:
     """Return a module that computes the same as the model, with the calls of the plan.
 
-    The new module has weights of its own. The model stays as it is. `inputs` is an example of the
-    model's inputs. By default it is generated in the shapes that the plan names. Raises UsageError
-    for a model in training mode, for a plan that was made without an exported graph, and for a plan
-    of another model. Raises ToolError if a call fails, or if the outputs on the example differ by
-    more than `tolerance` times the largest output. By default the tolerance is 1e-3, or 1e-5
-    without TF32.
+    The model stays as it is; the new module has copies of its weights.
+
+    - `inputs`: an example of the model's inputs, by default random in the shapes of the plan
+    - `tolerance`: largest difference of the outputs on the example, relative to the largest output.
+      None means 1e-3, or 1e-5 without TF32.
+
+    Raises UsageError for a model in training mode, for a plan that was made without an exported
+    graph, and for a plan of another model. Raises ToolError if a call fails, or if outputs differ.
     """
     torch = load_torch("apply_calls")
     chosen = plan if isinstance(plan, CallPlan) else CallPlan.read(plan)
@@ -64,7 +66,7 @@ def apply_calls(
 
 
 def _example_inputs(torch: Any, model: Any, plan: CallPlan) -> tuple[Any, ...]:
-    """Return inputs generated in the shapes of the plan, the same ones each time."""
+    """Return inputs in the shapes of the plan, with the same random numbers each time."""
     device = next((p.device for p in model.parameters()), torch.device("cpu"))
     source = torch.Generator().manual_seed(0)
     return tuple(
@@ -129,7 +131,7 @@ class _Rewriting:
             )
 
     def build(self) -> Any:
-        """Return the new module, which makes the plan's calls in order."""
+        """Return the new module. It makes the plan's calls in order."""
         for spec in self.program.graph_signature.user_inputs:
             self.have[spec, "NCHW"] = self.graph.placeholder(spec)
         for call in self.plan.calls:
@@ -231,10 +233,7 @@ class _Rewriting:
         nodes: Sequence[Any],
         covers: Sequence[str],
     ) -> Any:
-        """Return a convolution or matrix product, fused with the other nodes that the call covers.
-
-        The weights are folded and laid out here, once.
-        """
+        """Return a convolution or matrix product, fused with the call's other nodes."""
         values = _with_defaults(nodes[0])
         norm = nodes[covers.index(NORM)] if NORM in covers else None
         weight, bias = self._weights(values, norm)

@@ -38,13 +38,14 @@ def lowerings() -> dict[str, Lowering]:
 def _convolutions(torch: Any) -> dict[str, Lowering]:
     """Return functions for convolutions, alone or fused with the next ops, by name.
 
-    Each takes input, weight, bias, the summand if there is one, then stride, padding, dilation and
-    groups (`how`). A CPU has no cuDNN, so the parts of a fused call run one after another there.
+    Each takes input, weight, bias, the summand of an addition, then stride, padding, dilation and
+    groups (`how`).
     """
 
     def conv(x: Any, weight: Any, bias: Any, *how: Any) -> Any:
         return torch.conv2d(x, weight, bias, *how)
 
+    # A CPU has no cuDNN, so the parts of a fused call run one after another there.
     def conv_relu(x: Any, weight: Any, bias: Any, *how: Any) -> Any:
         if x.is_cuda:
             return torch.cudnn_convolution_relu(x, weight, bias, *how)
@@ -109,7 +110,7 @@ def _convolutions_as_products(torch: Any) -> dict[str, Lowering]:
 def _linears(torch: Any) -> dict[str, Lowering]:
     """Return functions for linear layers, alone or fused with the next op, by name.
 
-    Each takes input, weight, bias, and the summand if there is one.
+    Each takes input, weight, bias, and the summand of an addition.
     """
     linear = torch.nn.functional.linear
 
@@ -163,7 +164,7 @@ def _linears(torch: Any) -> dict[str, Lowering]:
 def _normalizations(torch: Any) -> dict[str, Lowering]:
     """Return functions that normalize, by name.
 
-    `layer_norm` and `rms_norm` are called without weights, and use ones.
+    `layer_norm` and `rms_norm` take no weights: their weights are 1.
     """
 
     def layer_norm(x: Any, shape: Sequence[int]) -> Any:

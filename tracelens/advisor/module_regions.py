@@ -9,22 +9,19 @@ ROOT = ""
 
 
 class Regions(Struct):
-    """Submodules by path, outermost first and in the order of the layers.
-
-    The submodules in `to_compile` are compiled, except for the ones within them in `to_disable`.
-    """
+    """Submodules by path, outermost first and in the order of the layers."""
 
     to_compile: list[str] = field(default_factory=list)
+    # Submodules within compiled ones that stay eager
     to_disable: list[str] = field(default_factory=list)
 
 
 def regions(is_compiled: Mapping[str, bool]) -> Regions:
     """Return the fewest submodules to compile and to disable that give each layer its choice.
 
-    `is_compiled` maps a layer's path to its choice. If both `layer1.0` and `layer1.0.conv1` are
-    layers, `layer1.0` is the module's own computation, outside its children. A module without a
-    choice (a container, a layer without time) follows the layers below it if they agree, else the
-    module around it.
+    `is_compiled` maps a layer's path to its choice. If a layer contains other layers, its choice is
+    only for the rest of its work. A module without a choice, such as a container, follows its
+    layers if they agree, else the module around it.
     """
     below: dict[str, dict[str, None]] = {}
     for path in is_compiled:

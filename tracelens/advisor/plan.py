@@ -1,6 +1,6 @@
 """Make, read and apply compile plans.
 
-A compile plan is a file that says which submodules to compile and which to leave eager.
+A compile plan is a file that lists the submodules to compile and to leave eager.
 """
 
 from __future__ import annotations
@@ -34,17 +34,19 @@ _P = TypeVar("_P")
 
 
 class Plan(Struct, frozen=True):
-    """The modules of a model to compile, by their paths in named_modules.
+    """The modules of a model to compile, by their paths in named_modules; "" is the model itself.
 
-    The empty path is the model itself. `compile` and `disable` list whole submodules. The innermost
-    listed submodule around a layer decides for it. `layers` is the choice for each layer,
-    `made_from` the origin of the choices.
+    The innermost listed submodule around a layer decides for it.
     """
 
+    # Submodules to compile
     compile: tuple[str, ...]
+    # Submodules to leave eager
     disable: tuple[str, ...] = ()
+    # The choice for each layer
     layers: Mapping[str, Choice] = field(default_factory=dict)
     paths: Paths = "attribute"
+    # The origin of the choices
     made_from: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
@@ -96,8 +98,8 @@ class Plan(Struct, frozen=True):
 def read_plan(path: str | os.PathLike[str], kind: type[_P], name: str, how: str) -> _P:
     """Return the plan in a file, as an object of the class `kind`.
 
-    `name` is the file's format. Error messages end with `how`, which says how to get such a plan.
-    Raises SourceError if the file is no such plan, SchemaError if a newer version wrote it.
+    `name` is the file's format. Error messages end with `how`: how to get such a plan. Raises
+    SourceError if the file is no such plan, SchemaError if a newer version wrote it.
     """
     file = Path(path)
     word = name.removeprefix("tracelens ")
@@ -130,12 +132,11 @@ def make_plan(
     switch_cost_ns: float | None = None,
     method: str | None = None,
 ) -> Plan:
-    """Return the plan that an oracle chooses from an eager run (base) and a compiled one.
+    """Return the plan that an oracle chooses from an eager run (base) and a compiled one (other).
 
-    The plan uses the times of the lowest rank. A layer whose ranges in the two runs overlap counts
-    as equally fast in both. An oracle may choose differently for the operations of one layer. Then
-    the whole layer is compiled if it took less time in the compiled run. `switch_cost_ns` and
-    `method` have the same meaning as in layer_oracle.
+    The times are the lowest rank's. If the ranges of a layer's times overlap, it is taken as
+    equally fast in both runs. If the oracle mixes both within a layer, the faster run decides. See
+    `layer_oracle` for `oracle`, `switch_cost_ns` and `method`.
 
     Raises UsageError for an unknown oracle, and without evidence that base ran eager and other
     compiled. Raises MissingTableError if the runs lack the times that the oracle needs.
@@ -197,14 +198,14 @@ def make_plan(
 
 
 def apply_plan(model: Any, plan: Plan | str | os.PathLike[str], **options: Any) -> Any:
-    """Compile exactly the plan's submodules of the model, except the ones to disable.
+    """Compile exactly the plan's submodules of the model, and return the model.
 
-    Returns the same model. It changes in place: the submodules get a compiled `forward`, and keep
-    their names, parameters and hooks. `options` are passed to torch.compile (mode, backend,
-    dynamic, …). Apply the plan once, to the model that will run: a copy made afterwards shares the
-    compiled code of the original. Raises UsageError, before anything is changed, for a plan that
-    names layers by a trace's numbers, or a path that the model does not have. Raises ToolError if
-    torch is not installed.
+    The model changes: the submodules get a compiled `forward`, and keep their names, parameters and
+    hooks. `options` are passed to torch.compile (mode, backend, dynamic, …). Apply the plan once,
+    to the model that will run: a later copy runs the original's compiled code.
+
+    Raises UsageError, before anything is changed, for a plan that names layers by a trace's
+    numbers, or a path that the model does not have. Raises ToolError if torch is not installed.
     """
     torch = load_torch("apply_plan")
     chosen = plan if isinstance(plan, Plan) else Plan.read(plan)
@@ -241,19 +242,17 @@ def _check_paths(plan: Plan, modules: Mapping[str, Any]) -> None:
 
 
 def compile_module(module: Any, **options: Any) -> None:
-    """Compile one module's forward as a separate region, in place.
-
-    `module.compile()` would leave some modules eager. Dynamo skips the frames of torch's own layers
-    and containers when they are outermost. It also counts recompilations by code object, and falls
-    back to eager without a warning after eight. Convolutions share one code object, so the ninth
-    one stays eager (observed with torch 2.13). Here every region has a code object of its own.
-    """
+    """Compile one module's forward as a separate region. The module is changed."""
     torch = load_torch("compile_module")
     config = torch._dynamo.config  # noqa: SLF001 - the documented place of these settings
     # If a region breaks at a disabled module, its parts are frames of a class's forward, which all
     # instances share.
     config.recompile_limit = max(config.recompile_limit, _MANY)
     config.accumulated_recompile_limit = max(config.accumulated_recompile_limit, _MANY)
+    # `module.compile()` leaves some modules eager (torch 2.13). Dynamo skips outermost frames of
+    # torch's own layers and containers. It also counts recompilations by code object, and falls
+    # back to eager after eight: the ninth convolution stays eager. So every region gets a new code
+    # object.
     module.forward = torch.compile(_region(module.forward), **options)
 
 
@@ -261,7 +260,7 @@ _MANY = 4096
 
 
 def _region(forward: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the same function, called from a frame with a code object of its own."""
+    """Return the same function, called from a frame with a new code object."""
 
     def region(*args: Any, **kwargs: Any) -> Any:
         return forward(*args, **kwargs)

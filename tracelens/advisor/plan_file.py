@@ -1,4 +1,4 @@
-"""A call plan: which library calls compute a model's graph, as a file."""
+"""A call plan: a file with the library calls that compute a model's graph."""
 
 from __future__ import annotations
 
@@ -11,17 +11,16 @@ from tracelens.advisor.plan import read_plan
 
 
 class PlannedCall(Struct, frozen=True):
-    """One library call of the plan.
-
-    `nodes` are the graph's nodes that the call covers. `inputs` are the tensors that it reads, in
-    `layouts`. It returns its result in `layout`.
-    """
+    """One library call of the plan."""
 
     function: str
     realisation: str
+    # The graph's nodes that the call covers
     nodes: tuple[str, ...]
+    # The tensors that the call reads, each in its layout
     inputs: tuple[str, ...]
     layouts: tuple[str, ...]
+    # Layout of the result
     layout: str
     predicted_ns: int = 0
     evidence: str = ""

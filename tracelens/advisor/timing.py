@@ -33,10 +33,9 @@ def time_calls(
 ) -> Trace:
     """Time each candidate library call alone, and return a trace with the table call_costs.
 
-    The table has one row per candidate. Its columns function, call, dtype and layout come from the
-    plan. On a GPU, calls are timed by CUDA events, and the time between two events without a call
-    is subtracted. On a CPU, calls are timed by the clock. With `flush`, the GPU's cache is flushed
-    before each call. The row of a call that fails has a `problem` instead of times.
+    The table has one row per candidate. A row has `problem` instead of times if the call fails.
+    Times are of CUDA events on a GPU, of the clock on a CPU. With `flush`, the GPU's cache is
+    flushed before each call.
     """
     torch = load_torch("timing calls")
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")

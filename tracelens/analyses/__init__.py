@@ -1,8 +1,7 @@
-"""Every analysis: a pure function from a Trace (or from base and other) to a DataFrame.
+"""Every analysis: a pure function from one Trace, or from base and other, to a DataFrame.
 
-A new analysis consists of its module, which ends with `ANALYSIS`, its test, and one line in
-`__init__.pyi`. A module is imported when its analysis is used, because a verdict needs only a few
-of them.
+To add an analysis, write its module, which ends with `ANALYSIS`, a test, and one line in
+`__init__.pyi`.
 """
 
 import re
@@ -21,7 +20,7 @@ class _Analyses(Mapping[str, Analysis]):
     """The analyses by name, each imported when it is looked up."""
 
     def __init__(self) -> None:
-        """Read the names, in the order in which the report shows them."""
+        """Read the analyses' names, in the order of the report."""
         listed = files(__name__).joinpath("__init__.pyi").read_text(encoding="utf-8")
         self.names = re.findall(
             r"^from tracelens\.analyses\.(\w+) import \1 ", listed, re.MULTILINE
@@ -30,6 +29,7 @@ class _Analyses(Mapping[str, Analysis]):
     def __getitem__(self, name: str) -> Analysis:
         if name not in self.names:
             raise KeyError(name)
+        # A verdict needs only a few analyses, so modules are imported late.
         analysis: Analysis = import_module(f"{__name__}.{name}").ANALYSIS
         return analysis
 
@@ -56,7 +56,7 @@ class _Package(ModuleType):
     """
 
     def __setattr__(self, name: str, value: object) -> None:
-        """Store an analysis's function instead of its module, which Python sets after an import."""
+        """Store the function of an analysis when an import would store its module."""
         if isinstance(value, ModuleType) and name in ANALYSES:
             value = _taking_paths(value.ANALYSIS.run)
         super().__setattr__(name, value)

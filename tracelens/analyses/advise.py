@@ -38,13 +38,14 @@ def advise(
     *,
     z3: bool | None = False,
 ) -> pl.DataFrame:
-    """List other calls that may save time: per rank, a row for the model, then one per sub-graph.
+    """List other calls that may save time: per rank, one row for the model, then one per sub-graph.
 
-    A rank that trains has no rows. `costs` are further traces with times of the same calls:
-    captures of the model in another layout, or from `tracelens collect calls`. `z3` says how
-    layouts are chosen: True solves for them with Z3, False tries them one by one, None uses Z3 if
-    it is installed. All three give the same result. Raises MissingTableError without kernels or
-    ops.
+    - `costs`: traces with times of the same calls, such as captures of the model in another layout,
+      or from `tracelens collect calls`
+    - `z3`: True chooses layouts with Z3, False tries them one by one, None uses Z3 if it is
+      installed. The result is the same.
+
+    A rank that trains has no rows. Raises MissingTableError without kernels or ops.
     """
     return frame_of(advised_ranks(trace, costs, z3=z3))
 
@@ -73,7 +74,7 @@ def greedy_ranks(
 
 
 def greedy_notes(greedy: Mapping[int, Advice], searched: Mapping[int, Advice]) -> list[str]:
-    """Return one sentence per rank: kernel time of the greedy, recorded and best sequences."""
+    """Compare each rank's kernel time now, with greedily chosen calls and with the best calls."""
     sentences = []
     for rank, order in greedy.items():
         took, as_it_ran, best = map(
@@ -114,14 +115,11 @@ def _rows(rank: int, advice: Advice) -> list[dict[str, Any]]:
 
 
 def _launching(advice: Advice, whole: dict[str, Any]) -> dict[str, Any]:
-    """Return the whole model's columns that depend on the time of launches.
-
-    They are the host times before and after the change, and the savings. A sequence takes as long
-    as its launches or its kernels, whichever is longer.
-    """
+    """Return the whole model's host times, now and with the advice, and its savings."""
     now, then = advice.host_now, advice.host_then
     judged = advice.now - advice.calls.unjudged_ns
     host_times: dict[str, Any] = {"host_now_ns": round(now), "host_then_ns": round(then)}
+    # Calls take as long as their launches or their kernels, whichever is longer.
     for name in ("saving_low_ns", "saving_ns", "saving_high_ns"):
         if whole[name] is not None:
             host_times[name] = round(max(judged, now) - max(judged - whole[name], then))
@@ -291,12 +289,9 @@ def _advice(row: dict[str, Any], costs: Sequence[Trace]) -> list[str]:
 
 
 def _launches(row: dict[str, Any]) -> str:
-    """Give the time of launches now and with the advice, and say whether they limit the rank.
-
-    A sequence of calls takes as long as its launches or its kernels, whichever is longer. If
-    launches take less than kernels, the device waits for other work of the host.
-    """
+    """Say how long launches take, now and with the advice, and whether they limit the rank."""
     now, then = row["host_now_ns"], row["host_then_ns"]
+    # Calls take as long as their launches or their kernels, whichever is longer.
     longest = max(row["device_ns"] - row["unjudged_ns"], now)
     times = (
         f"launches take at least {duration(now)} a step now, and {duration(then)} with the"

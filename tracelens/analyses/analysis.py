@@ -32,33 +32,29 @@ class Bars(Struct, frozen=True):
 
 
 class SplitBars(Struct, frozen=True):
-    """Bars that split each row into parts, stacked or one below the other.
-
-    `parts` maps columns to displayed words. Rows with the same names are summed. The longest bars
-    come first, unless `in_order`.
-    """
+    """Bars that split each row into parts, stacked or one below the other."""
 
     title: str
     frame: pl.DataFrame
+    # Rows with the same names are summed.
     names: Sequence[str]
+    # Displayed words by column. Each column is a part.
     parts: Mapping[str, str]
     stacked: bool = True
+    # If False, the longest bars come first.
     in_order: bool = False
 
 
 class Points(Struct, frozen=True):
-    """One point per row, sized by its total duration.
-
-    The x axis is logarithmic. `roofs` maps a colour to the largest y, and to the slope of the line
-    that limits y at small x. If given, roofs are drawn as lines, and the y axis is logarithmic,
-    too.
-    """
+    """One point per row, sized by its total duration. The x axis is logarithmic."""
 
     title: str
     frame: pl.DataFrame
     names: Sequence[str | pl.Expr]
     axes: tuple[str, str]
     color: str
+    # By colour: the largest y, and the slope of the line that limits y at small x. If roofs are
+    # given, they are drawn as lines, and the y axis is logarithmic, too.
     roofs: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
 
@@ -103,7 +99,7 @@ class Scope(Enum):
 
 
 class Parallel(Enum):
-    """The parts of a trace by which an engine may run an analysis in parallel."""
+    """The ways to run an analysis in parallel."""
 
     NOTHING = "nothing: it takes the whole trace"
     BY_RANK = "the analysis: each rank's rows depend on that rank alone, and stand together"
@@ -111,27 +107,26 @@ class Parallel(Enum):
 
 
 class Analysis(Struct, frozen=True):
-    """Declares an analysis for the report, the views, the documentation and the tests.
-
-    `run` takes one trace, or base and other. Its signature may have further parameters: `base` (the
-    trace with which this one is compared, if any), `rules` (how to judge a comparison), `peaks` (a
-    device's measured peaks). `notes` takes the same traces and the resulting frame, then `base`. It
-    returns sentences on the finding and on reasons for doubt, one or two in an entry. `shown` lists
-    the columns that people need first; empty means all. A narrow terminal drops the last of these.
-    HTML shows the other columns after these. CSV and JSON have all columns, as declared. `words`
-    maps stored values to displayed words, by column. `charts` takes the resulting frame. With
-    `of_one_program`, the analysis needs two runs of one program, and is not run on other pairs.
-    """
+    """Declares an analysis for the report, the views, the documentation and the tests."""
 
     question: str
     result: Table
+    # Takes one trace, or base and other. It may also take `base` (the trace to compare with, or
+    # None), `rules` (how to judge a comparison) and `peaks` (a device's measured peaks).
     run: Callable[..., pl.DataFrame]
+    # Takes the same traces, the resulting frame and `base`. Returns sentences on the finding and on
+    # reasons for doubt, one or two in an entry.
     notes: Callable[..., list[str]] | None = None
+    # Columns that people need first; empty means all. A narrow terminal drops the last of these.
+    # HTML shows the other columns after these. CSV and JSON always have all columns.
     shown: Sequence[str] = ()
+    # Displayed words of stored values, by column
     words: Mapping[str, Mapping[str, str]] = MappingProxyType({})
+    # Takes the resulting frame.
     charts: Callable[[pl.DataFrame], Sequence[Chart]] | None = None
     scope: Scope = Scope.ANY
     parallel: Parallel = Parallel.NOTHING
+    # If True, the analysis is not run on pairs of different programs.
     of_one_program: bool = False
 
     @property

@@ -1,4 +1,4 @@
-"""Sum the host's time by the chain of calls that took it: the calling-context tree."""
+"""Sum the host's time by call path, as a calling-context tree."""
 
 import polars as pl
 
@@ -41,13 +41,12 @@ _OTHERS, _BELOW, _SHOWN = "(other calls)", " > ", 32
 
 
 def call_tree(trace: Trace, *, smallest_frac: float = SMALLEST_FRAC) -> pl.DataFrame:
-    """Sum the time of spans and API calls by chain of calls: one row per rank and chain.
+    """Sum the time of spans and API calls: one row per rank and call path.
 
-    Rows are sorted by rank, then by self time, longest first. Self time is the time that no inner
-    call covers. The self times of all rows sum to the total of the outermost chains. Chains that
-    take less than `smallest_frac` of their rank's time become one row per parent, `(other calls)`.
-    Steps share one chain, because names of steps are compared without their numbers. Raises
-    MissingTableError without spans and API calls.
+    A call path is a call with all its callers. Numbers of steps are left out, so all steps have the
+    same path. Self time is the time that no inner call covers. Rows are sorted by rank, then by
+    self time, longest first. Paths that take less than `smallest_frac` of their rank's time become
+    one row per parent, `(other calls)`. Raises MissingTableError without spans and API calls.
     """
     if not trace.has("spans") and not trace.has("api_calls"):
         raise MissingTableError(
@@ -125,7 +124,7 @@ def _with_calls(tree: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
 
 
 def _nodes(tree: pl.DataFrame) -> pl.DataFrame:
-    """Return one row per chain in order of node_id, where parents come first."""
+    """Return one row per call path, in order of node_id. Parents come first."""
     path, chains = call_paths(
         tree.with_columns(each_once(tree["name"], without_step)),
         "name",
@@ -166,7 +165,7 @@ def _paths(rows: pl.DataFrame) -> pl.Series:
 
 
 def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:  # noqa: ARG001 - as all notes
-    """Give the host's time on all threads, and the chain with the most self time."""
+    """Give the host's time on all threads, and the call path with the most self time."""
     sentences = []
     for (rank,), part in frame.group_by("rank", maintain_order=True):
         total = int(part["host_self_ns"].sum())

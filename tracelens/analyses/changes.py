@@ -1,4 +1,4 @@
-"""List advised changes as rows: cause, saving with its range, place, and where to look."""
+"""List advised changes: one row per change, with its cause, saving and where to look."""
 
 from typing import Any
 
@@ -94,9 +94,8 @@ For other causes, a query shows the spans with most self time.
 def changes(trace: Trace) -> pl.DataFrame:
     """List the changes that would help, the largest saving first: one row per change.
 
-    The answer and the notes of the verdict name the same changes. Each saves at least 2 % of a
-    step. The savings of several changes do not add up. The result is empty if no change would help.
-    Raises MissingTableError without kernels and ops.
+    Each saves at least 2 % of a step. The savings of several changes do not add up. Raises
+    MissingTableError without kernels and ops.
     """
     require_time(trace, "changes")
     ranks = trace.manifest.ranks
@@ -136,9 +135,9 @@ def _row(trace: Trace, advised: Advised) -> dict[str, Any]:
 
 
 def _example(trace: Trace, cause: str, place: str | None) -> dict[str, int]:
-    """Return start and length of the longest idle gap with a cause; empty without such a gap.
+    """Return start and length of the longest idle interval with a cause; empty without one.
 
-    If the place has gaps of this cause, only these are searched.
+    Intervals caused by `place`, a line or call of the program, are searched first.
     """
     gaps = time_model(trace).idle.filter(pl.col("cause") == cause)
     here = gaps.filter(pl.col("what").eq_missing(pl.lit(place, pl.String)))

@@ -35,8 +35,8 @@ _SIZE = pl.coalesce(
 def collectives_across(trace: Trace, *, peaks: Peaks | None = None) -> pl.DataFrame:
     """Return one row per group, collective, element type and size, most transfer time first.
 
-    A pair of ranks that send and receive counts as a group. Raises MissingTableError with one rank,
-    or if no collectives match.
+    Two ranks that send and receive are a group, too. Raises MissingTableError with one rank, or if
+    no collectives match.
     """
     require_matched(trace, "collectives_across")
     has_peak = peaks is not None and peaks.device in trace.devices["name"]

@@ -18,11 +18,9 @@ _SIDES = ("base", "other")
 def compare_cross_layer(base: Trace, other: Trace) -> pl.DataFrame:
     """Compare kernel time: one row per rank, library and primitive of either trace.
 
-    Rows are sorted by rank, then by their time in both traces together, longest first. Two shares
-    of a run's kernel time say how much both runs have in common. Reuse by name is the share in
-    kernels whose names both runs have (reused_ns over the total). Reuse by library and primitive is
-    the share in rows that both runs have (match is both). Raises MissingTableError if one of the
-    traces has no kernels.
+    Rows are sorted by rank, then by their time in both traces together, longest first. Columns with
+    `reused` have the time of kernels whose names are in both traces. Raises MissingTableError if
+    one of the traces has no kernels.
     """
     sides = []
     for trace in (base, other):

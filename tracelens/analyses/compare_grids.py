@@ -13,11 +13,11 @@ _SUMS = ("n_grids", "n_calls", "duration_total_ns", "total_blocks")
 
 
 def compare_grids(base: Trace, other: Trace) -> pl.DataFrame:
-    """Compare grids: one row per pair of a kernel's grids, and one per primitive for the rest.
+    """Compare each kernel's grids in two traces: one row per pair of grids.
 
-    Grids of the same kernel in both traces are paired. Grids without a partner are summed by
-    primitive. Rows are sorted by their time in both traces together, longest first. Raises
-    MissingTableError if one of the traces has no kernels.
+    Grids without a partner are summed by primitive: one row per primitive. Rows are sorted by their
+    time in both traces together, longest first. Raises MissingTableError if one of the traces has
+    no kernels.
     """
     sides = []
     for trace in (base, other):

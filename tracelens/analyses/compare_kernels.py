@@ -1,4 +1,4 @@
-"""Compare the kernels of two runs by name: added, removed, faster and slower ones."""
+"""Compare the kernels of two runs by name."""
 
 import polars as pl
 

@@ -39,13 +39,12 @@ _NAMED_LOSERS = 3
 def compare_layers(base: Trace, other: Trace, *, rules: Rules = DEFAULT) -> pl.DataFrame:
     """Compare layers: one row per layer, phase and way of timing.
 
-    A way is a method with the configurations that it timed. Rows are sorted by way, then by time in
-    base, longest first. Layers that one run lacks come last. The row for work outside of layers has
-    times and no speedup. Kernel times are per step, or for the whole trace if no step is marked.
-    Measured times are per execution. Each way's rows are judged together, see `judge`. A fused
-    kernel's time can be split among layers by several rules. A layer is unclear if the rule decides
-    whether it is faster or slower. Raises MissingTableError unless both runs have kernels, or
-    layers that were measured by the same method.
+    A way of timing is a method with a configuration of each run. Kernel times are per step, or for
+    the whole trace if no step is marked. Measured times are per execution. Work outside of layers
+    has no speedup. A layer is unclear if its outcome depends on how a fused kernel's time is split.
+    Rows are sorted by way, then by time in base, longest first. Layers that one run lacks come
+    last. Raises MissingTableError unless both runs have kernels, or layers measured by the same
+    method.
     """
     pairs = layer_pairs(base, other, both_kernel_times(base, other))
     if pairs.is_empty():
@@ -83,11 +82,10 @@ def compare_layers(base: Trace, other: Trace, *, rules: Rules = DEFAULT) -> pl.D
 
 
 def _with_speedups(layers: pl.DataFrame, *, are_marked: bool) -> pl.DataFrame:
-    """Add speedups with their ranges, and mark rows that the split of fused kernels decides.
+    """Add speedups with their ranges.
 
-    A marked row is unclear. `are_marked` says that both runs mark steps. Otherwise, kernel times
-    are those of whole traces, and a row has a speedup only if both traces hold equally many
-    executions.
+    A layer becomes unclear if the split of fused kernels decides its outcome. `are_marked` says
+    that both runs mark steps.
     """
     estimate = speedup(pl.col("base_estimate_ns"), pl.col("other_estimate_ns"))
     low_split, high_split = (
@@ -97,6 +95,7 @@ def _with_speedups(layers: pl.DataFrame, *, are_marked: bool) -> pl.DataFrame:
     value = pl.col("base_value")
     low, high = (speedup(value, value + pl.col(bound)) for _, bound in _BOUNDS)
     is_split = pl.col("method") == "kernels"
+    # Times of whole traces are compared only if both ran the layer equally often.
     is_same_work = ~is_split | are_marked | (pl.col("n_base") == pl.col("n_other"))
     is_layer = ~pl.col("layer").is_in([PRE_WINDOW, UNATTRIBUTED])
     lowest = pl.when(is_split).then(pl.min_horizontal(low_split, low)).otherwise(low)

@@ -1,4 +1,4 @@
-"""Compare the ops of two runs by name: added, removed, faster and slower ones."""
+"""Compare the ops of two runs by name."""
 
 from functools import partial
 

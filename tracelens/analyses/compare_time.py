@@ -29,10 +29,9 @@ _RECORDED = Comparison(_KEY, recorded_time_values)
 def compare_time(base: Trace, other: Trace, *, rules: Rules = DEFAULT) -> pl.DataFrame:
     """Compare time: one row per rank, device and part of a step, the whole step first.
 
-    The time that the profiler is known to add is subtracted, as in the answer for one run. A part
-    is judged by how much it changes the step: halving a copy that takes 0.2 % of a step has no
-    effect. Causes of idle time are shown but not judged, because a device that waits less for one
-    thing may wait more for another. Raises MissingTableError as time_breakdown does.
+    The time that the profiler is known to add is subtracted. A part is judged by how much it
+    changes the step. Causes of idle time are shown but not judged, because a device that waits less
+    for one thing may wait more for another. Raises MissingTableError without kernels and ops.
     """
     for trace in (base, other):
         require_time(trace, "compare_time")
@@ -66,12 +65,9 @@ def compare_time(base: Trace, other: Trace, *, rules: Rules = DEFAULT) -> pl.Dat
 
 
 def _widened(recorded: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
-    """Make the intervals of `rows` at least as wide as those of the `recorded` times.
+    """Make the intervals of `rows` at least as wide as the intervals of `recorded`.
 
-    If the recorded times have another outcome, the row's outcome becomes unclear. The times of
-    `rows` leave out the profiler's time, by one ratio for all steps of a run. An error of this
-    ratio changes all steps equally, so the spread between steps does not show it. Equal runs are
-    therefore found different no more often than by their recorded times.
+    A row becomes unclear if its outcome differs from the recorded one.
     """
     columns = [*_KEY, "low", "high", "outcome", "reason"]
     both = rows.join(
@@ -87,6 +83,8 @@ def _widened(recorded: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
         pl.col("high") - pl.col("low"),
         pl.col("high_recorded") - pl.col("low_recorded"),
     )
+    # One ratio per run removes the profiler's time. The variation between steps does not show an
+    # error of this ratio, so the intervals alone would be too narrow.
     half_width = pl.max_horizontal(widths) / 2
     is_sure = pl.col("outcome") == pl.col("outcome_recorded")
     outcome = pl.when(is_sure).then("outcome").otherwise(pl.lit("unclear"))

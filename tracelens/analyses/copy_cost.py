@@ -33,7 +33,7 @@ def copy_cost(trace: Trace, base: Trace | None = None) -> pl.DataFrame:
     """Sum copies: one row per rank, direction, pair of memory kinds and step.
 
     Rows with step None are for the whole trace. The bandwidth of pinned copies comes from `trace`,
-    or from `base` if `trace` has no pinned copy of that direction. Raises MissingTableError if the
+    or from `base` for directions without a pinned copy in `trace`. Raises MissingTableError if the
     trace has no copy.
     """
     if not trace.has("memcpys"):
@@ -80,10 +80,9 @@ def copy_cost(trace: Trace, base: Trace | None = None) -> pl.DataFrame:
 
 
 def _with_casts(trace: Trace) -> pl.DataFrame:
-    """Return the copies, each with the dtype cast that follows it.
+    """Return the copies, each with the dtype cast that follows it, or None.
 
-    Added columns: read_bytes, written_bytes, wasted, dtype and is_recorded. Without a cast, wasted
-    is 0 and the other added columns are None.
+    `wasted` has the bytes that a cast before the copy would save; 0 without a cast.
     """
     wasted = pl.col("elements") * (pl.col("read_bytes") - pl.col("written_bytes"))
     casts = casts_after_copies(trace)

@@ -60,14 +60,11 @@ NO_OPS = (
 def cross_layer(trace: Trace) -> pl.DataFrame:
     """Sum kernel time: one row per rank, framework op, library and primitive.
 
-    Rows are sorted by rank, then by time, longest first. Rows sum to the kernel total exactly. The
-    op is the outermost operator around the launch (aten::conv2d), else the outermost op. If
-    provenance was recorded, a fused kernel of a compiled graph is split among its operators, in
-    proportion to the bytes that they write. low_ns and high_ns are a row's time by other splits.
-    Without provenance, the primitive of such a kernel stays `fused`. what_if_twice is the speedup
-    of all kernel time if the row's primitive took half the time everywhere, what_if_limit if it
-    took none. Without kernels, the ops' self time on the host is summed instead, and the library is
-    inferred from the op's name. Raises MissingTableError if there are neither kernels nor ops.
+    The op is the outermost operator around the launch (aten::conv2d), else the outermost op. If
+    compile provenance was recorded, a fused kernel is split among its operators by the bytes that
+    they write; low_ns and high_ns are the row's times by other splits. Without kernels, the ops'
+    self time on the host is summed. Rows are sorted by rank, then by time, longest first. Raises
+    MissingTableError if there are neither kernels nor ops.
     """
     parts = _of_kernels(trace) if trace.has("kernels") else _of_host(trace)
     total, of_primitive = (
@@ -105,14 +102,10 @@ def _of_kernels(trace: Trace) -> pl.DataFrame:
 
 
 def _op_parts(trace: Trace) -> pl.DataFrame:
-    """Split kernels among ops: one row per kernel, or one per op of a fused kernel.
+    """Return one row per kernel with its op, or one row per op of a fused kernel.
 
-    Columns: rank, op, op_id, library, primitive, duration_ns, low_ns and high_ns. `op` is the
-    outermost operator around the launch, such as aten::conv2d or a node of autograd. Without an
-    operator, `op` is the outermost op, such as a compiled region. `op_id` is the id of the op's
-    span. Both are None for a launch outside of ops. A fused kernel of a compiled graph has one row
-    per op from which it was made, if provenance was recorded. These rows have no op_id. They share
-    the kernel's time in proportion to the bytes that their ops write.
+    `op` is the outermost operator around the launch, else the outermost op, else None. `op_id` is
+    its span, None for ops of a fused kernel.
     """
     kernels = _with_ops(trace).with_columns(low_ns="duration_ns", high_ns="duration_ns")
     parts = _split_fused(trace) if trace.has("provenance") else None
@@ -129,12 +122,10 @@ def _op_parts(trace: Trace) -> pl.DataFrame:
 
 
 def _with_ops(trace: Trace) -> pl.DataFrame:
-    """Return every kernel with its op and op_id, see `_op_parts`.
-
-    The ops come from the table `sites` if every op in it is an operator, else from the spans.
-    """
+    """Return every kernel with its op and op_id, see `_op_parts`."""
     if trace.has("sites"):
         sites = trace.select("sites", "rank", "site_id", "op")
+        # Recorded launch sites are used only if all their ops are operators.
         if matching(sites["op"], _OPERATOR)[0].sum() == sites["op"].count():
             return _of_sites(trace, sites)
     kernels = trace.select("kernels", *_COLUMNS, "span_id")
@@ -178,10 +169,7 @@ def _top_op(tree: pl.DataFrame, rows: pl.Series) -> pl.Series:
 
 
 def _split_fused(trace: Trace) -> pl.DataFrame:
-    """Return the fused kernels of recorded compiled calls, split into one row per op.
-
-    Columns are those of `_op_parts`.
-    """
+    """Return the fused kernels of compiled graphs, split into one row per op."""
     calls = recorded_calls(in_launch_order(trace), trace.spans, trace.provenance)
     if not calls.height:
         return pl.DataFrame()
@@ -197,7 +185,7 @@ def _split_fused(trace: Trace) -> pl.DataFrame:
 def _computing_nodes(provenance: pl.DataFrame) -> pl.DataFrame:
     """Return the nodes that a generated kernel computes itself, with op and primitive.
 
-    Names of ops are like `aten::add`. Views and nodes that a library computes are left out.
+    An op is named like `aten::add`. Views are left out.
     """
     name = pl.col("aten_op").str.extract_groups(r"^(?<space>\w+)\.(?<word>\w+)")
     space, word = name.struct.field("space"), name.struct.field("word")

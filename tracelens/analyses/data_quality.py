@@ -43,19 +43,20 @@ def data_quality(trace: Trace) -> pl.DataFrame:
 
 
 class _Facts(Struct, frozen=True):
-    """Holds the data that the checks read, by rank.
+    """Holds the data that the checks read, by rank."""
 
-    `kernels` has sums by link and primitive, `steps` sums by step, `spans` sums over all spans.
-    `with_shapes`, `with_limits` and `with_light_window` are the ranks with recorded shapes, with
-    known device limits, and with times from a window without Python calls.
-    """
-
+    # Sums by link and primitive
     kernels: dict[int, pl.DataFrame]
+    # Sums by step
     steps: dict[int, pl.DataFrame]
+    # Sums over all spans
     spans: dict[int, dict[str, Any]]
     is_complete: dict[int, bool]
+    # Ranks with recorded shapes
     with_shapes: set[int]
+    # Ranks with known device limits
     with_limits: set[int]
+    # Ranks with times from a window without Python calls
     with_light_window: set[int]
 
 
@@ -118,7 +119,7 @@ def _completeness(sources: Sequence[Mapping[str, Any]]) -> dict[int, bool]:
 
 
 def _light_windows(sources: Sequence[Mapping[str, Any]]) -> set[int]:
-    """Return the ranks whose times come from a window without Python calls."""
+    """Return the ranks with times from a window without Python calls."""
     ranks = set()
     for source in sources:
         settings, rank = source.get("settings"), source.get("rank")

@@ -20,10 +20,10 @@ _STARTS_WORK = ("kernel_launch", "graph_launch", "memcpy", "memset")
 def dispatch_depth(trace: Trace) -> pl.DataFrame:
     """Count calls by launch site, and stack frames by role.
 
-    Spans give one row per rank, outermost op, layer and phase that started GPU work. Native stacks
-    give one row for all frames of a symbol and implementation, and one for each role of the frames.
-    The column `source` is "span" or "stack". Spans and stacks are never joined, because a stack's
-    frames have no span. Raises MissingTableError if the trace has neither API calls nor stacks.
+    If `source` is "span", there is one row per rank, outermost op, layer and phase that started GPU
+    work. If `source` is "stack", there is one row per symbol and implementation for all frames of
+    the native stacks, and one for each role of the frames. Raises MissingTableError if the trace
+    has neither API calls nor stacks.
     """
     launches = _launches(trace)
     if not launches.height and not trace.has("stacks"):

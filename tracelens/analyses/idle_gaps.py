@@ -1,4 +1,4 @@
-"""Sum idle time of each device by cause and by the place in the program that caused it."""
+"""Sum the idle time of each device by cause and by the code that caused it."""
 
 import polars as pl
 
@@ -26,12 +26,11 @@ _CALLS = {
 
 
 def idle_gaps(trace: Trace) -> pl.DataFrame:
-    """Sum the program's idle time: one row per rank, device, cause and place.
+    """Sum the program's idle time: one row per rank, device, cause and code that caused it.
 
-    Rows are sorted by rank and device, then by time, longest first. `share_frac` is the row's share
-    of the program's time. The share leaves out the time that the profiler is known to add. The
-    idle_ns of all rows sum to the idle time of the phase program in time_breakdown. Raises
-    MissingTableError without kernels and ops.
+    `share_frac` is a share of the program's time, without the time that the profiler is known to
+    add. Rows are sorted by rank and device, then by time, longest first. Raises MissingTableError
+    without kernels and ops.
     """
     require_time(trace, "idle_gaps")
     model = time_model(trace)
@@ -46,10 +45,9 @@ def idle_gaps(trace: Trace) -> pl.DataFrame:
 
 
 def _program_times(model: TimeModel) -> pl.DataFrame:
-    """Return each device's time without the time that the profiler is known to add.
+    """Return each device's time without the time that the profiler is known to add: judged_ns.
 
-    Columns: rank, device_id, judged_ns and kept. The profiler slows launches and other host work.
-    `kept` is the share of this work's time that is the program's own.
+    `kept` is the share of launch and other host time that the profiler did not add.
     """
     kept = pl.DataFrame(
         [*model.kept_shares().items()],
@@ -90,7 +88,7 @@ def _is_live(trace: Trace) -> bool:
 
 
 def _of_shares(trace: Trace) -> list[str]:
-    """Say which share of the host's time the profiler added, on the first ranks."""
+    """Say how much of the host's time the profiler added, on the first ranks."""
     kept = time_model(trace).kept_shares()
     several = len(trace.manifest.ranks) > 1
     return [

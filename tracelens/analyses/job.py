@@ -66,11 +66,10 @@ _ALL_OTHERS = "another rank each step"
 def job(trace: Trace) -> pl.DataFrame:
     """Return one row per culprit, the most costly first, or one row without a culprit.
 
-    A culprit is a rank, or a set of ranks such as a node, that meets two conditions. First, its own
-    time in a step (the step without waiting for others) exceeds the median rank's by 5 % of a step.
-    Second, the job loses at least half of this delay. The cost is what the job gains when its
-    collectives are replayed without the delay. Raises MissingTableError with one rank, or without
-    kernels and ops.
+    A culprit is a rank, or a set of ranks such as a node, that delays the job. Its steps are longer
+    than the median rank's by 5 %, waiting for other ranks left out, and the job loses at least half
+    of this delay. The cost is the time that the job saves if its collectives are replayed without
+    the delay. Raises MissingTableError with one rank, or without kernels and ops.
     """
     return trace.derived(_judge)
 
@@ -82,10 +81,9 @@ def _judge(trace: Trace) -> pl.DataFrame:
 
 
 def judge_job(model: TimeModel) -> list[dict[str, object]]:
-    """Return the rows of the analysis `job`: one per culprit, or one if there is none.
+    """Return the rows of the analysis `job`: one per culprit, or one without a culprit.
 
-    The first row has the bound of the job and its sentence. The trace must have several ranks with
-    time to judge.
+    The first row has the bound of the job and the sentence on it. `model` must have several ranks.
     """
     trace = model.trace
     judged = rank_times(model)
@@ -192,7 +190,7 @@ def _cost(culprit: Culprit) -> str:
 
 
 def _why(culprit: Culprit, peer: str) -> str:
-    """Say in which part of a step the culprit spends more time than the rank that `peer` names."""
+    """Say which part of a step takes the culprit longer than `peer`, such as "the median rank"."""
     each = " a step" if culprit.when else ""
     cause = culprit.cause
     if culprit.measure in (IDLE, OWN_TIME) and (cause is None or cause in _HOST_WORDS):
@@ -215,10 +213,7 @@ def _why(culprit: Culprit, peer: str) -> str:
 
 
 def _together(culprits: Culprits, costly: Sequence[Culprit]) -> str:
-    """Give the cost of all culprits together, and of each costly one alone, as shares of all steps.
-
-    A culprit that alone costs less than BLAMED is not named, but has a row.
-    """
+    """Give the cost of all culprits together and of each costly one, as shares of all steps."""
     each = [
         f"{culprit.members.text if not culprit.rotates else _ALL_OTHERS}"
         f" ({culprit.cause or 'no cause known'}"
@@ -246,11 +241,9 @@ def _range(shares: Sequence[float]) -> str:
 
 
 def _shared_loss(culprit: Culprit, judged: list[RankTime]) -> tuple[str, list[float]]:
-    """Return the part that takes most time on late and other ranks alike, and its two shares.
+    """Return the part of a step that is long on the culprit's ranks and on the other ranks.
 
-    A share is the median over the culprit's ranks, or over the other ranks. Parts are compared by
-    the smaller share, so the part takes much time on both. The smaller share is returned first.
-    Computing and waiting are left out.
+    Also return its share on both, the smaller first. Computing and waiting are left out.
     """
     members = {*culprit.members.ranks}
     of_members = [time for time in judged if time.rank in members]
@@ -261,12 +254,13 @@ def _shared_loss(culprit: Culprit, judged: list[RankTime]) -> tuple[str, list[fl
         part: sorted(median(time.shares[part] for time in side) for side in (of_members, others))
         for part in parts
     }
+    # A part is long on both if its smaller share is large.
     first = max(parts, key=lambda part: shares[part][0])
     return first, shares[first]
 
 
 def _evenly(model: TimeModel, judged: list[RankTime]) -> dict[str, object]:
-    """Return the row of a job without culprit: the ranks' most common bound and second part."""
+    """Return the row of a job without a culprit, with the bound of most ranks."""
     bubble = bubble_sentence(model.trace, judged)
     bounds = Counter(time.bound for time in judged)
     if bubble is None and len(bounds) > 1:
@@ -326,10 +320,9 @@ def _parts_sentence(
 
 
 def waiting_sentence(judged: Sequence[RankTime], bound: str, before: str = "") -> str:
-    """Return a sentence on the ranks that mostly wait although no rank is late.
+    """Return a sentence, after `before`, on the ranks that mostly wait although no rank is late.
 
-    `bound` is the bound of most ranks. The sentence begins with `before`. It is empty if no rank or
-    every rank waits.
+    `bound` is the bound of most ranks. The sentence is empty if no rank or every rank waits.
     """
     waiting = [time for time in judged if time.bound == "waiting"]
     if bound == "waiting" or not waiting or len(waiting) == len(judged):
@@ -341,7 +334,7 @@ def waiting_sentence(judged: Sequence[RankTime], bound: str, before: str = "") -
 
 
 def _mostly_for(model: TimeModel) -> str:
-    """Name the rank for which ranks mostly wait, although it is not late; empty without one."""
+    """Name the rank that causes at least half of the waiting; empty without one."""
     pairs = model.waits.group_by("awaited_rank").agg(pl.col("exposed_ns").sum())
     pairs = pairs.sort("exposed_ns", "awaited_rank", descending=[True, False])
     if pairs.is_empty() or 2 * int(pairs["exposed_ns"][0]) < int(pairs["exposed_ns"].sum()):
@@ -363,7 +356,7 @@ def bubble_sentence(trace: Trace, judged: Sequence[RankTime]) -> str | None:
 
 
 def _missing_straggler(trace: Trace, judged: list[RankTime]) -> dict[str, object] | None:
-    """Return the row of a straggler whose trace was not given; None if there is none."""
+    """Return the row of a straggler without a trace; None if there is none."""
     missing = find_missing_straggler(trace)
     if missing is None:
         return None

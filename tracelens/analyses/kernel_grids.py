@@ -41,11 +41,11 @@ _DEVICE = ("rank", "device_id")
 
 
 def kernel_grids(trace: Trace) -> pl.DataFrame:
-    """List each kernel with its grid, block and resources, by rank and device.
+    """List kernels by name, grid, block and resources: one row per combination, rank and device.
 
-    The longest total time comes first. Occupancy is computed by CUDA's rules from the launch and
-    the device's compute capability. It is None, with the reason, if the rules or the numbers are
-    missing. Raises MissingTableError if the trace has no kernels.
+    The longest total time comes first. Occupancy is computed by CUDA's rules for the device. It is
+    None, with the reason, if the rules or the numbers are missing. Raises MissingTableError if the
+    trace has no kernels.
     """
     trace.require("kernel_grids", "kernels")
     grids = by_grid(trace, _KEYS).pipe(occupancy, trace.devices)
@@ -85,7 +85,7 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
 
 
 def _on_partitions(shared: pl.DataFrame) -> list[str]:
-    """Say which kernels run at the same time on separate SMs of a device."""
+    """Name the kernels that run at the same time on separate SMs of a device."""
     partitions = shared.select("rank", "low", "high").unique().sort("rank")
     return [
         f"Rank {rank}: streams share the device on purpose: kernels of {low:,} and of {high:,}"
@@ -138,9 +138,7 @@ def _on_waves(known: pl.DataFrame, total_ns: int) -> list[str]:
 def _partitions(trace: Trace, frame: pl.DataFrame) -> pl.DataFrame:
     """Find grids of two streams that run at the same time on separate SMs of a device.
 
-    Columns: rank, device_id, n_blocks, low and high. The grid with most time of each stream is
-    compared. A pair qualifies if its blocks add up to the device's SMs, and if at least half of the
-    smaller grid's time lies within kernels of the larger one.
+    Columns: rank, device_id, n_blocks (of one of the grids), low and high (of both).
     """
     n_blocks = pl.col("grid_x").cast(pl.Int64) * pl.col("grid_y") * pl.col("grid_z")
     times = ("start_ns", "duration_ns")
@@ -156,6 +154,7 @@ def _partitions(trace: Trace, frame: pl.DataFrame) -> pl.DataFrame:
         large = of_device.filter(stream_id=high_stream, n_blocks=high)
         shared_ns = int(covered_ns(small, large, _DEVICE).sum())
         small_ns = int(small["duration_ns"].sum())
+        # At least half of the smaller grid's time lies within kernels of the larger one.
         if 2 * shared_ns >= small_ns:
             rows.append((rank, device, low, low, high))
             rows.append((rank, device, high, low, high))
@@ -170,13 +169,12 @@ def _partitions(trace: Trace, frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _complementary_streams(kernels: pl.DataFrame, devices: pl.DataFrame) -> pl.DataFrame:
-    """Find pairs of streams whose main grids together have one block per SM of their device.
+    """Find pairs of streams with main grids that together have one block per SM of their device.
 
-    Columns: rank, device_id, low and high (the smaller and the larger grid), low_stream and
-    high_stream. For each main grid, only the stream that uses it most is checked, so that there
-    are no more pairs than grids.
+    A stream's main grid takes most of its time. `low` and `high` are the blocks of the two grids.
     """
     sums = kernels.group_by(*_DEVICE, "stream_id", "n_blocks").agg(pl.col("duration_ns").sum())
+    # Only the stream that uses a grid most is kept: no more pairs than grids.
     longest_first = sums.sort("duration_ns", "stream_id", descending=[True, False])
     main_grids = longest_first.unique(
         [*_DEVICE, "stream_id"], keep="first", maintain_order=True
@@ -216,14 +214,20 @@ def _charts(frame: pl.DataFrame) -> list[Chart]:
 def occupancy(launches: pl.DataFrame, devices: pl.DataFrame) -> pl.DataFrame:
     """Return the launches, in order, with their theoretical occupancy and its limiter.
 
-    `launches` has rank, device_id, threads_per_block, registers_per_thread, shared_bytes (static
-    plus dynamic, per block) and is_cluster_launch. Added columns are sm_count, blocks_per_sm,
-    occupancy_limiter, theoretical_occupancy_frac (resident warps over the most that an SM holds)
-    and occupancy_reason. A launch without occupancy has the reason instead. Its sm_count may be
-    known. The rules are those of cudaOccupancyMaxActiveBlocksPerMultiprocessor (cuda_occupancy.h,
-    CUDA 13.0), with all shared memory that an SM can give to blocks. A trace does not record how
-    many barriers a kernel uses: a kernel with many named barriers may fit fewer blocks than stated
-    here.
+    `launches` has these columns:
+
+    - rank, device_id, threads_per_block, registers_per_thread, is_cluster_launch
+    - shared_bytes: static plus dynamic shared memory, per block
+
+    Added columns:
+
+    - sm_count, blocks_per_sm, occupancy_limiter
+    - theoretical_occupancy_frac: resident warps over the most that an SM holds
+    - occupancy_reason: the reason if a launch has no occupancy
+
+    The rules are those of cudaOccupancyMaxActiveBlocksPerMultiprocessor (cuda_occupancy.h, CUDA
+    13.0), with all shared memory that an SM can give to blocks. Barriers are not counted, because a
+    trace does not record them: a kernel with many named barriers may fit fewer blocks.
     """
     frame = launches.join(
         _rules(devices),
@@ -255,10 +259,7 @@ def occupancy(launches: pl.DataFrame, devices: pl.DataFrame) -> pl.DataFrame:
 
 
 def _rules(devices: pl.DataFrame) -> pl.DataFrame:
-    """Return each device's resources and allocation units.
-
-    They are None for a device whose rules CUDA does not document.
-    """
+    """Return each device's resources and allocation units; None without documented rules."""
     limits = LIMITS.select(
         "compute_capability",
         "shared_memory_per_block_bytes",

@@ -30,10 +30,10 @@ KERNEL_SIZES = Table(
 
 
 def kernel_sizes(trace: Trace) -> pl.DataFrame:
-    """Count the short runs of each kernel name, and compare its first run with later ones.
+    """Count short runs of kernels, and compare first with later runs: one row per rank and name.
 
-    There is one row per rank and name, sorted by rank and then by the number of short runs. Raises
-    MissingTableError without kernels.
+    Rows are sorted by rank, then by the number of short runs. Raises MissingTableError without
+    kernels.
     """
     trace.require("kernel_sizes", "kernels")
     kernels = trace.select("kernels", "rank", "name", "start_ns", "duration_ns").sort("start_ns")
@@ -64,7 +64,7 @@ def kernel_sizes(trace: Trace) -> pl.DataFrame:
 
 
 def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:  # noqa: ARG001 - as all notes
-    """Say how many runs are short, and how much longer first runs took than later ones."""
+    """Say how many runs are short, and how much longer first runs took than later runs."""
     n_short, n_runs, ns = frame.select("n_short", "n_calls", "short_ns").sum().row(0)
     late = float(frame.select((pl.col("first_ns") - pl.col("median_ns")).clip(0).sum()).item() or 0)
     short = f"{duration(ns)} together; first runs took {duration(late)} more than later ones."

@@ -54,10 +54,13 @@ def launch_delay(trace: Trace) -> pl.DataFrame:
 
 
 def _launched_work(trace: Trace) -> pl.DataFrame:
-    """Return the kernels, copies and fills whose call was recorded, one row each.
+    """Return the kernels, copies and fills with a recorded call, one row each.
 
-    Added columns: delay (from the call's end to the work's start), api, api_ns (the call's
-    duration) and call (its row in api_calls).
+    Added columns:
+
+    - delay: from the call's end to the work's start
+    - api, api_ns: name and duration of the call
+    - call: the call's row in api_calls
     """
     columns = ["rank", "api_call_id", "start_ns", "duration_ns"]
     work = pl.concat(
@@ -78,7 +81,7 @@ def _launched_work(trace: Trace) -> pl.DataFrame:
 
 
 def _per_call(matched: pl.DataFrame) -> pl.DataFrame:
-    """Return one row per call and kind of work: the columns of _KEY, api_ns, n and is_short.
+    """Return one row per call and kind of work.
 
     `n` is the number of kernels, copies or fills that the call started. `is_short` means that they
     took less time than the call.
@@ -120,17 +123,14 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
 
 
 def _queues(trace: Trace) -> list[str]:
-    """Say how many launches on average wait until their first kernel starts, on the first rank.
-
-    By Little's law, the mean number is the sum of the waits divided by the time from the end of the
-    first call to the last start.
-    """
+    """Say how many launches wait for the device on average, on the first ranks."""
     kernels = trace.select("kernels", "rank", "api_call_id", "start_ns").drop_nulls("api_call_id")
     calls = trace.select("api_calls", "rank", "api_call_id", "start_ns", "duration_ns")
     calls = calls.select("rank", "api_call_id", returned_ns=END)
     first = kernels.lazy().group_by("rank", "api_call_id").agg(pl.col("start_ns").min()).collect()
     waits = first.join(calls, on=["rank", "api_call_id"])
     wait = (pl.col("start_ns") - pl.col("returned_ns")).clip(lower_bound=0)
+    # By Little's law, the mean number is the sum of the waits over the time observed.
     window = pl.col("start_ns").max() - pl.col("returned_ns").min()
     waiting = waits.group_by("rank").agg(waiting=over(wait.sum(), window)).drop_nulls().sort("rank")
     return [

@@ -24,28 +24,21 @@ def layer_attribution(
     *,
     by_step: bool = False,
 ) -> pl.DataFrame:
-    """Attribute kernel time: one row per rank, layer and phase.
+    """Attribute kernel time: one row per rank, layer and phase, and per step if `by_step`.
 
-    Rows are sorted by rank, then by time, longest first. Rows sum to the kernel total exactly. Work
-    without a layer always has the row `(unattributed)`, and work launched before the trace began
-    the row `(pre-window)`. A kernel belongs to the innermost module around its launch. In the
-    backward pass, it belongs to the module of the forward op that made the autograd node. If
-    compile provenance was recorded, a kernel of a compiled graph belongs to the modules from which
-    it was made. Its time is split by the bytes that these modules write (estimate_ns). low_ns and
-    high_ns also allow for an equal split, and for one that gives all time to the module with most
-    bytes. Work directly in a model's root counts as unattributed.
+    Rows are sorted by rank, then by time, longest first. They sum to the kernel total. Work without
+    a layer has the row `(unattributed)`, also if it runs directly in the model's root. Work
+    launched before the trace began has the row `(pre-window)`. The step is None outside of steps.
 
-    A kernel of a replayed CUDA graph is placed by the first of three rules that applies. If the
-    source recorded the graph's nodes, the kernel belongs to the module around the call that made
-    its node. If the capture of the graph was recorded, in this trace or in `base`, the kernels get
-    the layers of the captured launches in order (evidence: graph capture). This needs a capture
-    whose launches fit nearly all kernels of the replay by name, grid or input shapes. If `base` is
-    a run of the same program without graphs, its kernels are aligned by name, and a kernel gets the
-    layer of its partner (evidence: base capture). Kernels that are not aligned stay unattributed.
-    If fewer than half are aligned, all stay unattributed.
+    - A kernel belongs to the innermost module around its launch. In the backward pass, it belongs
+      to the module of the forward op that made the autograd node.
+    - A kernel of a compiled graph is split among the modules in its recorded provenance, by the
+      bytes that they write (estimate_ns). low_ns and high_ns are the times by other splits.
+    - A kernel of a replayed CUDA graph belongs to the module that launched it during the graph's
+      capture, recorded in `trace` or `base`. Without such a record, kernels are aligned by name
+      with `base`, a run without graphs. All stay unattributed if fewer than half are aligned.
 
-    With `by_step`, there is one row per rank, layer, phase and step. The step is None outside of
-    steps. Raises MissingTableError without kernels.
+    Raises MissingTableError without kernels.
     """
     if not trace.has("kernels") and process_ranks(trace):
         raise MissingTableError(

@@ -13,10 +13,10 @@ from tracelens.trace import Trace
 def layer_host_time(trace: Trace) -> pl.DataFrame:
     """Attribute host time: one row per rank, layer, phase and evidence.
 
-    Rows are sorted by rank, then by time, longest first. The rows sum to the ops' self time
-    exactly. An op belongs to the innermost module around it. In the backward pass, it belongs to
-    the module of the forward op that made the autograd node. Ops directly in a model's root, and
-    ops outside of modules, belong to no layer. Raises MissingTableError when the trace has no op.
+    An op belongs to the innermost module around it. In the backward pass, it belongs to the module
+    of the forward op that made the autograd node. Ops outside of modules, or directly in a model's
+    root, have no layer. Rows are sorted by rank, then by time, longest first. They sum to the ops'
+    self time. Raises MissingTableError when the trace has no op.
     """
     trace.require("layer_host_time", "spans")
     times = layer_host_times(trace)

@@ -40,22 +40,23 @@ def layer_oracle(
     method: str | None = None,
     beyond_spread: bool = False,
 ) -> pl.DataFrame:
-    """List each oracle's choices for layers, eager or compiled, one row per rank, oracle and layer.
+    """Choose the base or the other run for each layer: one row per rank, oracle and layer.
 
-    An oracle is a rule for the choice: the faster one for each layer, the faster one for each
-    operation, or the cheapest path if changes between eager and compiled cost time. Layers are in
-    the order of first calls, after the row (total).
+    An oracle is a rule for the choice: the faster run for each layer, the faster run for each
+    operation, or the cheapest path if switching between runs costs time. Base is meant to be the
+    eager run, and other the compiled one. Layers are in the order of first calls, after the row
+    (total).
 
-    Base is meant to be the eager run, and other the compiled one. Without evidence for that, the
-    choices are called base and other. `method` selects the times as compare_layers names them. By
-    default these are kernel times, else the times of the first method that measured both runs.
-    `switch_cost_ns` is the cost of each change between eager and compiled. The model's caller
-    counts as eager. By default the cost is half of the measured cost of calling a compiled region
-    (in timings), or 0 if that was not measured. A layer that only one run timed keeps that run's
-    choice and counts in no speedup. Rows of compare_layers whose name is in brackets are left out.
-    With `beyond_spread`, a layer whose times in the two runs may be equal (their ranges overlap)
-    counts as equally fast in both, with its time in base. Raises MissingTableError if no layer is
-    matched, UsageError for an unknown method or an invalid cost.
+    - `switch_cost_ns`: cost of each switch between eager and compiled. None takes half of the
+      measured cost of calling a compiled region, or 0 if that was not measured. The model's caller
+      is eager.
+    - `method`: the timing method, as in compare_layers. None takes kernel times, else the first
+      method that measured both runs.
+    - `beyond_spread`: a layer whose times have overlapping ranges takes its time in base in both
+      runs.
+
+    A layer that only one run timed keeps that run's choice, and no speedup includes it. Raises
+    MissingTableError if no layer is matched, UsageError for an unknown method or an invalid cost.
     """
     if method is not None and method not in _METHODS:
         raise UsageError(f"no method is called {method}; the methods are {', '.join(_METHODS)}")

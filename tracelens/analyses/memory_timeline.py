@@ -213,7 +213,10 @@ def _alive(events: pl.DataFrame, peak: dict[str, int]) -> pl.DataFrame:
 
 
 def _recorded_blocks(events: pl.DataFrame, peak_at: int) -> pl.DataFrame:
-    """Sum the blocks alive at the peak whose allocation was recorded, by allocated_by, freed_by."""
+    """Sum the blocks alive at the peak by the phases that allocated and freed them.
+
+    Blocks without a recorded allocation are left out.
+    """
     # If an address is allocated again, or freed with another size, its block was freed earlier
     # and the capture missed that.
     freed_at = pl.col("partner").fill_null(pl.col("following"))

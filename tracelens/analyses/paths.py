@@ -14,8 +14,8 @@ from tracelens.trace import Trace
 def taking_paths(analysis: Callable[..., pl.DataFrame]) -> Callable[..., pl.DataFrame]:
     """Wrap an analysis so that it accepts a path wherever it takes a trace.
 
-    A trace is opened, and a source is read. If a table has very many names, only the names with the
-    most time have rows, see `Trace.with_listed_names`.
+    If a table has very many names, only the names with the most time have rows, see
+    `Trace.with_listed_names`.
     """
 
     def opened(value: Any, open_path: Callable[[Any], Any] | None = None) -> Any:

@@ -38,9 +38,8 @@ They are the streams with most launches.
 def queue_length(trace: Trace) -> pl.DataFrame:
     """Return the length of each stream's queue over time: one row per stream and interval.
 
-    A launch is in the queue from the start of its call until its work starts on the device. HTA
-    defines queue length in the same way. A device that finds its queue empty waits for the host. A
-    long queue means that the host is ahead. Raises MissingTableError without kernels and API calls.
+    A launch is in the queue from the start of its call until its work starts on the device, as HTA
+    defines it. Raises MissingTableError without kernels and API calls.
     """
     trace.require("queue_length", "kernels", "api_calls")
     columns = (*_KEY, "api_call_id", "start_ns")
@@ -72,11 +71,7 @@ def queue_length(trace: Trace) -> pl.DataFrame:
 
 
 def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
-    """Say how many launches the queue held, on the rank where the host is least ahead.
-
-    With a short queue, or with CUDA graphs, the sentence begins with the share of the judged time
-    in which the device waits for launches, as in `verdict`.
-    """
+    """Say how many launches the queue held, on the rank where the host is least ahead."""
     sentences = []
     weighted = pl.col("length_mean") * pl.col("duration_ns")
     streams = frame.group_by(*_KEY).agg(
@@ -90,6 +85,7 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
             f"the queue of stream {stream} held {mean:,.1f} launches on average, at most {most:,}"
         )
         replays = has_replays(trace)
+        # A short queue, or one of CUDA graphs, does not tell how long the device waits.
         if mean < _SHORT or replays:
             share = _launch_share(trace, rank)
             held = f"the device waits for launches {share:.0%} of the time; {held}"

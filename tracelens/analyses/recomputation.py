@@ -31,11 +31,8 @@ _COLUMNS = ("rank", "span_id", "parent_id", "kind", "name", "sequence_number", "
 def recomputation(trace: Trace) -> pl.DataFrame:
     """Find ops that ran again for the backward pass: one row per rank, layer and op.
 
-    Rows are sorted by rank, then by time, longest first. Autograd numbers the ops that it records.
-    Within the backward pass it records none, unless torch.utils.checkpoint runs a forward pass
-    there again. With create_graph=True it also records the backward pass itself. So an op counts
-    only if an op of its name also ran outside of the backward pass. The result is empty if nothing
-    ran again. Raises MissingTableError without spans.
+    Rows are sorted by rank, then by time, longest first. The result is empty if nothing ran again.
+    Raises MissingTableError without spans.
     """
     trace.require("recomputation", "spans")
     spans = trace.select("spans", *_COLUMNS, "duration_ns")
@@ -58,6 +55,9 @@ def _of_rank(tree: pl.DataFrame, work: pl.DataFrame) -> pl.DataFrame:
     )
     is_backward = is_backward | is_engine
     is_op = (tree["kind"] == "op") & ~is_backward
+    # Autograd numbers the ops that it records. Within the backward pass it records ops that run
+    # again, but with create_graph=True also ops of the backward pass itself. Those did not run
+    # before.
     ran_before = names.is_in(names.filter(is_op & ~in_backward).unique().implode())
     again = is_op & in_backward & ran_before & tree["sequence_number"].is_not_null()
     around = nearest_row(parent, again).gather(parent)

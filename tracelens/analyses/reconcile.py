@@ -33,7 +33,7 @@ def reconcile(base: Trace, other: Trace) -> pl.DataFrame:
     """Align two captures: one row per rank, layer, op, kernel name and grid.
 
     Rows with the most time in both captures together come first. Raises MissingTableError if a
-    capture has no kernels, or too few of them are aligned. The error gives their share.
+    capture has no kernels, or too few of them are aligned.
     """
     for trace in (base, other):
         trace.require("reconcile", "kernels")
@@ -84,11 +84,10 @@ def _evidence() -> pl.Expr:
 
 
 def _by_kind(trace: Trace, side: str) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Number the kinds of a trace's kernels, and return the kernels and the kinds.
+    """Return a trace's kernels with the number of their kind, and the kinds.
 
-    Kernels of one kind have equal layer, op, shapes, name and grid. In both frames, the column
-    named by `side` has the number of the kind. The frame of kernels also has rank, id and time. The
-    frame of kinds also has the columns of _KIND.
+    Kernels of one kind have equal layer, op, shapes, name and grid. The column `side` has the
+    number.
     """
     kernels = _recorded(trace)
     numbers, kinds = numbered(kernels, _KIND)
@@ -117,7 +116,7 @@ def _beside(
 
 
 def _recorded(trace: Trace) -> pl.DataFrame:
-    """List each kernel with its layer, op and shapes, which are None if not recorded."""
+    """List each kernel with its layer, op and shapes; None if not recorded."""
     layers = kernel_layers(trace).cast({"layer": pl.Categorical})
     spans = trace.select("spans", "rank", "span_id", "parent_id", "kind", "name", "input_shapes")
     kernels = trace.select(
@@ -147,7 +146,10 @@ def _recorded(trace: Trace) -> pl.DataFrame:
 
 @says_ranks
 def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:
-    """Give number and time of aligned kernels, and the share with a layer from one capture only."""
+    """Give number and time of aligned kernels.
+
+    Also give the share of this time with a layer or op that only one capture recorded.
+    """
     aligned = frame.filter(match="aligned")
     base_ns, other_ns = (int(aligned[column].sum()) for column in _TOTALS)
     completed = aligned.filter(evidence="other capture")
@@ -185,12 +187,11 @@ def _charts(frame: pl.DataFrame) -> list[Chart]:
 def aligned_kernels(base: Trace, other: Trace) -> pl.DataFrame:
     """Return pairs of kernels that correspond: rank, base_id, other_id.
 
-    Each kernel is in one pair at most. Kernels are matched within a rank and step, in launch order:
-    grid, block, registers and name must be equal. For two profilers, names are compared without
-    template arguments and parameters. The nth step of one capture is matched with the nth step of
-    the other, whatever their numbers. If one capture marks no steps, each rank is one sequence. The
-    search takes linear time for equal sequences.
+    Kernels of the same rank and step are matched in launch order. Their grid, block, registers and
+    name must be equal. A kernel is in one pair at most. Steps are matched by position, not by
+    number. If one capture marks no steps, each rank is one sequence.
     """
+    # Two profilers spell template arguments and parameters differently.
     is_bare = tools(base) != tools(other)
     base_kernels = _in_sequence(base, is_bare=is_bare)
     other_kernels = _in_sequence(other, is_bare=is_bare)

@@ -44,11 +44,14 @@ def roofline(
     """Rate ops against the roofline: one row per device, op, shapes and element types.
 
     Rows with the most time come first, the row `(not modelled)` among them. One row `(step)` per
-    step follows. Kernels of replayed graphs belong to the ops that were recorded while the graphs
-    were captured, in the trace or in `base`. Without such a record, they belong to the ops of a
-    base without graphs. `peaks`, if given, are used for the device that they name. Other devices
-    use their datasheet. Raises MissingTableError without kernels or without shapes, SourceError if
-    the given peaks are for a device that the trace does not have.
+    step follows.
+
+    - `peaks`: measured peaks of one device. Other devices use their datasheet.
+    - `base`: a trace that recorded the capture of replayed graphs, or a run without graphs. It
+      gives the ops of replayed kernels that `trace` does not give.
+
+    Raises MissingTableError without kernels or without shapes, SourceError if the trace does not
+    have the device of `peaks`.
     """
     work = modelled(trace, base)
     limits = device_peaks(trace, peaks)
@@ -154,7 +157,7 @@ def _with_roofs(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _roof() -> pl.Expr:
-    """Return which roof limits a row: compute, memory, or None if that is not known."""
+    """Return the roof that limits a row: compute or memory; None if unknown."""
     ridge = pl.col("peak_flops_per_s") / pl.col("peak_bytes_per_s")
     is_right_of_ridge = pl.col("flops_per_byte") >= ridge
     # If the device's peak for its type is not known, an op that is not a product counts as bound by
@@ -234,7 +237,7 @@ def _sum_if_known(column: str) -> pl.Expr:
 
 
 def _largest_work(unit: str) -> pl.Expr:
-    """Return the most work that calls can do if the lengths of some contexts are unknown.
+    """Return the most work that calls of attention can do if some context lengths are unknown.
 
     It is None if all lengths are known, or if one has no bound.
     """

@@ -23,11 +23,10 @@ _MOST = 12
 
 
 def sensitivity(trace: Trace) -> pl.DataFrame:
-    """List the ops, layers and causes with most time in a step, and the saving from 10 % less.
+    """Return the time that a step saves if an op, layer or cause takes 10 % less time.
 
-    There is one row per rank and op, layer or cause. Steps around the median one are replayed
-    without the profiler. Shortening something for which the step does not wait saves nothing.
-    Raises MissingTableError without kernels and ops.
+    There is one row per rank and op, layer or cause, for those with most time. Steps around the
+    median one are replayed without the profiler. Raises MissingTableError without kernels and ops.
     """
     require_time(trace, "sensitivity")
     steps = unprofiled_steps(trace)
@@ -79,7 +78,10 @@ def _charts(frame: pl.DataFrame) -> list[Chart]:
 
 
 def sensitivity_of(trace: Trace, replay: Replay, step: UnprofiledStep | None) -> pl.DataFrame:
-    """List the ops, layers and causes with most time: total_ns, and saved_ns for a tenth less."""
+    """List the ops, layers and causes with most time.
+
+    `saved_ns` is the time that a step saves if the op, layer or cause takes a tenth less.
+    """
     subject = Subject(trace, replay)
     groups = [
         *_largest(subject, "op", subject.labels.ops),
@@ -113,9 +115,9 @@ def _outer(layers: list[str | None]) -> list[str | None]:
 
 
 def _largest(subject: Subject, kind: str, names: list[str | None]) -> list[tuple[str, str, Flags]]:
-    """Return the names with most time: `kind`, name, and flags of the name's edges in the replay.
+    """Return the names with most time: `kind`, the name, and flags of the name's dependencies.
 
-    `names` has the name of each edge of the replay's graph, or None.
+    `names` has the name of each dependency in the replay's graph, or None.
     """
     frame = pl.DataFrame(
         {
@@ -137,7 +139,10 @@ def _largest(subject: Subject, kind: str, names: list[str | None]) -> list[tuple
 
 
 def _causes(subject: Subject) -> list[tuple[str, str, Flags]]:
-    """List causes of host time and kinds of device work: "cause", name, and flags of its edges."""
+    """List causes of host time and kinds of device work.
+
+    Each is "cause", its name, and flags of its dependencies in the replay.
+    """
     table = subject.replay.table
     causes = sorted({cause for cause in subject.labels.causes if cause})
     of_device = ((KERNEL, "kernels"), (COPY, "copies"), (COLLECTIVE, "collectives"))

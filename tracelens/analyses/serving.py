@@ -87,9 +87,9 @@ def serving(
 ) -> pl.DataFrame:
     """Sum an inference server's steps by phase: one row per rank and phase.
 
-    The bytes that a replayed graph moves come from the recorded capture of that graph, in the trace
-    or in `base`. Raises MissingTableError if no step's mark gives its requests. The marks of vLLM,
-    SGLang and TensorRT-LLM give them.
+    `base` may hold the capture of a graph that `trace` replays: it gives the bytes that the graph
+    moves. Raises MissingTableError if no step names its requests, as steps of vLLM, SGLang and
+    TensorRT-LLM do.
     """
     trace.require("serving", "steps")
     steps = steps_of(trace).drop_nulls("phase")
@@ -130,9 +130,9 @@ def serving(
 
 
 def _bytes_of_steps(trace: Trace, base: Trace | None) -> pl.DataFrame:
-    """Return the least bytes of each rank's steps; no rows if no sizes were recorded.
+    """Return the least bytes that each step moves; no rows if no sizes were recorded.
 
-    A step has no row if its unmodelled kernels take over a tenth of its modelled calls' time.
+    A step with much unmodelled work has no row.
     """
     try:
         work = modelled(trace, base)
@@ -197,13 +197,11 @@ def notes(
 
 
 class _ReplayGaps(Struct, frozen=True):
-    """The host's time between replays of graphs.
+    """The host's time between replays of graphs."""
 
-    `by_step` has rank, step and between_ns, the time before the step's replays. `sentences` give
-    the host's time between replays, and the Python code that takes it.
-    """
-
+    # Columns: rank, step and between_ns, the time before the step's replays
     by_step: pl.DataFrame
+    # On this time and the Python code that takes it
     sentences: list[str]
 
 

@@ -108,10 +108,11 @@ _OCCURRENCES = ("outermost", "innermost")
 
 
 class _Path(Struct, frozen=True):
-    """One stack by level, with the levels between which it is measured."""
+    """One stack by level. Level 0 is the stopped function."""
 
     functions: Mapping[int, str]
     roles: Mapping[int, str]
+    # Levels of the frames between which calls are counted
     entry: int
     via: int | None
 
@@ -124,10 +125,7 @@ class _Path(Struct, frozen=True):
         return (self.via, self.entry) if segment == "entry_to_via" else (0, self.via)
 
     def count(self, role: str | None, first: int, last: int) -> int:
-        """Count the levels from first to last, both included.
-
-        With a role, count only the levels whose frame has that role.
-        """
+        """Count the levels from first to last, both included, or only levels with a role."""
         if role is None:
             return max(last - first + 1, 0)
         return sum(
@@ -147,17 +145,17 @@ def stack_alignment(  # noqa: PLR0913 - two traces, and four choices that have d
 ) -> pl.DataFrame:
     """Compare calls and frames of two stacks, from an entry over `via` to the stopped function.
 
-    Frames that both stacks share are counted. Entries and `via` are plain names, or regular
-    expressions. An expression must match a whole normalised function, or all that follows one of
-    its `::`. `occurrence` picks the outermost or innermost match. Without an entry, the outermost
-    well-known entry is used: call_function, Conv2dImpl::forward, VariableType::_convolution,
-    Conv2d…::forward, or a Python binding THPVariable_…. A stack without a well-known entry begins
-    at its outermost frame that is not runtime. By default, `via` is at::conv2d, or
-    at::_ops::conv2d::call in torch 2.x. The first stack of each symbol is used. Symbols are paired
-    by name. If no name is shared, the first stacks of both traces are paired. Segments that begin
-    or end at `via` have rows if one of the stacks contains `via`. Raises TracelensError if a given
-    entry is not in a stack. The number of calls is the difference of levels, as in "Comparing the
-    costs of abstraction for DL frameworks".
+    - `entry_base`, `entry_other`: a function. None takes the outermost well-known entry, such as
+      call_function or Conv2dImpl::forward, else the outermost frame that is not runtime.
+    - `via`: a function between the entry and the stopped one. at::conv2d also stands for
+      at::_ops::conv2d::call of torch 2.x.
+    - `occurrence`: "outermost" or "innermost" match.
+
+    A function is a plain name or a regular expression. An expression must match a whole normalised
+    function, or all that follows one of its `::`. The first stack of each symbol is used. Symbols
+    are paired by name. If no name is in both traces, their first stacks are paired. The number of
+    calls is the difference of levels, see "Comparing the costs of abstraction for DL frameworks".
+    Raises TracelensError if a given entry is not in a stack.
     """
     if occurrence not in _OCCURRENCES:
         raise UsageError(f"occurrence is one of {', '.join(_OCCURRENCES)}, not {occurrence!r}")
@@ -230,7 +228,7 @@ def _parting(row: Mapping[str, Any]) -> str:
 
 
 def _from_outside(base: pl.DataFrame, other: pl.DataFrame) -> str:
-    """Count the outermost frames that both stacks share, and name the first different ones."""
+    """Count the equal outermost frames of both stacks, and name the first different ones."""
     base_functions, other_functions = (
         frames.sort("level", descending=True)["function"].to_list() for frames in (base, other)
     )

@@ -40,7 +40,7 @@ The number of pairs grows with the square of the number of streams.
 
 
 def stream_overlap(trace: Trace) -> pl.DataFrame:
-    """Measure how long each pair of streams works at once: one row per rank, device and pair.
+    """Measure how long two streams work at the same time: one row per rank, device and pair.
 
     The row of a stream with itself has the time in which the stream works. The result is empty if
     each device has one stream. Raises MissingTableError without kernels.
@@ -63,9 +63,9 @@ def stream_overlap(trace: Trace) -> pl.DataFrame:
 
 
 def _of_device(work: pl.DataFrame) -> list[tuple[int, int, int, float]]:
-    """Return rows of two streams, their overlap and its share, for each pair of streams.
+    """Return one row per pair of streams: both ids, their overlap and its share.
 
-    A stream has a row with itself, too. A device with one stream has no rows.
+    A stream is also paired with itself. A device with one stream has no rows.
     """
     busiest = work.group_by("stream_id").agg(pl.col("duration_ns").sum())
     streams = busiest.sort("duration_ns", descending=True)["stream_id"].head(_MOST_STREAMS).sort()
@@ -88,7 +88,7 @@ def _of_device(work: pl.DataFrame) -> list[tuple[int, int, int, float]]:
 
 
 def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:  # noqa: ARG001 - as all notes
-    """Say which two streams overlap longest, or that none can."""
+    """Name the two streams that overlap longest, or say that nothing can overlap."""
     pairs = frame.filter(pl.col("stream_id") != pl.col("other_stream_id"))
     if pairs.is_empty():
         return ["All work of each device is on one stream, so that none of it overlaps."]

@@ -39,9 +39,9 @@ _SHARES = ("wait", "op", "api", "python", "unrecorded")
 def threads(trace: Trace) -> pl.DataFrame:
     """List the threads with spans or API calls: one row per rank, process and thread.
 
-    Rows are sorted by rank, then by time in ops, longest first. Times are over the program: all
-    steps, or the phase program on a rank without steps. The parts add up to window_ns. Raises
-    MissingTableError without spans and API calls.
+    Times are over all steps, or over the phase program of a rank without steps. The parts add up to
+    window_ns. Rows are sorted by rank, then by time in ops, longest first. Raises MissingTableError
+    without spans and API calls.
     """
     if not trace.has("spans") and not trace.has("api_calls"):
         raise MissingTableError(
@@ -116,12 +116,12 @@ _Threads: TypeAlias = dict[tuple[int, int | None, int | None], _Thread]
 
 
 def thread_times(trace: Trace) -> pl.DataFrame:
-    """List each rank's threads: window_ns, the parts that fill it, and n_ops.
+    """List each rank's threads with n_ops, window_ns and its parts.
 
-    The parts are wait, op, api, python and unrecorded. Rows of spans and calls are read in batches,
-    thread by thread. Only the intervals that they cover are kept, see `Trace.chunks`.
+    The parts are wait, op, api, python and unrecorded.
     """
     threads: _Threads = {}
+    # Events are read in batches, and only their intervals kept, to save memory.
     with ThreadPoolExecutor(2) as pool:
         list(
             pool.map(
@@ -187,14 +187,11 @@ def _take(threads: _Threads, rank: int, events: pl.DataFrame) -> None:
 
 
 def _alike(frame: pl.DataFrame, keys: Sequence[str]) -> Iterator[pl.DataFrame]:
-    """Split a frame into parts in which each column in `keys` has one value.
-
-    The frame is split by one column after the other, because most columns have only one value
-    already.
-    """
+    """Split a frame into parts with one value in each column of `keys`."""
     if not keys or not frame.height:
         yield from [frame] * bool(frame.height)
         return
+    # By one column after the other: most columns have only one value already.
     column = frame[keys[0]]
     is_one = column.min() == column.max() and not column.null_count()
     for part in [frame] if is_one else frame.partition_by(keys[0]):

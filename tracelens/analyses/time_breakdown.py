@@ -24,9 +24,9 @@ def time_breakdown(trace: Trace) -> pl.DataFrame:
     """Break each device's time down by step, and by phase: start-up, the program, tear-down.
 
     Compute, exposed communication, exposed copies and the causes of idle time add up to each row's
-    window. Lengths are of unions of intervals, so overlapping work counts once. Exposed time is
-    time that no other work hides. Compute and idle are defined as in HTA's temporal
-    breakdown. Raises MissingTableError without kernels and ops.
+    window. Overlapping work counts once. Exposed time is time that no other work hides. Compute and
+    idle are defined as in HTA's temporal breakdown. Raises MissingTableError without kernels and
+    ops.
     """
     require_time(trace, "time_breakdown")
     return _with_shares(time_model(trace))

@@ -34,11 +34,10 @@ _KEY = [*THREAD, "domain", "path"]
 def time_by_range(trace: Trace) -> pl.DataFrame:
     """Sum device work by ranges: one row per rank, thread, domain and path of ranges.
 
-    Rows are sorted by rank, then by device time, longest first. Within a rank, rows of single steps
-    come last. Device work counts for the ranges that were open on the launching thread when the
-    call began, as in nsys's nvtx_kern_sum and nvtx_gpu_proj_sum. Work launched outside of ranges
-    has one row per thread, in brackets. Raises MissingTableError if the trace has neither
-    annotations nor NVTX ranges.
+    Work belongs to the ranges that were open on the launching thread when the call began, as in
+    nsys's nvtx_kern_sum and nvtx_gpu_proj_sum. Work launched outside of ranges has one row per
+    thread, in brackets. Rows are sorted by rank, then by device time, longest first; rows of single
+    steps come last. Raises MissingTableError without annotations and NVTX ranges.
     """
     trace.require("time_by_range", "spans")
     with ThreadPoolExecutor(1) as pool:  # both decode columns, each mostly on one core
@@ -68,10 +67,9 @@ def time_by_range(trace: Trace) -> pl.DataFrame:
 
 
 def _rows_of_ranges(ranges: Ranges, work: pl.DataFrame) -> pl.DataFrame:
-    """Return one row per path: its ranges' time, the work they launched, and idle_ns.
+    """Return one row per path: its ranges' time, the work launched in these, and idle_ns.
 
-    idle_ns is the part of the ranges' time in which no device of the rank works; None on a rank
-    without device work.
+    idle_ns is the time in which no device of the rank works; None on a rank without device work.
     """
     working, open_ranges = (frame.select("start_ns", end_ns=END) for frame in (work, ranges.tree))
     idle = ranges.tree["duration_ns"] - covered_by(union(working), open_ranges)
@@ -100,11 +98,11 @@ def _rows_of_ranges(ranges: Ranges, work: pl.DataFrame) -> pl.DataFrame:
 
 
 def _sums_of_ranges(ranges: Ranges) -> pl.DataFrame:
-    """Sum, for each range, the work of its thread and of the process's other threads.
+    """Sum the work that was launched in each range.
 
-    Columns: n_launches, device_ns and kernel_ns; projected_ns, the time from the work's first start
-    to its last end; others_ns, the device time of work that other threads of the process launched
-    while the range was open.
+    - n_launches, device_ns, kernel_ns: work of the range's thread
+    - projected_ns: from the first start to the last end of this work
+    - others_ns: device time of work that other threads of the process launched meanwhile
     """
     work, begin, end = _runs(ranges, THREAD)
     sums = _run_sums(
@@ -120,10 +118,9 @@ def _sums_of_ranges(ranges: Ranges) -> pl.DataFrame:
 
 
 def _runs(ranges: Ranges, key: Sequence[str]) -> tuple[pl.DataFrame, pl.Series, pl.Series]:
-    """Sort the launched work by key and segment, and find the rows of each range.
+    """Sort the launched work so that the rows of each range are consecutive.
 
-    The rows of a range are consecutive. Return the sorted work, the first row of each range, and
-    the row after its last.
+    Return the sorted work, the first row of each range, and the row after its last.
     """
     # One number codes a group and a segment. Segments begin at -1.
     n_segments = len(ranges.edges) + 1
@@ -183,8 +180,7 @@ def _run_extent(
 ) -> pl.Series:
     """Return the time from the least `first` to the greatest `last` in each run of rows.
 
-    The time is 0 for an empty run. The algorithm is a sparse table: least and greatest are computed
-    for blocks of 1, 2, 4, 8 … rows, and two such blocks cover any run.
+    It is 0 for an empty run.
     """
     no_extent = pl.repeat(
         0,
@@ -193,6 +189,8 @@ def _run_extent(
         eager=True,
     )
     extent = no_extent.alias("projected_ns")
+    # A sparse table: least and greatest of blocks of 1, 2, 4, 8 … rows. Two such blocks cover any
+    # run.
     first = launched["first"]
     last = launched["last"]
     length = end - begin
@@ -242,10 +240,7 @@ def _rows_outside(ranges: Ranges) -> pl.DataFrame:
 
 
 def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
-    """Give the share of work launched inside ranges, the main path, and ranges open at the end.
-
-    Name a path during which other threads of the process launch more work than the path's thread.
-    """
+    """Say how much work was launched inside ranges, in which path, and which ranges stay open."""
     ns = pl.col("duration_ns")
     work = pl.concat(
         trace.select(name, "rank", "api_call_id", "duration_ns") for name in DEVICE_WORK

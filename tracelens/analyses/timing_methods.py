@@ -65,10 +65,7 @@ def timing_methods(trace: Trace) -> pl.DataFrame:
 
 
 def _of_whole_model(trace: Trace) -> pl.DataFrame:
-    """Return the timings of the whole model, each with its variant of timing and its quantity.
-
-    If a timing names no quantity, its clock decides: "cuda_event" for CUDA events, else "wall".
-    """
+    """Return the timings of the whole model, each with its variant of timing and its quantity."""
     method = pl.col("method")
     plain = method.replace_strict(_VARIANT_OF | _PLAIN, default="unknown")
     waiting = method.replace_strict(_VARIANT_OF | _WAITING, default="unknown")
@@ -77,6 +74,7 @@ def _of_whole_model(trace: Trace) -> pl.DataFrame:
     whole = trace.timings.filter(pl.col("module_path").is_null())
     return whole.with_columns(
         variant=pl.when("synchronized").then(waiting).otherwise(plain),
+        # A timing without a quantity has the quantity of its clock.
         quantity=pl.coalesce("quantity", clock),
     )
 

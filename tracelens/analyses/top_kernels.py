@@ -21,9 +21,9 @@ _KEY = ["rank", "name"]
 def top_kernels(trace: Trace, *, base: Trace | None = None) -> pl.DataFrame:
     """Sum kernel time: one row per kernel name and rank.
 
-    Rows are sorted by rank, then by time, longest first. A kernel of a replayed graph has the
-    origin that the graph's capture recorded, in the trace or in `base`. Raises MissingTableError
-    without kernels.
+    A kernel of a replayed graph has the origin that was recorded when the graph was captured, in
+    the trace or in `base`. Rows are sorted by rank, then by time, longest first. Raises
+    MissingTableError without kernels.
     """
     trace.require("top_kernels", "kernels")
     columns = ("rank", "kernel_id", "name", "library", "primitive", "duration_ns")

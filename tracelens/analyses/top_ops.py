@@ -13,9 +13,8 @@ def top_ops(trace: Trace) -> pl.DataFrame:
     """Return one row per op name and rank.
 
     Rows are sorted by rank, then by device time and host time, longest first. CPU self, CUDA self
-    and CUDA total are torch.profiler's measures, with one exception. An op inside an op of the same
-    name adds to CUDA total once here, and twice in torch.profiler. Raises MissingTableError if the
-    trace has no op.
+    and CUDA total are torch.profiler's measures. But time of an op inside an op of the same name is
+    in CUDA total once, not twice. Raises MissingTableError if the trace has no op.
     """
     trace.require("top_ops", "spans")
     times = op_times(trace)

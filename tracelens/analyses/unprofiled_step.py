@@ -14,12 +14,11 @@ _FIRST_RANKS = 4
 
 
 def unprofiled_step(trace: Trace) -> pl.DataFrame:
-    """Return the step of each rank that marks steps, as recorded and without the profiler.
+    """Return a step's time as recorded and without the profiler: one row per rank that marks steps.
 
-    The step without the profiler has a range. It comes from a replay of the trace as a dependency
-    graph, less the profiler's cost of each op, Python call and API call. If the capture timed steps
-    without the profiler, their time is used instead. Raises MissingTableError without kernels and
-    ops.
+    The time without the profiler is measured if the capture timed steps without it. Otherwise, the
+    trace is replayed as a dependency graph, less the profiler's cost of each op, Python call and
+    API call. Raises MissingTableError without kernels and ops.
     """
     require_time(trace, "unprofiled_step")
     steps = unprofiled_steps(trace).values()

@@ -65,12 +65,10 @@ _PARTS_OF_PROCESS = {
 def verdict(trace: Trace) -> pl.DataFrame:
     """Return the bound of each rank: one row per rank.
 
-    A rank is judged over its steps. A rank without steps is judged over the time in which its
-    device works steadily, without start-up and tear-down: see time_breakdown. `bound` is the
-    largest part of that time, `second` the next one. Parts are computing, exposed communication,
-    exposed copies, waiting in collectives for other ranks, and causes of idle time. The time that
-    the profiler is known to add does not count. A trace whose launches were all captured into a
-    graph has too little to judge. Raises MissingTableError without kernels and ops.
+    `bound` is the largest part of the rank's steps, `second` the next one. Parts are computing,
+    exposed communication, exposed copies, waiting for other ranks, and causes of idle time. Time
+    that the profiler is known to add is subtracted. A rank without steps is judged over the phase
+    program of time_breakdown. Raises MissingTableError without kernels and ops.
     """
     return trace.derived(_judge)
 
@@ -97,10 +95,7 @@ def _row(
     places: Places,
     awaited: int | None,
 ) -> dict[str, object]:
-    """Return a rank's row.
-
-    `awaited` is the rank for which it waits most.
-    """
+    """Return a rank's row. `awaited` is the rank that it waits for most."""
     if _is_too_little(rank):
         return _too_little(rank, longest_kernel(trace, rank.rank))
     if rank.is_slowed_beyond_judging:
@@ -117,7 +112,7 @@ def _row(
 
 
 def _inconclusive(rank: RankTime, evidence: str) -> dict[str, object]:
-    """Return the row of a rank whose trace shows too little of the program to judge it."""
+    """Return the row of a rank that cannot be judged, with the reason in `evidence`."""
     return {
         "rank": rank.rank,
         "bound": "inconclusive",
@@ -149,8 +144,7 @@ def _captures(trace: Trace) -> list[dict[str, object]]:
 def _is_too_little(rank: RankTime) -> bool:
     """Return whether a rank has too few kernels, or too little device time, to judge.
 
-    A rank with several steps has too little only if both hold: its device works too little, and it
-    ran fewer than twice _HANDFUL kernels.
+    A rank with several steps must lack both.
     """
     scarce = 1 - sum(rank.shares[name] for name in IDLE_PARTS) < _SCARCE
     few = rank.n_work < _HANDFUL
@@ -187,10 +181,7 @@ def _counted(n: int, noun: str) -> str:
 
 
 def _caveat(trace: Trace, rank: RankTime) -> str | None:
-    """Describe waiting that counts as communication or computing; None if none is known.
-
-    A rank waits for other ranks within collectives, and for pages of memory within kernels.
-    """
+    """Describe waiting that appears as communication or computing; None if none is known."""
     communicates = bool({rank.bound, rank.second} & {"communication", "waiting"})
     if communicates and len(trace.manifest.ranks) == 1 and missing_ranks(trace):
         lone = lone_waits(trace)
@@ -234,10 +225,7 @@ def _too_little(rank: RankTime, longest: str | None) -> dict[str, object]:
 
 
 def _judgement(rank: RankTime, places: Places, awaited: int | None) -> dict[str, object]:
-    """Return the row of a rank that is judged.
-
-    `awaited` is the rank for which it waits most.
-    """
+    """Return the row of a rank that is judged. `awaited` is the rank that it waits for most."""
     bound, second = rank.bound, rank.second
     return {
         "rank": rank.rank,
@@ -256,7 +244,7 @@ def _judgement(rank: RankTime, places: Places, awaited: int | None) -> dict[str,
 
 
 def _evidence(rank: RankTime, places: Places, awaited: int | None) -> str:
-    """Give the bound's time and place, and the times of computing, the next part and the step."""
+    """Describe the bound and its share, the share of computing, the next part and the step."""
     bound = rank.bound
     next_part = _next_part(rank, places)
     without_profiler = _without_profiler(rank)
@@ -274,7 +262,7 @@ def _evidence(rank: RankTime, places: Places, awaited: int | None) -> str:
 
 
 def _next_part(rank: RankTime, places: Places) -> str:
-    """Give the time and place of the longest part beside the bound; empty if it is short."""
+    """Describe the longest part besides the bound; empty if it is short."""
     part = max(
         (part for part in _PARTS if part != rank.bound),
         key=rank.shares.__getitem__,
@@ -335,11 +323,8 @@ def _doubts(trace: Trace, frame: pl.DataFrame) -> list[str]:
 
 
 def _of_either_end(trace: Trace, ranks: list[RankTime]) -> list[str]:
-    """Name what limits the step without the profiler, at the low and the high end of its range.
-
-    The list is empty if both ends have the same bound. It is also empty for several ranks, because
-    they wait for each other, but each is replayed alone.
-    """
+    """Name the bounds at both ends of the unprofiled step's range; empty if they are equal."""
+    # Several ranks wait for each other, but each is replayed alone.
     step = unprofiled_steps(trace).get(ranks[0].rank) if len(ranks) == 1 else None
     bounds = None if step is None else bounds_of_range(ranks[0], step)
     if step is None or bounds is None or step.low_ns is None or step.high_ns is None:

@@ -1,4 +1,4 @@
-"""Sum the waiting of each rank by the awaited rank, which began a collective last."""
+"""Sum the waiting of each rank by the awaited rank, the last to begin a collective."""
 
 import polars as pl
 

@@ -87,8 +87,8 @@ def work_kinds(
 ) -> pl.DataFrame:
     """Sum kernel time by kind of work: one row per rank, phase and kind.
 
-    Rows are sorted by rank, then by time, longest first. A kernel of a replayed graph gets the kind
-    of its launch in the recorded capture of the graph, in the trace or in `base`. Raises
+    A kernel of a replayed graph has the kind that was recorded when the graph was captured, in the
+    trace or in `base`. Rows are sorted by rank, then by time, longest first. Raises
     MissingTableError without kernels.
     """
     trace.require("work_kinds", "kernels")
@@ -135,10 +135,10 @@ def work_kinds(
 
 
 def _roofs(trace: Trace, peaks: Peaks | None, base: Trace | None) -> pl.DataFrame:
-    """Return rank, kernel_id and roof_share: how near each kernel's call comes to its roof.
+    """Return rank, kernel_id and roof_share: the least time of a kernel's call over its time.
 
-    The share is at most 1. It is None for a call that may compute much more than is known, as
-    attention does if its contexts or masks are not recorded.
+    The share is at most 1. It is None for a call with unknown work, such as attention without
+    recorded contexts.
     """
     try:
         work = modelled(trace, base)
@@ -219,14 +219,11 @@ def _exchange_sentences(trace: Trace, frame: pl.DataFrame) -> list[str]:
 
 
 def _unevenness(exchanges: pl.DataFrame, frame: pl.DataFrame) -> list[str]:
-    """Name the rank whose experts receive most tokens, by bytes, else by the experts' time.
-
-    All-to-alls alternate: one brings tokens to experts, the next brings them back. In the backward
-    pass they alternate, too.
-    """
+    """Name the rank whose experts receive most tokens, by bytes, else by the experts' time."""
     tokens = exchanges.filter(~pl.col("dtype").cast(pl.String).is_in(_COUNT_DTYPES))
     order = pl.int_range(pl.len()).over("rank", order_by="start_ns")
     of_experts = frame.filter(kind="MoE experts")
+    # All-to-alls alternate: one brings tokens to experts, the next brings them back.
     for part, column, verb in (
         (tokens.filter(order % 2 == 0), "size_out_bytes", "get"),
         (of_experts, "duration_total_ns", "compute for"),

@@ -19,9 +19,8 @@ _NO_EVENTS = ("diagnostics", "devices", "layers", "ranks")
 def make_answer(trace: Trace, base: Trace | None = None, rules: Rules = DEFAULT) -> Answer:
     """Return the answer to a trace, or to a trace compared with a base.
 
-    If the base is only the capture of the trace's CUDA graphs, nothing is compared. The answer is
-    about the trace, with ops and layers from the capture. For a trace without time to judge, the
-    answer is one sentence.
+    If the base is only the capture of the trace's CUDA graphs, nothing is compared: it gives ops
+    and layers. A trace without kernels and ops has an answer of one sentence.
     """
     trace, base = trace.with_listed_names(), base and base.with_listed_names()
     try:
@@ -69,12 +68,12 @@ def _import_and_call(module: str, function: str, *inputs: Trace | Rules | Answer
 
 
 def has_time(trace: Trace) -> bool:
-    """Return whether there are kernels, or ops of a process, whose time can be judged."""
+    """Return whether there are kernels or ops, and so time to judge."""
     return trace.has("kernels") or bool(process_ranks(trace))
 
 
 def _describe_data(trace: Trace) -> str:
-    """Return the sentence for a trace without time to judge, which names the recorded data."""
+    """Return the sentence for a trace without time to judge: it names the recorded data."""
     copies = [trace.select(table, "duration_ns") for table in ("memcpys", "memsets")]
     moved_ns = sum(int(part["duration_ns"].sum()) for part in copies)
     if moved_ns:

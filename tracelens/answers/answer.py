@@ -1,4 +1,4 @@
-"""The answer to "what limits my program?" as data: a sentence, a place, bars, changes and facts.
+"""The answer to "what limits my program?" as data.
 
 Terminal, page, notebook and summary draw the same `Answer`.
 """
@@ -24,50 +24,43 @@ class Part(Struct, frozen=True):
 
 
 class Bar(Struct, frozen=True):
-    """A step drawn as a bar.
-
-    A comparison has two bars. `length` is relative to the longest bar. `text` is the time of the
-    whole bar in words, such as "14.1 ms".
-    """
+    """A step drawn as a bar. A comparison has two bars."""
 
     label: str
     parts: tuple[Part, ...]
+    # Relative to the longest bar
     length: float = 1.0
+    # Time of the whole bar in words, such as "14.1 ms"
     text: str = ""
 
     @property
     def percents(self) -> list[int]:
-        """The shares of the parts as whole percents.
-
-        Each share is rounded by itself, so that it equals the number in cards and tables. The part
-        that sums small parts gets the rest of 100. Without it, the percents may sum to 99 or 101.
-        """
+        """The shares of the parts as whole percents. They may sum to 99 or 101."""
+        # Each share is rounded by itself, so that it equals the number in cards and tables.
         percents = [round(part.share * 100) for part in self.parts]
+        # The part for all small parts gets the rest of 100.
         if self.parts and self.parts[-1].kind == REST:
             percents[-1] = max(100 - sum(percents[:-1]), 0)
         return percents
 
 
 class Change(Struct, frozen=True):
-    """A change that would help, and the length of a step with it.
-
-    `saved_frac` is the share of the time that the change saves. Without a prediction, it is the
-    largest share that the change may save. It is None if unknown.
-
-    `after_ns` is the predicted step. Without a prediction, it is the shortest possible step.
-    `low_ns` and `high_ns` are the range of the step. All three times are None if the step is not
-    known, or if the change would save nearly all of it. `has_gain` is False if a replay says that
-    the change may save nothing. `section` is the report's section with the evidence. `place` is the
-    code or layer in which the time goes.
-    """
+    """A change that would help, and the length of a step with it."""
 
     text: str
+    # Share of the time that the change saves, at most if not predicted. None if unknown.
     saved_frac: float | None
+    # Predicted step, or the shortest possible one without a prediction. All three times are None if
+    # unknown, or if the change would save nearly all of the step.
     after_ns: int | None = None
+    # Range of the step
     low_ns: int | None = None
     high_ns: int | None = None
+    # False if a replay says that the change may save nothing
     has_gain: bool = True
+    # The report's section with the evidence
     section: str | None = None
+    # The code or layer in which the time goes
     place: str | None = None
 
     @property
@@ -79,8 +72,7 @@ class Change(Struct, frozen=True):
     def after_text(self) -> str:
         """The time of a step after the change in words, with its range.
 
-        If the gain is not clear, words say so instead of the time. Without steps, the text is the
-        share that the change saves.
+        Without steps, the text is the share that the change saves.
         """
         if self.saved_frac is None:
             return "not known"
@@ -95,27 +87,29 @@ class Change(Struct, frozen=True):
 
 
 class Answer(Struct, frozen=True):
-    """The answer to one trace, or to its comparison with another.
+    """The answer to one trace, or to its comparison with another."""
 
-    `sentence` names the program's limit and its share, `place` the code in which the time goes.
-    `details` are further sentences, `rows` further lines of text. `changes_head` introduces the
-    changes. `no_change` says why there are none. `about` describes what was recorded. `doubts` are
-    reasons to trust the answer less. `sections` are the report's sections to read next. `refused`
-    is the reason why two runs are not compared.
-    """
-
+    # The program's limit and its share
     sentence: str
+    # The code in which the time goes
     place: str | None = None
     details: tuple[str, ...] = ()
+    # Further lines of text
     rows: tuple[str, ...] = ()
     bars: tuple[Bar, ...] = ()
     unprofiled: str | None = None
     changes: tuple[Change, ...] = ()
+    # Introduces the changes
     changes_head: str = "What would help"
+    # The reason if there are no changes
     no_change: str | None = None
+    # Describes the recorded data
     about: str | None = None
+    # Reasons to trust the answer less
     doubts: tuple[str, ...] = ()
+    # The report's sections to read next
     sections: tuple[str, ...] = ()
+    # The reason if two runs are not compared
     refused: str | None = None
 
     @property

@@ -26,8 +26,9 @@ def changes_of(
 ) -> tuple[Change, ...]:
     """Return the best changes, the largest saving first.
 
-    `step_ns` is the time of a step without the changes. A change at `place` does not repeat it,
-    because the answer names this place already. Changes for a cause in `without` are left out.
+    `step_ns` is the time of a step without the changes. `place` is the code or layer that the
+    answer already names: changes there do not repeat it. Changes for a cause in `without` are left
+    out.
     """
     changes = []
     for advised in advised_changes(trace):
@@ -47,9 +48,7 @@ def changes_of_job(
 ) -> tuple[Change, ...]:
     """Return the best changes of a job: first the change for the late ranks, then others.
 
-    A replay of the job's collectives computes the step after the first change. `place` is the code
-    in which the late ranks lose their time. Further changes against waiting are left out, because
-    the first one removes the cause of the waiting.
+    `place` is the code in which the late ranks lose their time.
     """
     if culprit.part == "communication" or step_ns is None:
         return changes_of(trace, step_ns, place)
@@ -62,6 +61,7 @@ def changes_of_job(
     )
     if of_cause is None:
         return changes_of(trace, step_ns, place)
+    # A replay of the job's collectives gives the step after the first change.
     job = predict_job(trace, ["straggler_fixed"])
     first = replace(
         _change(of_cause, None, place),
@@ -75,6 +75,7 @@ def changes_of_job(
         usual = BY_CAUSE.get(culprit.cause) if of_cause.cause == "waiting" else None
         text = first.text if usual is None else usual[:1].lower() + usual[1:]
         first = replace(first, text=f"on {culprit.members.text}: {text}")
+    # The first change removes what others wait for, so changes against waiting are left out.
     rest = changes_of(trace, step_ns, place, without=is_same)
     return (first, *rest)[:_MOST]
 
@@ -92,11 +93,7 @@ def _predicted(change: Change, prediction: Prediction) -> Change:
 
 
 def _change(saving: Saving, step_ns: int | None, place: str | None) -> Change:
-    """Return the change with the length of a step after it, given `step_ns` before it.
-
-    The saving is known as a share of the mean step. `step_ns` is shortened by the same share, even
-    if it is the median step.
-    """
+    """Return the change with the length of a step after it, given `step_ns` before it."""
     text = saving.text[:1].lower() + saving.text[1:]
     where = saving.places[0][0] if saving.places else None
     is_named = where is None or where == place or saving.cause == "launch"
@@ -111,6 +108,7 @@ def _change(saving: Saving, step_ns: int | None, place: str | None) -> Change:
     if saving.share > 1 - LEAST_SHARE:
         return change  # it would save nearly all of the step, so the step after it is unknown
 
+    # The saving is a share of the mean step. A median step is shortened by the same share.
     def after(saved_ns: int) -> int:
         return round(step_ns * (1 - saved_ns / saving.step_ns))
 

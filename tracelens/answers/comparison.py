@@ -110,9 +110,9 @@ def _across_processors(base: Trace, other: Trace, times: pl.DataFrame) -> Answer
 
 
 def _middle_rank(times: pl.DataFrame) -> pl.DataFrame:
-    """Return the rows of the rank and device whose step in base is the median one.
+    """Return the rows of the rank and device with the median step in base; no rows without one.
 
-    Only devices that both runs have are considered. Without such a device, no row is returned.
+    Only devices that are in both runs are considered.
     """
     in_both = times.filter(part="window").drop_nulls(["base_ns", "other_ns"])
     if in_both.is_empty():
@@ -126,8 +126,8 @@ def _middle_rank(times: pl.DataFrame) -> pl.DataFrame:
 def _of_one_with_steps(base: Trace, other: Trace, rank: int) -> Answer:
     """Return the answer if only one run marks steps.
 
-    A step of this run is compared with the time that the unmarked run takes for as much work. Work
-    is counted in kernels, or without a device in ops.
+    Its step is compared with the time that the other run takes for as many kernels, or ops without
+    a device.
     """
     names = ("new", "base") if _marks_steps(other) else ("base", "new")
     traces = (other, base) if _marks_steps(other) else (base, other)
@@ -158,12 +158,10 @@ def _rank_time(trace: Trace, rank: int) -> RankTime:
 
 
 def _step_words(ranks: tuple[RankTime, RankTime], whole: dict[str, Any]) -> str:
-    """Return " in the median step" if a run's mean step has another length, else " a step".
-
-    Lengths that are written alike count as equal.
-    """
+    """Return " in the median step" if a run's mean step has another length, else " a step"."""
     medians = whole["base_ns"], whole["other_ns"]
     means = (rank.judged_step_ns for rank in ranks)
+    # Lengths that are written alike are equal.
     is_uneven = any(
         mean is not None and duration(mean) != duration(median)
         for mean, median in zip(means, medians, strict=True)
@@ -172,7 +170,7 @@ def _step_words(ranks: tuple[RankTime, RankTime], whole: dict[str, Any]) -> str:
 
 
 def _sentence(whole: dict[str, Any], step: str, work: str) -> str:
-    """Give the speed of the other run relative to base, with the times of both and the noise.
+    """Give the speed of the other run relative to base, with both times and the noise.
 
     `work` is a phrase for runs that did different work, and empty for equal work.
     """
@@ -221,7 +219,7 @@ def _bars(ranks: tuple[RankTime, RankTime], whole: dict[str, Any]) -> tuple[Bar,
 
 
 def _copy_words(base: Trace, other: Trace, rank: int) -> str | None:
-    """Name the memory of the copies whose time changed most; empty without copies.
+    """Name the memory of the copies with the largest change of time; empty without copies.
 
     Return None for a process without a device.
     """
@@ -252,8 +250,7 @@ def _changed_parts(
 ) -> Iterator[str]:
     """Yield two lines: the parts that take less time than in base, and the parts that take more.
 
-    The largest differences come first. `copy_words` describe copies. They are None for a process
-    without a device.
+    `copy_words` describe copies; None for a process without a device.
     """
     rows = [row for row in parts.values() if abs(row["more_ns"] or 0) >= _LEAST_CHANGE * step_ns]
     for word, sign in (("less", -1), ("more", 1)):
@@ -271,7 +268,7 @@ def _changed_parts(
 
 
 def _changed_layers(base: Trace, other: Trace, rules: Rules) -> tuple[str, ...]:
-    """Name the layers whose time changed most beyond noise; empty unless both runs have layers."""
+    """Name the layers with the largest changes beyond noise; empty unless both runs have layers."""
     try:
         layers = compare_layers(base, other, rules=rules)
     except MissingTableError:
@@ -295,11 +292,9 @@ def _changed_work(
     rules: Rules,
     whole: dict[str, Any],
 ) -> tuple[str, ...]:
-    """Name the ops whose time changed most beyond noise, or without ops the kernels.
+    """Name the ops with the largest changes of time beyond noise, or without ops the kernels.
 
-    Ops and kernels that only one run has count, too. Ops and kernels that communicate do not count,
-    because communication is a part of its own. The result is empty if no change is worth
-    mentioning.
+    The result is empty if no change is worth mentioning.
     """
     work = "ops"
     try:
@@ -309,8 +304,10 @@ def _changed_work(
             return ()
         work, rows = "kernels", compare_kernels(base, other, rules=rules)
     more_ns = pl.col("other_ns").fill_null(0) - pl.col("base_ns").fill_null(0)
+    # Work that only one run has counts as changed.
     is_sure = pl.col("outcome").is_in(["faster", "slower"]) | (pl.col("change") != "both")
     is_large = more_ns.abs() >= _LEAST_CHANGE * whole["base_ns"]
+    # Communication is a part of the step itself, so its ops are left out.
     communicates = pl.col("name").cast(pl.String).str.contains(_COMMUNICATES)
     changed = rows.filter(is_sure & is_large & ~communicates, rank=whole["rank"])
     most = changed.sort(more_ns.abs(), descending=True).head(_MOST_CHANGED)

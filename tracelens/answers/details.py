@@ -74,7 +74,7 @@ def facts_of(
     launching: str | None,
     caveat: str | None,
 ) -> list[str]:
-    """List facts on places, devices, kernels and the host.
+    """List facts on code, devices, kernels and the host.
 
     `launching` is the sentence on functions that launch. `caveat` is the verdict's caveat.
     """
@@ -116,14 +116,12 @@ def _casts(model: TimeModel, rank: RankTime) -> tuple[str, ...]:
 
 
 def loaded_once(rank: RankTime) -> tuple[str, ...]:
-    """Say that only recorded steps load code; empty if later steps load code, too.
-
-    Steps without the profiler are timed after the recorded ones. If they take no longer than a
-    recorded step without its loading, all code was loaded by then.
-    """
+    """Say that only recorded steps load code; empty if later steps load code, too."""
     if rank.unprofiled_ns is None or rank.judged_step_ns is None or rank.bound == "loading":
         return ()
     share = rank.shares["loading"]
+    # Steps without the profiler follow the recorded steps. If they take no longer than a recorded
+    # step without its loading, all code was loaded by then.
     without_ns = rank.judged_step_ns * (1 - share)
     if share < LEAST_SHARE or without_ns < rank.unprofiled_ns:
         return ()
@@ -133,9 +131,9 @@ def loaded_once(rank: RankTime) -> tuple[str, ...]:
 
 
 def _calling_function(model: TimeModel, rank: RankTime) -> str | None:
-    """Name the Python function whose own calls of ops take at least half of the time of all ops.
+    """Name the Python function that itself calls at least half of all op time; None without one.
 
-    Return None if there is none, or if calling ops does not limit the rank's process.
+    Return None also if calling ops does not limit the process.
     """
     if not rank.is_process or rank.bound != "launch":
         return None
@@ -189,10 +187,7 @@ def without_profiler(model: TimeModel, rank: RankTime) -> str | None:
 def _profiler_cost(trace: Trace, rank: RankTime) -> str | None:
     """Compare the recorded step with steps that were timed without the profiler.
 
-    The time without the profiler is followed by its range. The recorded step is the mean. If the
-    median differs much, as with one long step, it is given too. The answer's percentages may refer
-    to a third time: the recorded step, less what the profiler is known to add. Then this time is
-    given as well. Return None if no steps were timed.
+    Return None if no steps were timed.
     """
     measured, judged_ns = measured_range(trace, rank.rank), rank.judged_step_ns
     if measured is None or rank.recorded_step_ns is None or judged_ns is None:
@@ -202,8 +197,10 @@ def _profiler_cost(trace: Trace, rank: RankTime) -> str | None:
     is_range = duration(low_ns) != duration(high_ns)
     spread = f" ({span_text(low_ns, high_ns)})" if is_range else ""
     words = f"without the profiler a step takes {plain}{spread}, under it {recorded}"
+    # The mean and the median differ if one step is long.
     if rank.step_ns is not None and is_another_time(rank.recorded_step_ns, rank.step_ns):
         words += f" on average ({duration(rank.step_ns)} in the median)"
+    # Percentages may refer to a third time: the recorded step, less the profiler's known cost.
     judged = duration(judged_ns)
     if judged in (plain, recorded):
         return words
@@ -269,8 +266,7 @@ def doubts_of(model: TimeModel, rank: RankTime, *, is_judged: bool) -> tuple[str
 def _slow_host(trace: Trace, rank: RankTime) -> tuple[str, ...]:
     """Warn of launches that took longer than on the slowest usual host.
 
-    The trace does not show whether the host was slow only while it recorded, or always is. The
-    warning is only for a rank that its host limits.
+    The result is empty if the host does not limit the rank.
     """
     step = unprofiled_steps(trace).get(rank.rank)
     if step is None or not step.was_slow or rank.bound not in SLOWED:
@@ -284,12 +280,7 @@ def _slow_host(trace: Trace, rank: RankTime) -> tuple[str, ...]:
 
 
 def _waits_beyond_the_step(model: TimeModel, rank: RankTime) -> tuple[str, ...]:
-    """Warn if recorded steps wait for longer than whole steps take without the profiler.
-
-    Waits for a time, for a queue or for a loader's workers take no longer under a profiler. But the
-    steps without the profiler ran right after a pause in which the trace was written. In that
-    pause, queues filled, so these steps waited less than usual.
-    """
+    """Warn if recorded steps wait for longer than whole steps take without the profiler."""
     if rank.unprofiled_ns is None:
         return ()
     places = model.idle.filter(rank=rank.rank).group_by("what").agg(pl.col("idle_ns").sum())
@@ -298,6 +289,8 @@ def _waits_beyond_the_step(model: TimeModel, rank: RankTime) -> tuple[str, ...]:
         for what, ns in places.drop_nulls("what").iter_rows()
         if is_wait(str(what)) or WORKERS in str(what)
     )
+    # Such waits take no longer under a profiler. But before the steps without it, the program
+    # paused while the trace was written. Queues filled meanwhile, so these steps waited less.
     waits_ns = waits / (rank.n_steps * rank.n_devices)
     if waits_ns < _LONGER * rank.unprofiled_ns:
         return ()
@@ -310,7 +303,7 @@ def _waits_beyond_the_step(model: TimeModel, rank: RankTime) -> tuple[str, ...]:
 
 
 def _clocks_differ(trace: Trace, rank: RankTime) -> tuple[str, ...]:
-    """Warn if some kernels begin before their launches, which only a wrong clock can show."""
+    """Warn if some kernels begin before their launches: the clocks are wrong then."""
     kernels = trace.select("kernels", "rank", "api_call_id", "start_ns", rank=rank.rank)
     calls = trace.select("api_calls", "rank", "api_call_id", "start_ns", rank=rank.rank)
     rows = rows_of(

@@ -1,4 +1,4 @@
-"""Describe how a program uses its devices: by turns, one most of the time, or few of its SMs."""
+"""Describe how a program uses its devices, and how many of their SMs."""
 
 from statistics import mean
 
@@ -24,12 +24,10 @@ _FEW = 0.5
 
 
 class SmUse(Struct, frozen=True):
-    """The mean number of SMs that have a block of a running kernel.
-
-    The mean is over the time in which kernels compute. `sm_count` is the device's number of SMs.
-    """
+    """The mean number of SMs with a block of a running kernel, while kernels compute."""
 
     n_used: float
+    # The device's number of SMs
     sm_count: int
 
     @property
@@ -53,9 +51,8 @@ def few_sms(trace: Trace, rank: RankTime) -> SmUse | None:
 def sm_use(trace: Trace, rank: int) -> SmUse | None:
     """Measure how many SMs a rank's program uses on average.
 
-    A block runs on one SM, so a kernel uses no more SMs than it has blocks. Kernels that run at the
-    same time are added. Return None if no kernel computes, if a grid or a device's number of SMs is
-    not known, or if the rank uses devices of several sizes.
+    Return None if no kernel computes, if a grid or a device's number of SMs is unknown, or if the
+    rank's devices differ in size.
     """
     grid = ("grid_x", "grid_y", "grid_z")
     columns = ("device_id", "start_ns", "duration_ns", "is_communication", *grid)
@@ -73,6 +70,7 @@ def sm_use(trace: Trace, rank: int) -> SmUse | None:
     busy_ns = int((busy["end_ns"] - busy["start_ns"]).sum())
     if not busy_ns or kernels["n_blocks"].null_count():
         return None
+    # A block runs on one SM, so a kernel uses no more SMs than it has blocks.
     used_sms = pl.min_horizontal("n_blocks", sm_count)
     used_ns = int(kernels.select((used_sms * pl.col("duration_ns")).sum()).item())
     return SmUse(min(used_ns / busy_ns, sm_count), sm_count)
@@ -87,7 +85,7 @@ def _common_sm_count(trace: Trace, rank: int, devices: pl.Series) -> int | None:
 
 
 def sentence_of_gpus(model: TimeModel, rank: RankTime, whole: str) -> str | None:
-    """Describe devices that work unequally, or take turns; None if they do neither.
+    """Say that devices work unequally, or one after the other; None if they do neither.
 
     `whole` names the time that the shares refer to.
     """
@@ -111,9 +109,9 @@ def sentence_of_gpus(model: TimeModel, rank: RankTime, whole: str) -> str | None
 def wait_of_idlest(model: TimeModel, rank: RankTime) -> str | None:
     """Name the main cause of waiting on the device that computes least.
 
-    In the rank's mean, a busy device could hide another one that waits for input. Return None if
-    all devices work about equally.
+    Return None if all devices work about equally.
     """
+    # In the mean of devices, a busy one could hide one that waits for input.
     shares = _computing(model, rank.rank)
     if len(shares) < 2:
         return None
@@ -134,7 +132,7 @@ def wait_of_idlest(model: TimeModel, rank: RankTime) -> str | None:
 def _computing(model: TimeModel, rank: int) -> dict[int, float]:
     """Return the share of time in which each device of a rank computes.
 
-    Devices that compute much less than the busiest one are left out.
+    Devices that compute much less than the busiest device are left out.
     """
     times = model.by("rank", "device_id").filter(rank=rank)
     rows = times.select(

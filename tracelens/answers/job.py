@@ -52,7 +52,7 @@ def _of_straggler(
     judged: Sequence[RankTime],
     row: dict[str, Any],
 ) -> Answer:
-    """Return the answer for a job with late ranks: their mean step beside that of other ranks."""
+    """Return the answer for a job with late ranks: their mean step, and that of the others."""
     trace = model.trace
     sentence, _, more = str(row["evidence"]).partition("; ")
     together = mean_rank(judged)
@@ -75,10 +75,8 @@ def _of_straggler(
 
 
 def _place_of(model: TimeModel, culprit: Culprit) -> str | None:
-    """Return the place where the culprit's ranks lose most time to the cause of their delay.
-
-    Return None if no place is known.
-    """
+    """Return the code in which the culprit's ranks lose most time; None if unknown."""
+    # Only time lost to the cause of the delay counts.
     of_cause = model.idle.filter(
         pl.col("rank").is_in([*culprit.members.ranks]),
         pl.col("cause") == pl.lit(culprit.cause),
@@ -132,10 +130,7 @@ def _inconclusive(trace: Trace, judged: Sequence[RankTime], row: dict[str, Any])
 
 
 def _of_all(trace: Trace, judged: Sequence[RankTime], row: dict[str, Any]) -> Answer:
-    """Return the answer for a job without culprit: the most common bound, and the mean step.
-
-    Ranks of a balanced pipeline wait because of its schedule, not for a slow rank.
-    """
+    """Return the answer for a job without a culprit: the bound of most ranks, and the mean step."""
     verdicts = verdict(trace).sort("rank")
     bounds = verdicts["bound"].to_list()
     # The job's bound may be the bound of no rank, if each rank computes for longer.
@@ -159,6 +154,7 @@ def _of_all(trace: Trace, judged: Sequence[RankTime], row: dict[str, Any]) -> An
     shares = percents_in(bar, together, limits.parts)
     sentence = program_sentence(together, bound, shares, special=special)
     of_whom = "On every rank" if len(ranks) == len(judged) else f"On {_named(ranks)}"
+    # Ranks of a balanced pipeline wait because of its schedule, not for a slow rank.
     bubble = bubble_sentence(trace, judged)
     culprit = _culprit(row)
     waiting = None if culprit else waiting_sentence(judged, bound)
@@ -181,10 +177,7 @@ def _of_all(trace: Trace, judged: Sequence[RankTime], row: dict[str, Any]) -> An
 
 
 def _first_place(verdicts: pl.DataFrame, part: str) -> str | None:
-    """Return the place of a part on the first rank whose verdict names one.
-
-    Return None if no verdict does.
-    """
+    """Return the code named for a part of a step by the first verdict that names any, or None."""
     of_part = (
         pl.when(pl.col(name) == part).then(what)
         for name, what in (("bound", "what"), ("second", "second_what"))

@@ -1,4 +1,7 @@
-"""Find the bound of a rank and its place, and write the answer's first sentence."""
+"""Find the bound of a rank and the code in which its time goes, and write the first sentence.
+
+A place is the call path, kernel or op in which a part's time goes.
+"""
 
 import re
 from collections import Counter
@@ -49,34 +52,30 @@ _WORKS, _WAITS = "does other work", "waits itself"
 
 
 class WorkAndWaits(Struct, frozen=True):
-    """Describes a host that does other work and also waits itself.
+    """Describes a host that does other work and also waits itself."""
 
-    `words` is the sentence without numbers. `shares` are the shares of the two parts, the larger
-    part first. `smaller_part` gives the place of the smaller part.
-    """
-
+    # The sentence without numbers
     words: str
+    # The shares of work and waits, the larger first
     shares: str
+    # Names the place of the smaller part
     smaller_part: str
 
 
 class Limits(Struct, frozen=True):
-    """The part of a step that limits a rank, with its place; None if the place is not known.
+    """The part of a step that limits a rank, with its place; None if the place is not known."""
 
-    If computing and another part take comparable times, the bound is computing and `second` the
-    other part, whichever is longer. For most ranks, `second` is None.
-
-    `reads` is True if the program mostly reads single values back. `few_sms` is given if it
-    computes on few of the GPU's SMs, `work_and_waits` if its host does other work and also waits
-    itself.
-    """
-
+    # If computing and another part take comparable times, the bound is computing and `second` the
+    # other part, even if it is longer.
     bound: str
     where: str | None
     second: str | None = None
     second_where: str | None = None
+    # True if the program mostly reads single values back
     reads: bool = False
+    # Given if the program computes on few of the GPU's SMs
     few_sms: SmUse | None = None
+    # Given if the host does other work and also waits itself
     work_and_waits: WorkAndWaits | None = None
 
     @property
@@ -97,7 +96,7 @@ class Limits(Struct, frozen=True):
     def place_of_second(self, places: Sequence[tuple[str, int]] = ()) -> tuple[str, ...]:
         """Return the second part's label in the bar, with its place; empty without one.
 
-        `places` are all places of that part, if it is idle time.
+        If the part is idle time, `places` are all its places, each with nanoseconds.
         """
         if self.second is None:
             return ()
@@ -127,11 +126,9 @@ def limits_of(model: TimeModel, rank: RankTime, row: Mapping[str, Any]) -> Limit
 
 
 def _where(model: TimeModel, row: Mapping[str, Any], part: str = "bound") -> str | None:
-    """Return the place of the bound, or of the second part.
-
-    If most of that part is the profiler's own work, return the first place in the program instead.
-    """
+    """Return the kernel, op or call path in which the time of the bound or second part goes."""
     what: str | None = row["what" if part == "bound" else f"{part}_what"]
+    # The profiler's own work is no place in the program, so the next one is taken.
     if what != PROFILER:
         return what
     places = places_of(model, row["rank"], row[part])
@@ -139,7 +136,7 @@ def _where(model: TimeModel, row: Mapping[str, Any], part: str = "bound") -> str
 
 
 def places_of(model: TimeModel, rank: int, cause: str | None) -> list[tuple[str, int]]:
-    """List the program's places that are idle for a cause, with nanoseconds, most first."""
+    """List the program's places of idle time with a cause, each with nanoseconds, most first."""
     is_of_cause = (pl.col("rank") == rank) & (pl.col("cause") == pl.lit(cause, pl.String))
     is_of_program = pl.col("what").is_not_null() & (pl.col("what") != PROFILER)
     return model.idle.filter(is_of_cause & is_of_program).select("what", "idle_ns").rows()
@@ -148,7 +145,7 @@ def places_of(model: TimeModel, rank: int, cause: str | None) -> list[tuple[str,
 def _read_place(model: TimeModel, rank: RankTime) -> str | None:
     """Return the place where a process reads single values back.
 
-    Return None if reading takes little of the process's time in op calls.
+    Return None if reading takes little time.
     """
     times = called_places(model, rank)
     reads = reads_of(times)
@@ -160,7 +157,7 @@ def _read_place(model: TimeModel, rank: RankTime) -> str | None:
 
 
 def called_places(model: TimeModel, rank: RankTime) -> list[tuple[str, int]]:
-    """List the places where a rank calls ops, with the nanoseconds of the calls."""
+    """List the places where a rank calls ops, each with the nanoseconds of the calls."""
     places = model.idle.filter(
         pl.col("rank") == rank.rank,
         pl.col("cause") == "launch",
@@ -171,7 +168,7 @@ def called_places(model: TimeModel, rank: RankTime) -> list[tuple[str, int]]:
 def bound_place(model: TimeModel, rank: RankTime, limits: Limits) -> str | None:
     """Describe the bound's place, with the number of reads if it reads single values.
 
-    If no place has half of an idle cause's time, name a call path that covers half of the time.
+    If no place has half of the time, name a call path that covers half.
     """
     places = () if limits.reads else places_of(model, rank.rank, limits.bound)
     text = place_text(
@@ -187,10 +184,7 @@ def bound_place(model: TimeModel, rank: RankTime, limits: Limits) -> str | None:
 
 
 def launching_functions(model: TimeModel, rank: RankTime, limits: Limits) -> str | None:
-    """Name the functions that take most of the launching time; None if one place takes half.
-
-    Launches by autograd count for the backward pass. Without stacks, no other caller is known.
-    """
+    """Name the functions that take most of the launching time; None if one place takes half."""
     times = Counter(dict(called_places(model, rank)))
     all_ns = times.total()
     if (
@@ -201,6 +195,7 @@ def launching_functions(model: TimeModel, rank: RankTime, limits: Limits) -> str
         return None
     callers: Counter[str] = Counter()
     for place, ns in times.items():
+        # Launches by autograd are the backward pass.
         if place.startswith(_BACKWARD):
             callers["backward pass"] += ns
         elif " > " in place:
@@ -241,7 +236,7 @@ def program_sentence(
 ) -> str:
     """Return the sentence on a bound, with its share of a step or of the program's time.
 
-    `special`, if given, replaces the usual sentence by a more specific one.
+    `special` replaces the usual sentence.
     """
     words = special or (PROCESS_SENTENCES if rank.is_process else DEVICE_SENTENCES)[bound]
     if rank.n_devices > 1:
@@ -271,8 +266,7 @@ def _special_words(
 ) -> str | None:
     """Return a sentence on a program of a special kind; None for any other program.
 
-    Such a program reads single values back (`reads`), receives data from another rank, sleeps or
-    waits, calls no op, or is busy inside one op.
+    `reads` says that the program reads single values back.
     """
     if reads:
         return "The program reads single values back"
@@ -311,7 +305,7 @@ def _receiving(trace: Trace, rank: RankTime) -> str | None:
 def _words_with_second(second: str, special: str | None) -> str:
     """Return the sentence on a device that computes, and takes as long for the part `second`.
 
-    `special` is a more specific sentence on the second part, if there is one.
+    `special` is a more specific sentence on the second part, or None.
     """
     phrase = special or DEVICE_SENTENCES[second]
     if special is None:
@@ -344,19 +338,18 @@ def _work_and_waits(model: TimeModel, rank: RankTime) -> WorkAndWaits | None:
 
 
 def with_long_steps(trace: Trace, rank: RankTime, sentence: str) -> tuple[str, str | None]:
-    """Return the sentence, and a detail on steps that took much longer than most.
+    """Return the sentence, and a detail on steps that took much longer than most, or None.
 
-    Such steps are found among the steps that were timed without the profiler. If they take most of
-    the time, the sentence begins with them, and the detail says how to record one. For example, a
-    program is limited by saving if a step takes 14 ms, and every fifth one saves for 400 ms. The
-    detail is None without such steps.
+    If such steps take most of the time, the sentence begins with them.
     """
+    # Only steps that were timed without the profiler are searched for long ones.
     long = trace.manifest.long_steps(rank.rank)
     usual_ns = rank.unprofiled_ns or rank.judged_step_ns
     if long is None:
         return sentence, None
     n, n_all, ns = long
     take = f"{'takes' if n == 1 else 'take'} {duration(ns)}"
+    # For example, a step takes 14 ms, and every fifth one saves for 400 ms.
     share = n * ns / (n * ns + (n_all - n) * usual_ns) if usual_ns else 0.0
     if share <= _MOST_TIME:
         return sentence, f"{n} of {n_all} steps without the profiler {take}"

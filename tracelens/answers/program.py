@@ -1,4 +1,4 @@
-"""Answer for one program on one rank: its bound, the place, and changes that would help.
+"""Answer for one program on one rank: its bound, and changes that would help.
 
 Without a device, the answer is about the process.
 """

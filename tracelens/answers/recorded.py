@@ -30,7 +30,7 @@ _LENGTH = pl.col("end_ns") - pl.col("start_ns")
 def about(trace: Trace, model: TimeModel | None = None) -> str:
     """Describe steps, kind of program, devices, versions and the kinds of recorded events.
 
-    Steps are those of `model`, by default the model of `time_model`.
+    The steps come from `model`, by default from `time_model`.
     """
     ranks, steps = len(trace.manifest.ranks), _steps(model or time_model(trace))
     words = [
@@ -46,10 +46,7 @@ def about(trace: Trace, model: TimeModel | None = None) -> str:
 def uneven_steps(model: TimeModel, rank: int, *, is_busy: bool) -> tuple[str, ...]:
     """Describe how the steps of a rank differ in length; empty if they differ little.
 
-    If the length of steps changes for good at some step, the times before and after are given.
-    Otherwise long steps are named, if the shortest of them exceeds the others by at least the range
-    of the others. Else the range of all steps is given. With `is_busy`, a function that only long
-    steps run is named, too. If the device waits, the answer's place shows the cause instead.
+    `is_busy` says that the device is busy. Then a function that only long steps run is named, too.
     """
     steps = model.program_steps.filter(rank=rank).sort("step")
     numbers, times = steps["step"].to_list(), steps["duration_ns"].to_list()
@@ -57,6 +54,7 @@ def uneven_steps(model: TimeModel, rank: int, *, is_busy: bool) -> tuple[str, ..
         return ()
     candidates = range(_SIDE, len(times) - _SIDE + 1)
     changes = [place for place in candidates if _is_change(times, place)]
+    # Steps change their length for good.
     if changes:
         first = changes[0]
         before, after = (duration(median(side)) for side in (times[:first], times[first:]))
@@ -66,6 +64,8 @@ def uneven_steps(model: TimeModel, rank: int, *, is_busy: bool) -> tuple[str, ..
         return ()
     long = [times[place] for place in places]
     rest = [ns for place, ns in enumerate(times) if place not in places]
+    # Long steps are named if they stand out: the shortest exceeds the others by at least the range
+    # of the others.
     if min(long) - max(rest) < max(rest) - min(rest):
         return (f"steps vary: they take {span_text(min(times), max(times))}",)
     when = describe_steps([numbers[place] for place in places], numbers)
@@ -82,7 +82,7 @@ def uneven_steps(model: TimeModel, rank: int, *, is_busy: bool) -> tuple[str, ..
 def _only_in(trace: Trace, rank: int, long: list[int], least_ns: float) -> str | None:
     """Return the longest Python function or annotation in all long steps and in no other.
 
-    It takes at least `least_ns` of a long step on average. Return None without such a function.
+    It takes at least `least_ns` of a long step on average. Return None without one.
     """
     name = pl.col("name").cast(pl.String)
     is_of_program = pl.col("kind").is_in(["python", "annotation"])
@@ -104,7 +104,7 @@ def _only_in(trace: Trace, rank: int, long: list[int], least_ns: float) -> str |
 
 
 def _is_change(times: list[int], place: int) -> bool:
-    """Return whether the length of steps changes for good at position `place`."""
+    """Return whether the length of steps changes for good at index `place`."""
     before, after = times[:place], times[place:]
     jump = abs(median(after) - median(before))
     spread = max(max(side) - min(side) for side in (before, after))

@@ -220,13 +220,11 @@ def _same(base: CallPath, other: CallPath) -> int:
 
 
 def _same_inner(base: CallPath, other: CallPath) -> int:
-    """Count the innermost frames that name the same function, without the shared outer ones.
-
-    The stopped function alone does not count, because both stacks were taken in it.
-    """
+    """Count the innermost frames with equal functions, without the equal outermost frames."""
     outer = _same(base, other)
     names = ([frame[1] for frame in path.frames[outer:][::-1]] for path in (base, other))
     n_shared = n_shared_outer(*names)
+    # Both stacks were taken in the same stopped function, so it alone says nothing.
     return n_shared if n_shared > 1 else 0
 
 

@@ -42,13 +42,14 @@ def parts_of(shares: Mapping[str, float], kinds: Mapping[str, str]) -> tuple[Par
     """Return a bar's parts: work first, then waiting, the largest first.
 
     `shares` maps labels to shares that sum to 1, `kinds` maps labels to kinds. Small parts are
-    summed as `other`, unless the named parts round to 100 % already.
+    summed as `other`.
     """
     largest = sorted(shares, key=lambda label: -shares[label])
     named = [label for label in largest if shares[label] >= _SMALL][:_MOST_PARTS]
     order = sorted(named, key=lambda label: kinds[label] != WORK)
     parts = [Part(label, shares[label], kinds[label]) for label in order]
     rest = 1 - sum(part.share for part in parts)
+    # Without it if the named parts round to 100 % already
     is_shown = rest >= _SMALL / 2 and sum(round(part.share * 100) for part in parts) < 100
     return (
         *parts,
@@ -57,10 +58,7 @@ def parts_of(shares: Mapping[str, float], kinds: Mapping[str, str]) -> tuple[Par
 
 
 def percents_in(bar: Bar, rank: RankTime, parts: Sequence[str]) -> str:
-    """Return the shares of the parts as percents, joined by `and`.
-
-    The percents are those of the bar, so that sentence and bar agree.
-    """
+    """Return the shares of the parts as percents, joined by `and`, with the numbers of the bar."""
     percents = []
     for part in parts:
         label = label_of(part, is_process=rank.is_process)

@@ -1,4 +1,4 @@
-"""Answer for a program whose recording cannot show its bound."""
+"""Answer for a program with a recording that cannot show its bound."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -40,7 +40,7 @@ def answer_inconclusive(
     row: Mapping[str, Any],
     doubts: tuple[str, ...],
 ) -> Answer:
-    """Return the answer for a rank whose recorded time does not show its bound."""
+    """Return the answer for a rank with a recording that does not show its bound."""
     if rank.is_slowed_beyond_judging:
         return _slowed_beyond_judging(model, rank, row, doubts)
     unseen = unseen_device(model.trace, model.processes)
@@ -52,7 +52,7 @@ def answer_inconclusive(
 
 
 def answer_capture(trace: Trace) -> Answer:
-    """Return the answer for a trace in which graphs were captured, but no kernel ran."""
+    """Return the answer for a trace with captured graphs in which no kernel ran."""
     n_launches = max(count_captured(trace).values())
     return Answer(
         "This is the capture of a CUDA graph, not a run: nothing ran on a device",
@@ -71,7 +71,7 @@ def _without_device_work(
     row: Mapping[str, Any],
     doubts: Sequence[str],
 ) -> Answer:
-    """Return the answer for a program that used a GPU whose work is not in the trace."""
+    """Return the answer for a program that used a GPU, without a record of the GPU's work."""
     return Answer(
         "The GPU's work was not recorded, so what limits the program is not known",
         details=(row["evidence"],),
@@ -91,7 +91,7 @@ def _slowed_beyond_judging(
     row: Mapping[str, Any],
     doubts: tuple[str, ...],
 ) -> Answer:
-    """Return the answer for a rank whose step is nearly all the profiler's own time."""
+    """Return the answer for a rank with steps that are nearly all the profiler's own time."""
     trace = model.trace
     reads = reads_of(called_places(model, rank))
     most = (

@@ -1,4 +1,4 @@
-"""Provide the words of answers: sentences on bounds, places to open, and times."""
+"""Provide the words of answers: sentences on bounds, lines of code, and times."""
 
 import re
 from collections import Counter
@@ -53,11 +53,12 @@ def place_text(
     is_busy: bool = False,
     places: Sequence[tuple[str, int]] = (),
 ) -> str | None:
-    """Write a place as the second line of an answer: file:line, at most three frames of a path.
+    """Write the second line of an answer: a source line, or a call path of at most three frames.
 
-    With `is_busy`, the place is the kernel or op that ran longest. `places` are all places of the
-    part, each with its nanoseconds. If a call path covers half of their time, it is written instead
-    of `what`.
+    - `what`: the call path, kernel or op
+    - `is_busy`: `what` is the kernel or op that ran longest
+    - `places`: all call paths of the part, each with nanoseconds. A path that covers half of the
+      time is written instead of `what`.
     """
     if not what:
         return None
@@ -74,14 +75,14 @@ def place_text(
 
 
 def shared_path(places: Sequence[tuple[str, int]]) -> str | None:
-    """Return the longest call path that covers at least half of the places' time.
+    """Return the longest call path that covers at least half of the time of `places`.
 
-    A frame has its line if the line covers half of the time. The path is None if only its outermost
-    frame covers half, which says little.
+    Return None if it is only one frame.
     """
     half_ns = sum(ns for _, ns in places) / 2
     inner = [(what.split(_SEPARATOR), ns) for what, ns in places]
     path: list[str] = []
+    # A frame has its line if the line covers half of the time.
     while frame := _common_frame(inner, half_ns):
         path.append(frame)
         inner = [
@@ -113,12 +114,10 @@ ELLIPSIS = "…"
 
 
 def frame_text(frame: str) -> str:
-    """Write a frame `file.py(12): name` as `file.py:12 name`, and leave other text as it is.
-
-    If only the line of the definition is known, the text is `name (defined at file.py:12)`.
-    """
+    """Write a frame `file.py(12): name` as `file.py:12 name`, and leave other text as it is."""
     if match := _FRAME.fullmatch(frame):
         return f"{match[1]}:{match[2]} {match[3]}".rstrip()
+    # Only the line of the definition is known.
     if match := _DEFINED.fullmatch(frame):
         return f"{match[3]} (defined at {match[1]}:{match[2]})"
     if match := _WITHOUT_LINE.fullmatch(frame):

@@ -1,7 +1,6 @@
 """The command line: parse, call, print.
 
-Standard output holds results only. Messages go to standard error. The module of a command is
-imported when the command runs, so that `--help` is fast.
+Standard output holds results only. Messages go to standard error.
 """
 
 import gc
@@ -116,10 +115,9 @@ class _Commands(LoadedGroup):
             formatter.write_dl([*COMMANDS.items()])
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Find and import a command.
+        """Find and import a command. From then on Ctrl-C raises KeyboardInterrupt.
 
-        From then on Ctrl-C raises KeyboardInterrupt. Raises UsageError for a word that is neither a
-        command nor a file.
+        Raises UsageError for a word that is no command and no file.
         """
         if args and args[0] not in COMMANDS:
             raise UsageError(
@@ -259,11 +257,9 @@ def _are_traces(words: Sequence[str]) -> bool:
 
 
 def _answer(words: Sequence[str]) -> None:
-    """Answer for traces, as `report` without options does, but without Typer.
-
-    Typer (0.29) would import Pydantic to find that there is no option. This takes 0.06 s, a twelfth
-    of a small answer.
-    """
+    """Answer for traces, as `report` without options does, but without Typer."""
+    # Typer (0.29) would import Pydantic to find that there is no option. This takes 0.06 s, a
+    # twelfth of a small answer.
     report = _module("report").report
     _let_interrupts_raise()
     try:
@@ -280,9 +276,9 @@ def _terminate(number: int, _frame: FrameType | None) -> NoReturn:
 def split_command(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
     """Return the arguments before the first `--` of a collect command, and the program after it.
 
-    This is done before Typer parses, which would take the program for FILES. For `collect files`
-    and for other commands, `--` still ends the options, and the program is empty.
+    The program is empty for other commands and for `collect files`.
     """
+    # Typer would take the program for FILES.
     words = list(arguments)
     if "--" not in words:
         return words, []
@@ -322,11 +318,7 @@ def with_report(words: Sequence[str]) -> list[str]:
 
 
 def repeat_against(words: Sequence[str]) -> list[str]:
-    """Repeat `--against` before each further base, as a shell expands a pattern to several.
-
-    Words count as bases only if the traces come first: in `report --against BASE TRACE`, the last
-    word is the trace.
-    """
+    """Repeat `--against` before each further base, as a shell expands a pattern to several."""
     repeated: list[str] = []
     for word in words:
         named = [earlier for earlier in repeated if not earlier.startswith("-")]
@@ -336,6 +328,7 @@ def repeat_against(words: Sequence[str]) -> list[str]:
         if (
             is_next
             and named[:1] == ["report"]
+            # In `report --against BASE TRACE`, the last word is no base.
             and repeated.index("--against") > repeated.index("report") + 1
         ):
             repeated.append("--against")

@@ -1,4 +1,4 @@
-"""The command `doctor`: list the tools and packages that tracelens can use, and the missing ones.
+"""The command `doctor`: list the tools and packages that tracelens can use, and what is missing.
 
 No slow program is started to find them.
 """

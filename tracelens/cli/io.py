@@ -103,8 +103,8 @@ def open_any(
 ) -> Trace:
     """Open the trace in a directory, or collect the sources in memory.
 
-    `step` is a pattern: the spans that it matches become the steps. `ranks` are the ranks of the
-    sources, in order. Raises SourceError or UsageError.
+    Spans that match the pattern `step` become the steps. `ranks` are the ranks of the sources, in
+    order. Raises SourceError or UsageError.
     """
     trace = _open_sources(paths, ranks)
     OPENED.append(trace)
@@ -115,11 +115,10 @@ def open_any(
 
 
 def open_base(path: Path, trace: Trace, step: str | None = None) -> Trace:
-    """Open the trace with which another one is compared.
+    """Open the trace to compare `trace` with.
 
-    If the path is a folder of graph captures, open the captures of the trace's batch sizes. `step`
-    is a pattern: the spans that it matches become the base's steps. Raises SourceError or
-    UsageError.
+    From a folder of graph captures, open the captures of the batch sizes of `trace`. Spans that
+    match the pattern `step` become the base's steps. Raises SourceError or UsageError.
     """
     from tracelens.jobs.graph_captures import captures_of  # noqa: PLC0415 - reads sources
 
@@ -160,7 +159,7 @@ def _open_sources(paths: Sequence[Path], ranks: Sequence[int]) -> Trace:
 def default_target(paths: Sequence[Path]) -> Path:
     """Return the path of the trace to write if --out is not given.
 
-    Its name is the source's stem, or for several sources the name of the folder that they share.
+    It is named like the source, or like the folder of several sources.
     """
     if paths[0] == STANDARD_INPUT:
         return Path("stdin.tracelens")
@@ -212,10 +211,10 @@ def losses(trace: Trace) -> list[str]:
 
 
 def screen(rows: int | None = None, *, to_file: bool = False) -> Screen:
-    """Return the terminal's width, and whether it shows colours.
+    """Return the size of the terminal, and whether it shows colours.
 
-    A pipe has no colours. Its width is COLUMNS, else the width of standard error's terminal. A file
-    has a fixed width.
+    A pipe has no colours, and the width in COLUMNS, else of standard error's terminal. A file has a
+    fixed width.
     """
     if to_file or sys.stdout is None:
         return Screen(rows=rows)
@@ -331,9 +330,8 @@ class _Handler(logging.Handler):
 def progress(text: str, *, late: bool = False) -> Iterator[None]:
     """Show progress on standard error while the body runs.
 
-    If the body logs shares, a bar shows the share, the size and the time left. With `late`, the bar
-    appears at the first log record, because a program has the terminal before. Without a terminal,
-    only tasks that take minutes are reported, one line each.
+    With `late`, a bar appears at the first log record, because a program has the terminal before.
+    Without a terminal, log records are printed, one line each.
     """
     console, log = Console(stderr=True), logging.getLogger("tracelens")
     with ExitStack() as ends:

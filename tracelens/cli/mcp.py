@@ -64,7 +64,7 @@ def mcp(
 
 
 def server_of(paths: Sequence[Path]) -> Any:
-    """Return the server of these traces, each of which is read when a tool first needs it.
+    """Return the MCP server of these traces. A trace is read when a tool first needs it.
 
     Raises ToolError if mcp is not installed.
     """

@@ -24,7 +24,7 @@ def suggest(command: str, *more: str) -> None:
 
 
 def _typed_name() -> str:
-    """Return the name by which the shell finds this program, or the path that started it."""
+    """Return the name under which the shell finds this program, or the path that started it."""
     started = Path(sys.argv[0])
     on_path = shutil.which(_NAME)
     is_found = on_path is not None and started.exists() and started.samefile(on_path)
@@ -75,7 +75,7 @@ def suggest_sections(
 
 
 def _again(path: Path) -> Path:
-    """Return the path, or FILE for standard input, which cannot be read a second time."""
+    """Return the path, or FILE for standard input: it cannot be read a second time."""
     return Path("FILE") if path == STANDARD_INPUT else path
 
 

@@ -38,7 +38,8 @@ def warn(text: str) -> None:
 def emit(result: str | bytes, out: Path | None = None) -> None:
     """Write the result to standard output, or atomically to a file.
 
-    A pipe or device is written in place. Raises SourceError if the target cannot be written.
+    A pipe or device is not replaced but written to. Raises SourceError if the target cannot be
+    written.
     """
     if out is None:
         if sys.stdout is None:

@@ -54,10 +54,7 @@ class LoadedGroup(TyperGroup):
 
 
 class PanelledCommand(TyperCommand):
-    """A command whose help has one section per panel of options, even if rich is missing.
-
-    A panel is an option's `rich_help_panel`.
-    """
+    """A command with one section of help per panel (`rich_help_panel`), even if rich is missing."""
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write the arguments, then each panel in the order of its first option."""

@@ -50,7 +50,7 @@ class ProgressBar:
     """The progress bar of one task, described by `text`."""
 
     def __init__(self, console: Console, text: str) -> None:
-        """Make the bar, which `start` draws."""
+        """Make the bar; `start` draws it."""
         self._bar = Progress(*_COLUMNS, console=console, transient=True)
         self._text = text
         self._whole: Share | None = None

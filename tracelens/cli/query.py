@@ -72,7 +72,7 @@ def _run_query(trace: Trace, sql: str) -> Report:
     """Run the query, and return its rows as a report.
 
     Raises UsageError. If the query names a section instead of a table, the error names the command
-    that shows it.
+    for it.
     """
     try:
         return build_query(trace, sql)

@@ -273,15 +273,13 @@ def _refusal(
     names: Sequence[str],
     rules: Rules,
 ) -> str | None:
-    """Return why a comparison of two programs is refused; None if it is allowed.
-
-    It is allowed if only sections that may compare two programs are named. Without names, it is
-    also allowed if the base is the capture of the trace's CUDA graphs.
-    """
+    """Return why a comparison of two programs is refused; None if it is allowed."""
     if base is None or rules.any_program:
         return None
+    # Only sections that may compare two programs are named.
     if names and not any(ANALYSES[name].of_one_program for name in names):
         return None
+    # A base that is the capture of the trace's CUDA graphs is not compared.
     return None if not names and is_capture_of(base, trace) else unrelated(base, trace)
 
 
@@ -334,8 +332,7 @@ def _frames_by_engine(
 ) -> Mapping[str, pl.DataFrame]:
     """Return the frames of sections that an engine (name, address) computes rank by rank.
 
-    The trace also gets the intermediate results that the other sections need. Without an engine,
-    the result is empty.
+    The result is empty without an engine.
     """
     if not any(engine):
         return {}
@@ -347,6 +344,7 @@ def _frames_by_engine(
         for analysis in chosen_analyses(trace, base, names)
         if base is None or not analysis.takes_base
     ]
+    # This also gives the trace the intermediate results for the other sections.
     return ask_ranks(trace, chosen, engine_of(*engine))
 
 

@@ -97,8 +97,7 @@ def run(  # noqa: PLR0913 - one parameter an option
 def as_command(command: list[str], *, is_module: bool) -> list[str]:
     """Return the command to start: a module or a plain script gets Python in front.
 
-    A script that can be executed stays as it is. Raises UsageError for an empty command, and for an
-    option in its place.
+    Raises UsageError for an empty command or an option.
     """
     if not command:
         raise UsageError("nothing to run; give a command: tracelens run python train.py")

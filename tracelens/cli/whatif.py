@@ -91,8 +91,7 @@ def _sentences(
 ) -> str:
     """Describe the prediction for one rank, or for the job, in a few lines.
 
-    `step` is the rank's step before the changes. It is None for a job, and if the step is not
-    known.
+    `step` is the rank's step before the changes; None for a job, or if it is not known.
     """
     subject = (
         "the job: " if prediction.rank is None else f"rank {prediction.rank}: " if several else ""

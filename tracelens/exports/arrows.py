@@ -14,18 +14,15 @@ _OF_OPS = 1 << 31
 
 
 class Arrows(Struct):
-    """Numbers the arrows of a rank, which Perfetto calls flows.
+    """Numbers the arrows of a rank. Perfetto calls arrows flows."""
 
-    - `calls`: the id of the launching call, one row per arrow from an API call to a kernel, copy or
-      fill. Rows are sorted by id. The number of an arrow is the number of its row.
-    - `n_drawn`: rows as in `calls`. The row of a call's first arrow has the number of the call's
-      arrows that have been drawn. Other rows are 0.
-    - `pairs`: one row per end of an arrow from a forward to a backward op: span_id, first_flow,
-      n_flows, and ends_flow, which is True for the backward op.
-    """
-
+    # The launching call's id, one row per arrow to a kernel, copy or fill, sorted. The number of an
+    # arrow is the number of its row.
     calls: pl.Series
+    # In the row of a call's first arrow: how many of the call's arrows are drawn. Else 0.
     n_drawn: pl.Series
+    # One row per end of an arrow from a forward to a backward op: span_id, first_flow, n_flows, and
+    # ends_flow, True for the backward op.
     pairs: pl.DataFrame
 
     @classmethod

@@ -15,8 +15,9 @@ _Series = tuple[tuple[object, str], pl.DataFrame]
 def queue_lengths(selection: Selection, rank: int) -> Iterator[_Series]:
     """Yield the queue length of each stream, for one window of time after another.
 
-    The queue length grows when a launch call begins, and falls when its kernel, copy or fill
-    begins, as in Holistic Trace Analysis. Work without a recorded call is left out.
+    A launch call lengthens the queue when it begins, its kernel, copy or fill shortens it when that
+    begins. Holistic Trace Analysis defines the length in the same way. Work without a recorded call
+    is left out.
     """
     columns = (*_STREAM, "api_call_id")
     work = pl.concat([selection.rows(table, rank, *columns) for table in DEVICE_WORK])
@@ -48,8 +49,8 @@ def _changes(
 ) -> list[tuple[tuple[object, ...], pl.DataFrame]]:
     """Return the changes of each stream's queue length in a window, by device and stream.
 
-    A change has time_ns and 1 for a launch, or -1 for work that begins. `launched` has device,
-    stream and call of all work with a recorded call, sorted by call.
+    A change has time_ns, and 1 for a launch or -1 for work that begins. `launched` has device,
+    stream and call of all work, sorted by call.
     """
     launches = _launches(selection, rank, window, launched)
     begins = _begins(selection, rank, window, launched)
@@ -90,7 +91,7 @@ def _begins(
     window: pl.Expr,
     launched: pl.DataFrame,
 ) -> pl.DataFrame:
-    """Return the work that begins in a window and whose launch call was recorded."""
+    """Return the work with a recorded launch call that begins in a window."""
     columns = (*_STREAM, "api_call_id", "start_ns")
     tables = [selection.rows(table, rank, *columns, where=window) for table in DEVICE_WORK]
     work = pl.concat(tables)

@@ -97,7 +97,7 @@ class Selection(Struct, frozen=True, dict=True):
     ) -> pl.DataFrame:
         """Return columns of a rank's rows in the selected steps, strings as Categorical.
 
-        The table must have a column of steps. `where` is a further condition on the rows.
+        The table must have a column of steps. `where` is a further condition.
         """
         if self.steps is not None:
             is_chosen = pl.col("step").is_in(self.steps)
@@ -112,8 +112,8 @@ class Selection(Struct, frozen=True, dict=True):
     ) -> Iterator[pl.Expr]:
         """Yield conditions on start_ns for consecutive windows of a rank's time.
 
-        Windows limit memory: each has about ROWS_AT_ONCE rows of the largest of the tables. Only
-        rows that meet `where` count. By default, the tables are spans, API calls and kernels.
+        A window has about ROWS_AT_ONCE rows that meet `where`, of the largest of `tables`: by
+        default spans, API calls and kernels.
         """
         sizes = {}
         for name in tables or _LARGE:
@@ -149,9 +149,9 @@ class Selection(Struct, frozen=True, dict=True):
         rank: int,
         at: str = "start_ns",
     ) -> pl.DataFrame:
-        """Return a rank's rows whose time in column `at` lies in a selected step.
+        """Return a rank's rows with a time in column `at` that lies in a selected step.
 
-        It is for frames without a column of steps.
+        Use it for frames without a column of steps.
         """
         of_rank = frame.filter(pl.col("rank") == rank)
         if self.steps is None:
@@ -166,13 +166,12 @@ class Selection(Struct, frozen=True, dict=True):
 
 
 class Export(Struct, frozen=True):
-    """A file format of another program.
+    """A file format of another program."""
 
-    `name` is the word after `--to`. `ending` is the ending of its files. `write` writes a selection
-    into a binary stream, and returns a text on the numbers of written items.
-    """
-
+    # The word after `--to`
     name: str
+    # Ending of the format's files
     ending: str
     opened_by: str
+    # Writes a selection into a stream, and returns a text on the number of written items.
     write: Callable[[Selection, BinaryIO], str]

@@ -1,7 +1,6 @@
-"""Write time by call stack in Brendan Gregg's folded format.
+"""Write time by call stack in Brendan Gregg's folded format, for flamegraph.pl or speedscope.
 
-flamegraph.pl, inferno and speedscope read this format. It has one line per stack with the frames,
-outermost first and joined by semicolons, then a space and the time.
+A stack is one line: its frames, outermost first and joined by semicolons, a space and the time.
 """
 
 from collections.abc import Callable
@@ -20,9 +19,8 @@ _VIEWERS = "flamegraph.pl, inferno or https://www.speedscope.app"
 def write(selection: Selection, stream: BinaryIO) -> str:
     """Write kernel time by stack, rank by rank; return a text with the number of stacks.
 
-    Without kernels, self time of the host is written instead. For a debugger's log, the number of
-    occurrences of each stack is written. A semicolon in a name becomes a colon. Raises
-    MissingTableError for a trace without kernels, spans and stacks.
+    Without kernels, the host's self time is written. For a debugger's log, it is how often each
+    stack occurred. Raises MissingTableError for a trace without kernels, spans and stacks.
     """
     trace = selection.trace
     if trace.has("kernels"):
@@ -37,7 +35,7 @@ def write(selection: Selection, stream: BinaryIO) -> str:
 def write_host(selection: Selection, stream: BinaryIO) -> str:
     """Write the self time of each thread by stack; return a text with the number of stacks.
 
-    Self time is that of spans and API calls. Raises MissingTableError if there are none.
+    Raises MissingTableError if there are no spans and API calls.
     """
     if not selection.trace.has("api_calls"):
         selection.trace.require("export --to folded_host", "spans")
@@ -52,7 +50,8 @@ def _write(
 ) -> str:
     """Write the stacks of `stacks_of`; return a text with the numbers of stacks and total time.
 
-    `of_what` describes the time in this text. Stacks of a debugger have stops instead of time.
+    `of_what` describes the time in this text. It is empty for a debugger's stacks: they have stops
+    instead of time.
     """
     n_stacks = 0
     total = 0
@@ -65,6 +64,7 @@ def _write(
             if place is not None:
                 frames.insert(0, place)
             frames.insert(0, f"rank {rank}")
+            # A semicolon separates frames.
             without_separator = [frame.replace(";", ":") for frame in frames]
             line = ";".join(without_separator)
             stream.write(f"{line} {weight}\n".encode())
@@ -77,7 +77,7 @@ def _write(
 
 
 def _summed(rows: pl.DataFrame) -> pl.DataFrame:
-    """Return the total time by stack, in order of first rows: place, path, name, duration_ns."""
+    """Return the total time by stack, in order of first rows."""
     by_stack = rows.group_by("place", "path", "name", maintain_order=True)
     return by_stack.agg(pl.col("duration_ns").sum())
 

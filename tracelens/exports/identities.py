@@ -1,4 +1,4 @@
-"""Give processes and threads distinct numbers, by which a viewer identifies them."""
+"""Give processes and threads distinct numbers for a viewer."""
 
 from msgspec import Struct, field
 
@@ -13,22 +13,19 @@ Linux numbers processes below 2^22. Perfetto holds 31 bits, and reserves 0 for t
 class Identities(Struct):
     """Holds the numbers of processes and threads so far.
 
-    A recorded number is kept if it is still free and the viewer can hold it. Otherwise a new number
-    is invented. A recorded number may be used already by a process on another machine.
+    A recorded number is kept unless it is taken, as by a process on another machine, or too large
+    for the viewer. Then a new number is made up.
     """
 
     given: dict[tuple[int, ...], int] = field(default_factory=dict)
     taken: set[tuple[int, int]] = field(default_factory=set)
 
     def process(self, rank: int, process: int) -> int:
-        """Return the number of a rank's process, which no other process has."""
+        """Return the number of a rank's process. No other process has it."""
         return self._number((rank, process), 0, process)
 
     def thread(self, rank: int, thread: tuple[int, int]) -> int:
-        """Return the number of a thread, which no other thread has.
-
-        `thread` consists of process and thread id.
-        """
+        """Return the number of a thread (process and thread id). No other thread has it."""
         process, number = thread
         process_number = self.process(rank, process)
         return self._number((rank, process, number), process_number, number)

@@ -1,4 +1,4 @@
-"""Distribute slices of a track over lanes, so that slices of a lane do not overlap."""
+"""Distribute the slices of a thread or stream over lanes, so that they do not overlap in a lane."""
 
 from collections.abc import Iterator
 
@@ -13,13 +13,13 @@ _Events = tuple[int, pl.Series, pl.Series]
 
 
 class Lanes(Struct):
-    """Holds the open slices of each lane of a track, as (end, row).
+    """Holds the open slices of each lane, as (end, row).
 
-    A slice goes to the first lane in which it overlaps no other slice. With `is_nested`, it may
-    also lie completely within the open slices of a lane. The events of a lane open and close slices
-    like brackets, even slices without a duration. Rows are counted from the first added slice.
+    A slice goes to the first lane in which it overlaps no other slice. Rows are counted from the
+    first added slice.
     """
 
+    # If True, a slice may also lie completely within the open slices of a lane.
     is_nested: bool
     opened: list[list[tuple[int, int]]] = field(default_factory=list)
     n_rows: int = 0

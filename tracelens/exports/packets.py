@@ -1,6 +1,7 @@
 """Write Perfetto's packets of one sequence into a stream.
 
-Field numbers are those of Perfetto's protos/perfetto/trace/perfetto_trace.proto.
+A track is a line of Perfetto's timeline, such as a thread or stream. Field numbers are from
+Perfetto's protos/perfetto/trace/perfetto_trace.proto.
 """
 
 from __future__ import annotations
@@ -45,15 +46,13 @@ _SHAPES = {word: tuple(f"{word}_{axis}" for axis in "xyz") for word in ("grid", 
 
 
 class PacketWriter(Struct):
-    """Writes packets into a stream.
-
-    The writer keeps the interned texts, the tracks, the open slices, and the numbers of written
-    slices, flows and counter values.
-    """
+    """Writes packets into a stream, and counts the written slices, flows and counter values."""
 
     stream: BinaryIO
+    # Ids of interned texts, by field and text
     words: dict[tuple[int, str], int] = field(default_factory=dict)
     tracks: dict[tuple[str, ...], int] = field(default_factory=dict)
+    # Tracks with their open slices, by rank and path
     open_tracks: dict[tuple[int, tuple[str, ...]], tuple[Track, Lanes]] = field(
         default_factory=dict
     )
@@ -109,10 +108,9 @@ class PacketWriter(Struct):
         *,
         has_name: bool = True,
     ) -> int:
-        """Return the number of a track.
+        """Return the number of a track; a new track and its parents are described first.
 
-        The descriptions of a new track and its parent tracks are written first. `about` has the
-        encoded field for the kind of track.
+        `about` has the encoded field for the kind of track.
         """
         if path not in self.tracks:
             parent = self.track(path[:-1]) if len(path) > 1 else None
@@ -140,10 +138,7 @@ class PacketWriter(Struct):
         self.tracks[path] = number
 
     def _lane(self, rank: int, track: Track, lane: int) -> int:
-        """Return the number of a lane of a track.
-
-        The first lane of a thread is Perfetto's own track for the thread.
-        """
+        """Return the track number for a lane of `track`."""
         name = track.path[-1]
         beside = f"{name}, lane {lane + 1}"
         if track.thread is None:
@@ -165,6 +160,7 @@ class PacketWriter(Struct):
         ]
         thread_description = wire.text(4, b"".join(about))
         number = self.track(path, thread_description, has_name=False)
+        # The first lane is Perfetto's track for the thread.
         return self.track((*path, beside)) if lane else number
 
     def event(self, kind: int, row: Mapping[str, Any]) -> bytes:
@@ -229,8 +225,7 @@ class PacketWriter(Struct):
     ) -> None:
         """Write packets that begin or end slices of a lane, one packet per row of `times`.
 
-        If a slice begins, `rows` has its row in `begins`, which holds the slice's encoded bytes up
-        to the track's number.
+        If a slice begins, `rows` has the row of its encoded bytes in `begins`.
         """
         first_begin = rows.zip_with(is_begin, rows * 0)
         heads = begins.take(first_begin.to_arrow())
@@ -244,9 +239,9 @@ class PacketWriter(Struct):
         self.n_slices += int(is_begin.sum())
 
     def _heads(self, frame: pl.DataFrame) -> list[pa.Array]:
-        """Return the encoded bytes of each slice up to its flows, as pieces to be joined.
+        """Return the encoded bytes of each slice up to its flows, as arrays to be joined.
 
-        The first piece has the bytes that are the same for equal slices. Each further piece has one
+        The first array has the bytes that are the same for equal slices, each further array one
         argument of `_OF_EACH`.
         """
         arguments = [name for name in _OF_EACH if name in frame.columns and frame[name].count()]
@@ -263,11 +258,9 @@ class PacketWriter(Struct):
         return pieces
 
     def _shared_heads(self, frame: pl.DataFrame, arguments: Sequence[str]) -> pa.Array:
-        """Return the encoded bytes of each slice up to `arguments`, whose values differ by slice.
+        """Return the encoded bytes of each slice up to its `arguments`.
 
-        Slices that are equal except for these values have the same bytes, which are encoded once.
-        The bytes contain the packet's length. So slices only count as equal if they also have the
-        same number of flows and lack the same arguments.
+        Slices that differ only in the values of `arguments` have the same bytes, encoded once.
         """
         shared = [name for name in frame.columns if name not in _NOT_SHARED]
         no_flows = pl.lit(None).alias("n_flows")
@@ -276,6 +269,8 @@ class PacketWriter(Struct):
         for name in arguments:
             is_given = pl.col(name).is_not_null()
             has_argument.append(is_given.alias(f"has {name}"))
+        # The bytes contain the packet's length, so equal slices also have as many flows and the
+        # same arguments.
         keyed = frame.select(*shared, n_flows, *has_argument)
         numbers, distinct = numbered(keyed, keyed.columns)
         rows = distinct.iter_rows(named=True)
@@ -290,8 +285,7 @@ class PacketWriter(Struct):
     ) -> bytes:
         """Return the bytes of one slice up to `arguments`, with the packet's length.
 
-        `row` has the values of the columns `shared`. It also has `n_flows`, and `has NAME` for each
-        argument.
+        `row` has the columns `shared`, `n_flows`, and `has NAME` for each argument.
         """
         present = [name for name in arguments if row[f"has {name}"]]
         n_argument_bytes = sum(map(self._argument_bytes, present))

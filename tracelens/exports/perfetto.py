@@ -1,7 +1,7 @@
 """Write a trace for ui.perfetto.dev: protobuf packets of tracks, slices, flows and counters.
 
 Perfetto silently drops a slice that overlaps another slice of its track without nesting. Such
-slices get tracks of their own here. Format: perfetto.dev/docs/reference/synthetic-track-event.
+slices get further tracks. Format: perfetto.dev/docs/reference/synthetic-track-event.
 """
 
 from __future__ import annotations
@@ -59,10 +59,7 @@ def write(selection: Selection, stream: BinaryIO) -> str:
 
 
 def _processes(selection: Selection, rank: int) -> list[int]:
-    """Return the processes of a rank's host threads.
-
-    Events without a process belong to process 0, which comes last.
-    """
+    """Return the processes of a rank's host threads, 0 last: it is for events without a process."""
     ids = [
         selection.rows(table, rank, "process_id")["process_id"].unique()
         for table in ("spans", "api_calls")

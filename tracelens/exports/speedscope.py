@@ -48,10 +48,7 @@ def write(selection: Selection, stream: BinaryIO) -> str:
 
 
 def _profiles(selection: Selection, rank: int, frames: dict[str, int]) -> Iterator[Iterator[str]]:
-    """Yield the rank's profiles, each as an iterator over parts of its JSON text.
-
-    Sampled profiles of kernels, host self time and stops come first, then each thread's lanes.
-    """
+    """Yield the rank's profiles, each as an iterator over parts of its JSON text."""
     for what, unit, stacks_of in _STACKS:
         stacks = stacks_of(selection, rank)
         n_rows = 0
@@ -109,7 +106,7 @@ def _around_text(
     path: int,
     frames: dict[str, int],
 ) -> str:
-    """Return the numbers of the frames of a place and a path, each followed by a comma."""
+    """Return the numbers of the frames of `place` and `path`, each followed by a comma."""
     names = stacks.frames(path)
     if place is not None:
         names.insert(0, place)
@@ -165,8 +162,7 @@ def _lanes(thread: Thread, rank: int, frames: dict[str, int]) -> Iterator[Iterat
 def _events(thread: Thread, frames: dict[str, int]) -> Iterator[tuple[int, pl.DataFrame]]:
     """Yield a lane's number with further events of the lane: begins, frame, at.
 
-    `at` is the time in nanoseconds since the thread's first start, because JavaScript's numbers
-    hold only 53 bits.
+    `at` is the time since the thread's first start.
     """
     lanes = Lanes(is_nested=True)
     row_schema = {"row": pl.Int64, "frame": pl.Int64}
@@ -180,6 +176,7 @@ def _events(thread: Thread, frames: dict[str, int]) -> Iterator[tuple[int, pl.Da
             new = pl.DataFrame({"row": rows, "frame": frame})
             known = pl.concat([opened, new])
             for lane, events, times in lanes.add(slices["start_ns"], slices["end_ns"]):
+                # JavaScript's numbers hold only 53 bits.
                 since_start = times - thread.start_ns
                 yield lane, _with_frames(events, since_start, known)
             open_rows = []

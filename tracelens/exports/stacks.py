@@ -1,6 +1,6 @@
 """Build call stacks of kernels, of the host's self time, and of a debugger's stops.
 
-Frames are listed outermost first. A kernel's stack has the spans around its launch call and then
+Frames are listed outermost first. A kernel's stack ends with the spans around its launch call and
 the kernel.
 """
 
@@ -23,14 +23,13 @@ UNLINKED = "(its call is unknown)"
 class Stacks(Struct, frozen=True):
     """Rows of time with their stacks, for one rank.
 
-    `parts` reads the rows in order of start, some rows at a time: start_ns, duration_ns, `name` of
-    the innermost frame, `path` of the frames around it, and `place`, such as the thread. Stacks of
-    different places are never merged.
-
-    A path is a number. `names[path]` is its innermost frame. `parents[path]` is the path of the
-    frames around that frame, -1 if there are none.
+    A path is the number of the frames around a row: `names[path]` is the innermost of them, and
+    `parents[path]` the path of the others, -1 if there are none.
     """
 
+    # Reads the rows in order of start, some at a time: start_ns, duration_ns, `name` of the
+    # innermost frame, `path`, and `place`, such as the thread. Stacks of different places are never
+    # merged.
     parts: Callable[[], Iterator[pl.DataFrame]]
     parents: list[int]
     names: list[str]
@@ -130,17 +129,14 @@ def host_stacks(selection: Selection, rank: int) -> Stacks:
 
 
 def _calls_with_own_time(selection: Selection, rank: int) -> Iterator[pl.DataFrame]:
-    """Yield a rank's API calls in order of start, in parts, with own_ns as in `with_own_time`.
-
-    To compute own_ns, a part is preceded by each thread's call with the latest end so far, because
-    the part's calls may lie in that call.
-    """
+    """Yield a rank's API calls in order of start, in parts, with own_ns from `with_own_time`."""
     end = pl.col("start_ns") + pl.col("duration_ns")
     trace = selection.trace.uncached()
     last_to_return = None
     for window in selection.windows_of_rows(rank, "api_calls"):
         calls = trace.select("api_calls", *_OF_CALLS, where=window, rank=rank)
         named = calls.rename({"api": "name"})
+        # A part's calls may lie in an earlier call: each thread's call with the latest end.
         with_earlier = [named] if last_to_return is None else [last_to_return, named]
         timed = with_own_time(pl.concat(with_earlier))
         by_end = timed.sort(end)
@@ -180,7 +176,7 @@ def _summed(rows: pl.LazyFrame, time: str) -> pl.DataFrame:
 
 
 def stop_stacks(selection: Selection, rank: int) -> Stacks:
-    """Return the distinct stacks at which a debugger stopped a rank; each has a time of 1."""
+    """Return the distinct stacks of a rank at a debugger's stops. Each has a time of 1."""
     frames = selection.trace.frame("frames").filter(rank=rank)
     known: dict[tuple[int, str], int] = {}
     parents = list[int]()
@@ -211,7 +207,7 @@ def _of_frame(
     parents: list[int],
     names: list[str],
 ) -> Stacks:
-    """Return stacks whose rows are all in memory."""
+    """Return stacks with all rows in memory."""
 
     def parts() -> Iterator[pl.DataFrame]:
         yield rows

@@ -15,15 +15,14 @@ _NAMES = {"spans": "name", "api_calls": "api"}
 
 
 class Thread(Struct, frozen=True):
-    """A thread of a rank, with the start of its first event and the end of its last event.
-
-    `parts` yields its events in order of start, longest first: start_ns, end_ns, name.
-    """
+    """A thread of a rank."""
 
     process: int
     number: int
+    # Start of the first event and end of the last event
     start_ns: int
     end_ns: int
+    # Yields the events in order of start, longest first: start_ns, end_ns, name.
     parts: Iterator[pl.DataFrame]
 
 

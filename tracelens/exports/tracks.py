@@ -1,4 +1,7 @@
-"""Yield a timeline's tracks in parts: host threads, streams, steps and idle time."""
+"""Yield the tracks of a timeline: host threads, streams, steps and idle time.
+
+A track is one line of the timeline with its slices, such as spans or kernels.
+"""
 
 from collections.abc import Iterator
 
@@ -27,24 +30,21 @@ _SPAN = ("name", "kind", "module_path", "phase", "input_shapes", "input_dtypes")
 
 
 class Track(Struct, frozen=True):
-    """Some slices of one track, in order of start and longest first; more slices may follow.
+    """Some slices of one track, in order of start and longest first; more slices may follow."""
 
-    `path` names the track and its parent tracks, outermost first. `thread` is the process and
-    number of a host thread, whose slices are nested. Columns are start_ns, end_ns, category, name,
-    and columns with details. A slice has `n_flows` arrows, numbered from `first_flow` on. If
-    `ends_flow` is True, the arrows end at the slice, else they begin there.
-    """
-
+    # Names of the parent tracks and the track, outermost first
     path: tuple[str, ...]
+    # Columns: start_ns, end_ns, category, name and details. `n_flows` arrows, numbered from
+    # `first_flow` on, begin at a slice, or end there if `ends_flow`.
     slices: pl.DataFrame
+    # Process and number of a host thread. Its slices are nested.
     thread: tuple[int, int] | None = None
 
 
 def tracks_of(selection: Selection, rank: int) -> Iterator[Track]:
     """Yield a rank's tracks with their slices, some slices at a time.
 
-    Steps, idle time and waits come first. Host threads and streams follow, for one window of time
-    after another, so a track can occur several times. Tracks without slices are left out.
+    A track can occur several times, with slices of later time. Tracks without slices are left out.
     """
     # Arrows are numbered first, because pairing ops takes most memory.
     arrows = Arrows.of(selection, rank)

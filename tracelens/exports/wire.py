@@ -1,9 +1,8 @@
 """Encode protobuf: messages field by field, and packets of one shape by whole columns.
 
-A million slices take 0.3 s, but 4.8 s as message objects. Bytes that slices share are encoded once.
-Times, flow numbers and other values that differ between slices are encoded by whole columns. The
-length of a packet must not depend on these values, so they are varints of a fixed width. Readers of
-protobuf accept such padded varints. Encoding: protobuf.dev/programming-guides/encoding.
+Values that differ between packets are varints of a fixed width, so that the packets have the same
+length. Readers of protobuf accept such padded varints. A million slices take 0.3 s, but 4.8 s as
+message objects. Encoding: protobuf.dev/programming-guides/encoding.
 """
 
 from collections.abc import Sequence
@@ -81,9 +80,9 @@ def moments(times: pl.Series) -> list[pa.Array | pa.Scalar]:
 
 
 def wide_varints(values: pl.Series) -> list[pa.Array]:
-    """Return the values as varints of nine bytes, which hold every non-negative int64.
+    """Return the values as varints of nine bytes: every non-negative int64 fits.
 
-    The result has two arrays, whose bytes follow each other in a packet.
+    The result has two arrays. Their bytes follow each other in a packet.
     """
     bits = values.cast(pl.UInt64)
     low_56 = bits % (1 << 56)
@@ -105,10 +104,8 @@ _HALVINGS = (
 
 
 def _spread(bits: pl.Series) -> pl.Series:
-    """Return the lowest 56 bits of each value spread over eight bytes, with seven bits in each.
-
-    Each step splits every group of bits into halves, and shifts the upper half.
-    """
+    """Distribute the lowest 56 bits of each value over eight bytes, seven bits in each."""
+    # Each step splits every group of bits into halves, and shifts the upper half.
     for width, gap in _HALVINGS:
         ones = (1 << width) - 1
         period = 2 * (width + gap)
@@ -122,7 +119,7 @@ def _spread(bits: pl.Series) -> pl.Series:
 
 
 def eight_bytes(values: pl.Series) -> pa.Array:
-    """Return the eight bytes of each value, as in protobuf's fixed64, sfixed64 and double."""
+    """Return the eight bytes of each value, like protobuf's fixed64, sfixed64 and double."""
     array = values.rechunk().to_arrow()
     _, every_byte = array.buffers()
     first_byte = array.offset * 8
@@ -137,7 +134,7 @@ def eight_bytes(values: pl.Series) -> pa.Array:
 
 
 def joined(pieces: Sequence[pa.Array | pa.Scalar]) -> pa.Array:
-    """Return the bytes of each packet, joined from its pieces in order."""
+    """Return the bytes of each packet, joined from arrays with its parts in order."""
     return pc.binary_join_element_wise(*pieces, constant(b""))
 
 
@@ -147,7 +144,7 @@ def memory(packets: pa.Array) -> pa.Buffer:
 
 
 def cut(records: pa.Array, lengths: pl.Series) -> pa.Array:
-    """Return the bytes of all records, cut into pieces of these lengths."""
+    """Return the bytes of all records, cut into parts of these lengths."""
     zero = pl.Series([0], dtype=pl.Int64)
     ends_of_pieces = lengths.cum_sum().cast(pl.Int64)
     edges = pl.concat([zero, ends_of_pieces])

@@ -1,6 +1,6 @@
 """Write an answer as text of at most 25 lines and 80 columns, readable without colour.
 
-In a narrower terminal, lines are shorter and their number may be larger.
+In a narrower terminal, lines are shorter, and may be more.
 """
 
 import io
@@ -108,8 +108,7 @@ def _most_of(kind: str, width: int) -> int:
 def _cut(text: str, width: int, most: int) -> list[str]:
     """Break the text into at most `most` lines of this width.
 
-    If words are left out, the last line ends with an ellipsis. A word that is longer than a line
-    loses its middle.
+    An ellipsis stands for left-out words, and for the middle of a word longer than a line.
     """
     text = " ".join(_fitted(word, width) for word in text.split())
     text = _BEFORE_UNIT.sub("\N{NO-BREAK SPACE}", text)
@@ -154,7 +153,7 @@ def _drawn_bars(bars: Sequence[Bar], columns: int) -> Iterator[Text]:
 
 
 def _looks(parts: Iterable[Part]) -> dict[str, tuple[str, str]]:
-    """Return the character and the style of each label, which all bars use."""
+    """Return the character and the style of each label, the same in all bars."""
     looks: dict[str, tuple[str, str]] = {}
     used = dict.fromkeys(_GLYPHS, 0)
     for part in parts:

@@ -1,4 +1,4 @@
-"""Build the views of the timeline and the icicle, which page.js draws as bars."""
+"""Build the views of the timeline and the icicle; page.js draws them as bars."""
 
 from typing import Any
 
@@ -153,7 +153,7 @@ def _drawn_time(timeline: Timeline) -> str:
 
 
 def _view_names(timeline: Timeline) -> tuple[str, str]:
-    """Return the words for a timeline's rank and step, by which the user chooses it."""
+    """Return the words for a timeline's rank and step, as the user chooses it."""
     drawn_step, ranks = timeline.drawn_step, timeline.ranks
     whose = f"ranks {', '.join(map(str, ranks))}" if len(ranks) > 1 else f"rank {drawn_step.rank}"
     if drawn_step.step is None:
@@ -192,8 +192,8 @@ def _overview(
 ) -> dict[str, Any]:
     """Return lists with the number, duration, share of device work and view of each step.
 
-    At most MOST_COLUMNS steps are listed. `working` has the share of device work by step. `choices`
-    has, by step, the word by which the user chooses the step's view. A missing value is None.
+    `working` has the share of device work by step. `choices` has the word for the view by step. A
+    missing value is None.
     """
     head = steps.head(MOST_COLUMNS)
     return {
@@ -208,8 +208,7 @@ def _overview(
 def _working(report: Report, rank: int) -> dict[int, float]:
     """Return the share of time in which a rank's devices work, by step.
 
-    Collectives that wait for other ranks count as idle. The result is empty if the report lacks
-    time_breakdown.
+    Waiting in collectives is not work. The result is empty if the report lacks time_breakdown.
     """
     frame = report.frames.get("time_breakdown")
     if frame is None or "idle_frac" not in frame.columns:

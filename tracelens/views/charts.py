@@ -210,7 +210,7 @@ def _roofs(
     rows: list[dict[str, Any]],
     scale: Scale,
 ) -> list[dict[str, Any]]:
-    """Return the corners of the line of each roof, which rises to its ridge and then is level."""
+    """Return the corners of each roof's line: it rises to its ridge and then is level."""
     xs = [row["x"] for row in rows if row["x"] is not None]
     drawn = {row[asked.color] for row in rows}
     corners = []
@@ -271,8 +271,7 @@ def _lines(asked: Lines, result: Table) -> Drawing | None:
 def _density(asked: Density, result: Table) -> Drawing | None:
     """Return a chart with a density curve for each group of at least three different values.
 
-    The axis is logarithmic, with a line at 1. Vega estimates the density of the logarithm with a
-    Gaussian kernel, whose bandwidth follows Scott's rule.
+    The axis is logarithmic, with a line at 1.
     """
     value = pl.col(asked.measure)
     is_positive = (value.is_finite() & (value > 0)).fill_null(False)
@@ -294,6 +293,7 @@ def _density(asked: Density, result: Table) -> Drawing | None:
     extent = [min(lowest, 0) - margin, max(highest, 0) + margin]
     groups = list(dict.fromkeys(row["group"] for row in rows))
     axis, _ = _axis(result, asked.frame, [asked.measure])
+    # A Gaussian kernel for the logarithm, with the bandwidth by Scott's rule
     density = alt.Chart().transform_density(
         "log2",
         groupby=["group"],
@@ -364,7 +364,7 @@ def _title(title: str, n_rows: int) -> str:
 
 
 def _axis(result: Table, frame: pl.DataFrame, measures: Sequence[str]) -> tuple[str, Scale]:
-    """Return the title of the axis for these measures, and their common scale."""
+    """Return the title and the scale of the axis for these measures."""
     column = columns_of(result, frame)[measures[0]]
     scale = scale_of(
         column,

@@ -56,8 +56,7 @@ def useful(section: Section) -> list[str]:
 def _informative(section: Section) -> list[str]:
     """Return the informative columns of a section, as `informative` does.
 
-    If the analysis compares ranks, the column `rank` is kept even with one rank in all rows. That
-    rank is then the answer, for example the rank for which the other ranks wait.
+    The column `rank` of an analysis that compares ranks is always kept: it may be the answer.
     """
     frame = section.frame
     columns = informative(frame)

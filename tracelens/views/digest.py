@@ -13,9 +13,9 @@ _MORE = "What else this trace answers, rank by rank"
 
 
 def digest(report: Report, rows: int | None) -> list[tuple[Section, int | None]]:
-    """Return sections in reading order, each with the number of rows to show.
+    """Return sections in reading order, each with the number of rows to show; None means all.
 
-    None means all rows. A section whose notes are sufficient has 0 rows.
+    A section is shown without rows if its notes are sufficient.
     """
     sections = report.to_read()
     if not report.is_of_many:
@@ -63,13 +63,13 @@ def title(report: Report) -> str:
 def _shortened(section: Section, processes: list[int]) -> tuple[Section, int | None]:
     """Return a section of many ranks in short form, and the number of its rows to show.
 
-    The verdict becomes one sentence per group of ranks with the same verdict. The bound's words are
-    added only if the bound is unknown, because otherwise the evidence names the bound.
+    The verdict becomes one sentence per group of ranks with the same verdict.
     """
     if section.analysis.name != "verdict":
         return section, _MOST_ROWS.get(section.analysis.name)
     sentences = [
         f"{card['where'].capitalize()}: {card['evidence']}."
+        # The evidence names a known bound, so its words are not repeated.
         if card["is_known"]
         else f"{card['where'].capitalize()}: {card['words']}: {card['evidence']}."
         for card in list_cards(section, processes)

@@ -34,13 +34,12 @@ _SITE = ("rank", "site_id")
 
 
 class Drawing(Struct, frozen=True):
-    """A drawing of the page, which shows one of its views at a time.
+    """A drawing of the page. It shows one of its views at a time."""
 
-    `name` is the name of its section, and `notes` are its caption.
-    """
-
+    # The section's name
     name: str
     title: str
+    # The caption
     notes: list[str]
     views: list[View]
     overviews: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -82,10 +81,10 @@ def draw_events(report: Report, model: TimeModel) -> list[Drawing]:
 
 
 def ranks_alone(model: TimeModel, together: list[int]) -> list[int]:
-    """Return the ranks that have timelines of their own.
+    """Return the ranks that have a timeline alone.
 
-    If the trace has few ranks, return all of them. Otherwise return the first rank and the ranks in
-    `together`, which also have one timeline together.
+    They are all of few ranks. Of many ranks, they are the first and the ranks in `together`: the
+    ranks of the timeline with several ranks.
     """
     ranks = model.trace.manifest.ranks
     if len(ranks) <= MANY:
@@ -103,9 +102,9 @@ def first_rank(model: TimeModel) -> int:
 def kernel_paths(trace: Trace, rank: int, most: int = MOST_PATHS) -> pl.DataFrame:
     """Return kernel time of a rank by phase, layer, op and kernel name, longest time first.
 
-    Columns are those of PATHS: `n` is the number of kernels. The op is the outermost op around the
-    launch. A kernel belongs to the layer that launched it, also if it is compiled or replayed.
-    Times sum to the rank's kernel time. The result is empty without kernels or launch sites.
+    Columns are listed in PATHS: `n` is the number of kernels. The op is the outermost op around the
+    launch. Times sum to the rank's kernel time. The result is empty without kernels or launch
+    sites.
     """
     kernels = trace.select(
         "kernels", *_SITE, "name", "primitive", "link", "is_communication", "duration_ns"
@@ -169,8 +168,8 @@ def _heat(heat: HeatMap) -> Drawing:
 def list_stacks(report: Report) -> list[dict[str, Any]]:
     """Return the call stacks for the page, one entry per symbol, with `title` and `stacks`.
 
-    If the report compares two traces, an entry has the stacks of both traces. If there are too many
-    symbols, a last entry without stacks counts the remaining symbols.
+    An entry of a comparison has the stacks of both traces. A last entry without stacks counts the
+    symbols that are left out.
     """
     if report.is_asked or not report.trace.has("frames"):
         return []
@@ -198,10 +197,10 @@ def _beside(
     title: str,
     stacks: list[tuple[Trace, dict[str, Any]]],
 ) -> dict[str, Any]:
-    """Return an entry with one or two stacks, whose frames are aligned by row, innermost first.
+    """Return an entry with one or two stacks, with frames aligned by row, innermost first.
 
-    A stack has None in a row where only the other stack has a frame. Frames with the same function
-    in both stacks share a row and are marked as `shared`.
+    Frames with the same function in both stacks are in one row, marked as `shared`. A stack has
+    None in a row where only the other stack has a frame.
     """
     both = [stack["frames"] for _, stack in stacks]
     rows = (

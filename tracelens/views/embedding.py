@@ -1,7 +1,6 @@
 """Embed tables and drawings in the page as compressed columns, within a budget.
 
-A script of the page inflates the columns (DecompressionStream). They are encoded as base64, which
-has no character that could end an HTML element.
+Columns are encoded as base64. A script of the page inflates them (DecompressionStream).
 """
 
 import base64
@@ -64,9 +63,9 @@ def embed(
 ) -> tuple[list[dict[str, Any]], dict[str, tuple[str, int]]]:
     """Pack drawings and tables within the budget.
 
-    `tables` are sections with the heads of their columns. Return the drawings for the template, and
-    the packed text and number of rows of each table by its section's name. Drawings are packed
-    whole. Tables get as many rows as the remaining budget allows.
+    `tables` are sections with the heads of their columns. Drawings are packed whole. Tables get as
+    many rows as the remaining budget allows. Return the drawings for the template, and each table's
+    packed text and number of rows by section name.
     """
     packed_drawings = [_packed_drawing(drawing) for drawing in drawings]
     used = sum(len(view["data"]) for drawing in packed_drawings for view in drawing["views"])
@@ -136,10 +135,7 @@ def _picture_data(picture: Bars | dict[str, Any]) -> dict[str, Any]:
 
 
 def _share(sizes: Sequence[int], budget: int) -> int:
-    """Return the largest number of characters per table with which all tables fit the budget.
-
-    Tables with fewer characters are not cut.
-    """
+    """Return the largest number of characters per table with which all tables fit the budget."""
     left, limit = budget, budget
     for rest, size in enumerate(sorted(sizes)):
         limit = left // (len(sizes) - rest)
@@ -152,9 +148,8 @@ def _share(sizes: Sequence[int], budget: int) -> int:
 def _table_data(section: Section, heads: Sequence[Shown], n_rows: int) -> dict[str, Any]:
     """Return a section's first rows for tables.js.
 
-    - `columns`: the columns. If a column equals an earlier column, its `values` is that column's
-      index.
-    - `first`: whether each column is shown at first and printed.
+    - `columns`: the columns. If a column equals an earlier one, `values` is the index of that one.
+    - `first`: True for each column that is shown at first and printed.
     - `choices`: indices of the columns that select rows: rank, step, and enums with few words.
     - `tree`: index of the column of layers if the table splits a total by layer, else None.
     """
@@ -194,8 +189,7 @@ def _column(
     """Return a column's head, format and values for tables.js.
 
     Distinct texts are listed once, with an index per row. `written` has the words that replace
-    stored values on the page. The stored values are embedded, too, for a table that the user
-    copies.
+    stored values on the page.
     """
     name = head.name
     column = {
@@ -219,6 +213,7 @@ def _column(
     clipped = [clip(word) for word in words]
     short = {} if column["prose"] or head.is_number else shorten_apart(clipped, NAME_WIDTH)
     shorts = {str(i): short[word] for i, word in enumerate(clipped) if word in short}
+    # A table that the user copies has the stored values.
     stored = {str(i): word for i, word in enumerate(clipped) if word in written}
     if stored:
         clipped = [written.get(word, word) for word in clipped]
@@ -233,8 +228,8 @@ def _distinct_words(
 ) -> tuple[list[str], list[int]]:
     """Return the distinct texts of a shown column, and each row's index into them.
 
-    A shown column can combine several columns, which are listed in `shown_of`. `units` lists the
-    column with the units of its values, if there is one.
+    The shown column combines the columns in `shown_of`. `units` lists the column with their units,
+    or nothing.
     """
     rows = frame.select(*shown_of, *units)
     numbers = dict[tuple[Any, ...], int]()

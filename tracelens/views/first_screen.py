@@ -29,13 +29,11 @@ _UNKNOWN_COST = (
 
 
 class BarPart(Struct, frozen=True):
-    """A part of a drawn bar, with begin and width in percent of the longest bar.
-
-    `look` is a colour or a class of LOOKS. Only parts with a colour have a label and a share.
-    """
+    """A part of a drawn bar, with begin and width in percent of the longest bar."""
 
     begin: float
     width: float
+    # A colour, or a class of LOOKS. Only parts with a colour have a label and a share.
     look: str
     label: str = ""
     percent: int = 0
@@ -50,13 +48,11 @@ class DrawnBar(Struct, frozen=True):
 
 
 class AnswerBlock(Struct, frozen=True):
-    """The first block of the page.
-
-    `changes` holds for each change its text, the step time after the change, and its place or None.
-    """
+    """The first block of the page."""
 
     answer: Answer
     bars: tuple[DrawnBar, ...]
+    # Each change's text, step time after it, and code or layer, or None
     changes: tuple[tuple[str, str, str | None], ...]
 
 
@@ -103,14 +99,14 @@ def _drawn(bar: Bar) -> DrawnBar:
 def step_lanes(report: Report, answer: Answer, program_steps: pl.DataFrame) -> list[DrawnBar]:
     """Return up to three bars of a step: as recorded, without the profiler, after a change.
 
-    The result is empty if fewer than two of these three step times are known. The profiler slows
-    only the host, so the device works equally long in the first two bars. `program_steps` of the
-    time model show whether the recorded step is the median or the mean.
+    The result is empty if fewer than two of these times are known. `program_steps` of the time
+    model show whether the recorded step is the median or the mean.
     """
     row = _unprofiled(report)
     if row is None or len(answer.bars) != 1:
         return []
     recorded: int = row["recorded_ns"]
+    # The profiler slows only the host: the device works equally long without it.
     working = recorded * sum(part.share for part in answer.bars[0].parts if part.kind == WORK)
     ends: list[tuple[str, str, float | None, float, float]] = [
         (_recorded_label(row, program_steps), duration(recorded), working, recorded, recorded)
@@ -139,9 +135,9 @@ def _recorded_label(row: dict[str, int], program_steps: pl.DataFrame) -> str:
 
 
 def _unprofiled(report: Report) -> dict[str, int] | None:
-    """Return a row of the section `unprofiled_step`: the first rank's with a recorded step time.
+    """Return the first row of `unprofiled_step` with a recorded step time, or None.
 
-    Return None if there is no such row, or if the report compares two traces.
+    Return None also if the report compares two traces.
     """
     if report.base is not None:
         return None
@@ -156,9 +152,10 @@ def _lane(
     edges: Sequence[float | None],
     longest: float,
 ) -> DrawnBar:
-    """Return a bar from three times in nanoseconds, drawn to the scale of the `longest` time.
+    """Return a bar drawn to the scale of the time `longest`.
 
-    The times are the device's work, None if unknown, and the least and largest step time.
+    `edges` are nanoseconds: the device's work, None if unknown, and the least and largest step
+    time.
     """
     working, low, high = (
         None if edge is None else round(100 * edge / longest, 3) for edge in edges
@@ -206,10 +203,9 @@ def _devices(trace: Trace) -> str:
 
 
 def _steps(model: TimeModel) -> list[tuple[str, str]]:
-    """Return facts on the steps: their number, their time, and the profiler's cost.
+    """Return facts on the steps: their number, time, mark, and the profiler's cost.
 
-    The mark is the span that marks a step on the host. Its median length is added if it differs
-    from the step time.
+    A mark is the host's span for a step. It is left out if it is as long as the step.
     """
     trace = model.trace
     times = step_times(model)

@@ -75,7 +75,7 @@ class ReportView:
 
 
 def _answer(block: AnswerBlock) -> str:
-    """Return the answer as HTML: sentence and place, coloured bars with legends, and changes."""
+    """Return the answer as HTML: sentence, code, coloured bars with legends, and changes."""
     answer = block.answer
     details = _paragraphs([answer.place, *answer.details, answer.unprofiled])
     rows = f"<pre>{_text(chr(10).join(answer.rows))}</pre>" if answer.rows else ""

@@ -1,4 +1,4 @@
-"""Write a script that runs one op of a trace again, with inputs like those recorded."""
+"""Write a script that runs one op of a trace again, with inputs like the recorded inputs."""
 
 import json
 import re
@@ -93,7 +93,7 @@ print(f"{{op}} on {{DEVICE}}: {{sorted(times)[3] * 1e6:.1f}} us (best {{min(time
 def op_script(trace: Trace, op: str) -> str:
     """Return a script that runs the op with the recorded inputs that took the most time in all.
 
-    Raises UsageError if the op was not recorded, and MissingTableError if shapes were not recorded.
+    Raises UsageError if the op was not recorded, MissingTableError without recorded shapes.
     """
     spans = trace.select(
         "spans",
@@ -149,7 +149,7 @@ def op_script(trace: Trace, op: str) -> str:
 def _inputs(op: str, call: dict[str, Any]) -> list[dict[str, Any]]:
     """Return shape, stride and dtype of each tensor input, and the value of each other input.
 
-    Raises UsageError for a list of tensors, because torch does not record the sizes of its tensors.
+    Raises UsageError for a list of tensors: torch does not record their sizes.
     """
     shapes, dtypes = json.loads(call["input_shapes"]), json.loads(call["input_dtypes"])
     strides = json.loads(call["input_strides"] or "[]") or [None] * len(shapes)

@@ -1,7 +1,6 @@
 """Write a report as one HTML page that needs no network, no other file and no server.
 
-Its template is page.html. Names may be hostile, so jinja2 passes every value through `clip` and
-escapes it. Tables are embedded as data (see embedding.py), which tables.js draws.
+The template is page.html. Tables are embedded as data (embedding.py); tables.js draws them.
 """
 
 import base64
@@ -131,9 +130,9 @@ def to_html(report: Report, rows: int | None = 12) -> str:
 
 
 def _split(report: Report) -> tuple[list[Section], list[str], list[str]]:
-    """Return the sections to draw, the names of open sections, and lines on the undrawn sections.
+    """Return the sections to draw, the names of open sections, and lines on the other sections.
 
-    Sections without an answer or without rows are not drawn. Sections that the user named are
+    Sections without an answer or without rows are not drawn. But sections that the user named are
     always drawn and open.
     """
     unanswered, sections = report.unanswered(), report.to_read()
@@ -154,15 +153,16 @@ def _split(report: Report) -> tuple[list[Section], list[str], list[str]]:
 
 
 def _environment(names: Collection[str] = ()) -> Environment:
-    """Return the template environment, in which unknown names are errors and values are escaped.
+    """Return the template environment. Values are escaped, unknown names are errors.
 
-    - Filter `linked` splits a text at the names of the page's sections, and returns each part of
-      the text with the section to link to, if any.
+    - Filter `linked` splits a text at names of sections, and returns each part with the section to
+      link to, or None.
     - Filter `unbroken` keeps a number and its unit on one line.
     - Filter `with_code` shows names in backticks as code.
     """
     environment = Environment(
         autoescape=True,
+        # Names may be hostile, so each is clipped.
         finalize=lambda value: value if isinstance(value, Markup) else clip(str(value)),
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -194,7 +194,7 @@ def _with_code(text: str) -> Markup:
 
 
 def colour_rules() -> str:
-    """Return CSS rules with the colours of fills, and of the edges of cards and frames."""
+    """Return CSS rules with the colours of fills, and of the borders of cards and frames."""
     colors = sorted({*PARTS.values(), *KIND_COLORS.values()})
     fills = [f".fill-{color[1:]} {{ fill: {color}; }}" for color in colors]
     roles = [
@@ -213,7 +213,7 @@ def _file(name: str) -> str:
 def _code(element: str, code: str) -> Markup:
     """Return the content of a style or script, unescaped.
 
-    Raises ValueError if the content would end its own element.
+    Raises ValueError if the content contains the element's end tag.
     """
     if f"</{element}" in code.lower() or "<!--" in code:
         raise ValueError(f"code for <{element}> contains its end tag or a comment opening")
@@ -234,7 +234,7 @@ def _parts(
 ) -> list[dict[str, Any]]:
     """Return each section for the template, with notes, cards of verdicts, charts and its table.
 
-    A note that an earlier section already has is left out. `tables` is the result of `embed`.
+    A note in an earlier section is not repeated. `tables` is the result of `embed`.
     """
     first = {note: one.analysis.name for one in reversed(sections) for note in one.notes}
     return [

@@ -1,7 +1,7 @@
 """Define the colours of charts, timeline, the answer's bars and the terminal.
 
-Work has cool colours, waiting has warm colours, and everything else is grey. Each colour has a
-contrast ratio of at least 3 to the light and to the dark page.
+Work has cool colours, waiting has warm colours, everything else is grey. The contrast to a light
+and to a dark page is at least 3.
 """
 
 from tracelens.answers.answer import REST, WAIT, WORK

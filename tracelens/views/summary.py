@@ -84,7 +84,7 @@ def to_summary(report: Report) -> str:
 
 
 def _section(section: Section) -> str:
-    """Return a section's notes as Markdown, with its rows whose `outcome` is in `_JUDGED`."""
+    """Return a section's notes as Markdown, with the rows that have an `outcome` in `_JUDGED`."""
     parts = [f"## {escape(section.analysis.question)}", bullets(section.notes)]
     if "outcome" in section.frame:
         judged = section.frame.filter(pl.col("outcome").is_in(_JUDGED))

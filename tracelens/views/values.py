@@ -99,10 +99,7 @@ class Scale(Struct, frozen=True):
 
 
 class Shown(Struct, frozen=True):
-    """One column as text: `label` and `symbol` of its head, and one printable cell per row.
-
-    If `decimals` is set, numbers are divided by `divisor` and written with this number of decimals.
-    """
+    """One column as text: `label` and `symbol` of its head, and one printable cell per row."""
 
     name: str
     label: str
@@ -110,6 +107,7 @@ class Shown(Struct, frozen=True):
     doc: str
     cells: list[str]
     is_number: bool
+    # If `decimals` is set, numbers are divided by this and written with that many decimals.
     divisor: float = 1.0
     decimals: int | None = None
 
@@ -120,25 +118,18 @@ class Shown(Struct, frozen=True):
 
 
 def shorten(text: str, width: int) -> str:
-    """Return the text cut to `width` characters by leaving out its middle.
-
-    Of a signature, mostly the beginning is kept, because it distinguishes kernels. Of a path, more
-    of the end is kept.
-    """
+    """Return the text cut to `width` characters by leaving out its middle."""
     text = text.removeprefix("void ")
     if len(text) <= width:
         return text
+    # The beginning of a signature distinguishes kernels. A path needs more of its end.
     tail = width // 4 if "<" in text or "(" in text else width // 2
     tail = max(tail, 1)
     return f"{text[: width - tail - 1]}{ELLIPSIS}{text[-tail:]}"
 
 
 def shorten_apart(texts: Iterable[str], width: int) -> dict[str, str]:
-    """Return the shortened form of each text longer than `width`, different for different texts.
-
-    If two texts would become equal, the part in which they differ from their neighbours in the
-    alphabet is kept in the middle. Texts that are still equal get a number.
-    """
+    """Return the shortened form of each text longer than `width`, different for different texts."""
     by_form: dict[str, list[str]] = {}
     for text in sorted({*texts}):
         by_form.setdefault(shorten(text, width), []).append(text)
@@ -147,12 +138,14 @@ def shorten_apart(texts: Iterable[str], width: int) -> dict[str, str]:
     for form, same in by_form.items():
         for at, text in enumerate(same):
             own = form
+            # The part that differs from the alphabetical neighbours is kept in the middle.
             if len(same) > 1:
                 others = same[max(at - 1, 0) : at] + same[at + 1 : at + 2]
                 begin = max(len(commonprefix([text, other])) for other in others) - width // 6  # noqa: RUF071
                 piece, bare = text[max(begin, 0) : begin + width // 2], text.removeprefix("void ")
                 own = f"{bare[: width // 4]}{ELLIPSIS}{piece}{ELLIPSIS}{text[-width // 4 + 2 :]}"
             used[own] += 1
+            # Texts that are still equal get a number.
             short_forms[text] = own if used[own] == 1 else f"{own} #{used[own]}"
     return {text: form for text, form in short_forms.items() if form != text}
 
@@ -168,11 +161,9 @@ def label_of(
     column: Column,
     part_words: Mapping[str, str] = MappingProxyType({}),
 ) -> str:
-    """Return the column's name in words, without its unit.
+    """Return the column's name in words, without its unit, such as "calls" for `n_calls`.
 
-    For example, `n_calls` is "calls", `duration_total_ns` is "duration total", and `other_ns` of a
-    comparison is "new". `part_words` has the words for parts of a step, with which
-    `idle_loading_ns` is "idle: module load".
+    A column for one part of a step is named by `part_words`, such as "idle: module load".
     """
     name = column.name
     if name in _LABELS:
@@ -274,9 +265,8 @@ def show(
 ) -> list[Shown]:
     """Return the named columns of the first `rows` rows as printable text.
 
-    `grid_x`, `grid_y` and `grid_z` become one column (64x7x1). The columns `value` and `unit`
-    become one column. `words` has the words that replace stored values, by column. Its words for
-    `part` are also used in labels.
+    `grid_x`, `grid_y` and `grid_z` become one column (64x7x1), `value` and `unit` another. `words`
+    has the words that replace stored values, by column; its words for `part` also replace labels.
     """
     columns = columns_of(table, frame)
     head = frame if rows is None else frame.head(rows)
@@ -316,7 +306,7 @@ def show(
 
 
 def _in_words(cells: pl.Series, words: Mapping[str, str]) -> pl.Series:
-    """Return the cells with words in place of stored values."""
+    """Return the cells; words replace stored values."""
     return cells.replace(words) if words and cells.dtype == pl.String else cells
 
 
@@ -337,7 +327,7 @@ def _folded(stem: str, column: Column, head: pl.DataFrame) -> Shown:
 
 
 def _largest_by_quantity(frame: pl.DataFrame, names: Sequence[str]) -> dict[str, float]:
-    """Return the largest magnitude of each quantity, whose columns are shown in the same unit."""
+    """Return the largest magnitude by quantity: its columns are shown in the same unit."""
     largest: dict[str, float] = {}
     for name in names:
         quantity_name = _quantity_of(name)

@@ -19,9 +19,9 @@ _EMBED = "window.vegaEmbed = vegaEmbed;"
 def vega_script() -> str:
     """Return the JavaScript that draws the charts of a page.
 
-    Bundling takes 1.7 s, and the result depends only on the version of vl-convert-python. So the
-    script is stored in the user's cache folder (XDG_CACHE_HOME, else ~/.cache).
+    It is stored in the user's cache folder (XDG_CACHE_HOME, else ~/.cache).
     """
+    # Bundling takes 1.7 s. The result depends only on the version of vl-convert-python.
     kept = _kept_script()
     script = None if kept is None else _read_own(kept)
     if script is None:
@@ -60,10 +60,8 @@ def _read_own(kept: Path) -> str | None:
 
 
 def _bundle() -> str:
-    """Return the bundled script, made in another process if possible.
-
-    Bundling holds Python's global lock, which would stop the threads that build the page.
-    """
+    """Return the bundled script, made in another process if possible."""
+    # Bundling holds Python's global lock, so it would stop the threads that build the page.
     code = (
         "import sys, vl_convert;"
         f" sys.stdout.buffer.write(vl_convert.javascript_bundle({_EMBED!r}).encode())"

@@ -21,11 +21,10 @@ _MOST_CARDS = 16
 
 
 def list_cards(verdict: Section, processes: Collection[int] = ()) -> list[dict[str, Any]]:
-    """Return one card per distinct verdict, with the ranks that share it.
+    """Return one card per distinct verdict, with the ranks that have it.
 
-    A verdict consists of the two largest parts of the time and the evidence. `words` of a card has
-    these parts with their shares. Rows of single steps have no card. `processes` are the ranks that
-    use no device.
+    A verdict has the two largest parts of the time (`words`) and the evidence. Rows of single steps
+    have no card. `processes` are the ranks that use no device.
     """
     frame = verdict.frame
     if "step" in frame.columns and frame["step"].null_count():

@@ -21,23 +21,22 @@ COMPILED = ("cpp", "triton")
 
 
 class Subject(Struct, frozen=True):
-    """A model in one configuration.
-
-    `whole` is compiled as a whole, `by_layer` layer by layer. In an eager configuration, they are
-    the same model. `modules` are the modules of `by_layer` by path, in the order of first calls,
-    without the model itself. `calls` lists the paths of the timed layers, once per call. `plain`
-    makes an eager copy on the device.
-    """
+    """A model in one configuration. The model is eager, or compiled."""
 
     torch: Any
     configuration: str
     mode: str | None
     device: Any
+    # The model compiled as a whole. In an eager configuration, it equals `by_layer`.
     whole: Any
+    # The model with each layer compiled
     by_layer: Any
+    # Modules of `by_layer` by path, in the order of first calls, without the model itself
     modules: Mapping[str, Any]
+    # Paths of the timed layers, once per call
     calls: tuple[str, ...]
     inputs: tuple[tuple[Any, ...], dict[str, Any]]
+    # Makes an eager copy on the device.
     plain: Callable[[], Any]
 
     @classmethod

@@ -37,18 +37,19 @@ def measure(
 ) -> Trace:
     """Time a model's forward pass and its layers by every method, and return a trace.
 
-    The trace has the tables `timings` and `layers` only. `inputs` is a tensor, a tuple of
-    arguments, or a dict of keyword arguments. Configurations on the CPU are interpreted (eager) and
-    cpp (compiled), on a GPU cuda (eager) and triton (compiled). The configuration custom is the
-    model as it is passed, for example after apply_plan. It is timed end to end only. By default all
-    configurations that the machine can run are timed, except custom. All but custom run on copies.
-    Gradients are off. The model stays in its mode (eval or train).
+    - `inputs`: a tensor, a tuple of arguments, or a dict of keyword arguments
+    - `configurations`: interpreted (eager) and cpp (compiled) on the CPU, cuda (eager) and triton
+      (compiled) on a GPU, custom for the model as it is passed, end to end only. None means all
+      that the machine can run, except custom.
+
+    The trace has the tables `timings` and `layers` only. All configurations but custom run on
+    copies. Gradients are off. The model stays in its mode (eval or train).
 
     Under torch.compile, e2e times the model compiled as a whole. Methods layer, profiler and
-    cuda_event compile every layer as a region of its own. Method subtraction compiles the first n
-    layers as one region, for each n, which takes long. Rows of `(compiled region)` have the cost of
-    calling a compiled region. Raises ToolError without torch or if compiling fails, and UsageError
-    for a request that cannot be met.
+    cuda_event compile each layer as one region. Method subtraction compiles the first n layers as
+    one region, for each n, so it takes long. Rows of `(compiled region)` have the cost of calling a
+    compiled region. Raises ToolError without torch or if compiling fails, and UsageError for a
+    request that cannot be met.
     """
     torch = load_torch("measure")
     protocol = protocol or Protocol()
@@ -99,7 +100,7 @@ def measure(
 def _choose_configurations(torch: Any, wanted: Sequence[str] | None) -> tuple[str, ...]:
     """Return the wanted configurations, or all that this machine can run.
 
-    Raises UsageError for an unknown configuration, and for one whose GPU is missing.
+    Raises UsageError for an unknown configuration, and without the GPU that one needs.
     """
     has_gpu = torch.cuda.is_available()
     if wanted is None:
@@ -122,13 +123,13 @@ def _check(wanted: Sequence[str], known: Sequence[str], what: str) -> None:
 
 
 class _Turns(Struct):
-    """Counts the turns of all variants in all rounds, in total and done so far."""
+    """The progress of a measurement: each round times every variant once."""
 
     total: int
     done: int = 0
 
     def next(self, text: str) -> None:
-        """Log that the next turn begins."""
+        """Log that the next timing begins."""
         log_share(_LOG, Share(self.done, self.total), text)
         self.done += 1
 
@@ -139,14 +140,12 @@ def _rounds(
     protocol: Protocol,
     turns: _Turns,
 ) -> Iterator[dict[str, Any]]:
-    """Yield rows of the table timings, round by round.
-
-    In each round every variant takes its turn, so that drift affects all of them equally.
-    """
+    """Yield rows of the table timings, round by round."""
     if not chosen:
         return
     n_rounds = protocol.warmup_rounds + protocol.rounds
     for round_number in range(n_rounds):
+        # Each round times every variant, so that drift affects all of them equally.
         for variant in chosen:
             turns.next(f"{subject.configuration}, round {round_number + 1} of {n_rounds}")
             common = {

@@ -1,4 +1,4 @@
-"""Measure a GPU's peaks: matrix products by element type, and copies in its own memory."""
+"""Measure a GPU's peaks: matrix products by element type, and copies within its memory."""
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
@@ -27,10 +27,8 @@ def measure_peaks(
 ) -> dict[str, Any]:
     """Return the peaks of a device, in the form of `read_peaks`.
 
-    `missing` says why an element type has no peak. A rate is the median of 7 rounds of at least 20
-    ms each. For matrix products, the best of several sizes counts. Matrices are square and hold
-    normally distributed numbers, because a GPU multiplies zeros faster. For copies within the
-    device's memory, read and written bytes count. Raises ToolError without torch or a GPU.
+    A copy's bandwidth counts read and written bytes. `missing` has the reason for each element type
+    without a peak. Raises ToolError without torch or a GPU.
     """
     torch = load_torch("peaks")
     if device == "cuda" and not torch.cuda.is_available():
@@ -48,6 +46,7 @@ def measure_peaks(
             products = {
                 size: _product(torch, getattr(torch, dtype), device, size) for size in sizes
             }
+            # The best size counts.
             rates[name] = max(2 * size**3 / _seconds(run, wait) for size, run in products.items())
         except (AttributeError, RuntimeError, ValueError) as error:
             # This torch or this device lacks the type.

@@ -1,6 +1,6 @@
 """Time layers by subtraction: run the first n layers for every n.
 
-The nth layer's time is the time by which it lengthens the run.
+The nth layer's time is the run of n layers minus the run of n - 1 layers.
 """
 
 from collections import Counter
@@ -24,11 +24,11 @@ def eager_prefixes(
     run: Callable[[], Any],
     wait: Callable[[], None],
 ) -> list[Callable[[], int]]:
-    """Return runs that end early: the first before any layer is called, the others after each call.
+    """Return runs that end before the first layer call, and after each layer call.
 
-    A run returns the nanoseconds that it took. A forward hook ends the run by raising at the
-    layer's nth call. No other layer has a hook. This works for any model.
+    A run returns its nanoseconds.
     """
+    # A forward hook on the layer raises at its nth call. This works for any model.
     stops = [(calls[0], 1, True)]
     seen: Counter[str] = Counter()
     for path in calls:
@@ -74,9 +74,7 @@ def compiled_prefixes(
 ) -> tuple[list[Any], list[str]]:
     """Return modules that compute only the first n layers, and the path of each nth layer.
 
-    Each is compiled as one region. Every value that the rest of the model would need is an output,
-    so that nothing is optimised away. Raises ToolError if torch.fx cannot trace the model
-    symbolically.
+    Each module is compiled as one region. Raises ToolError if torch.fx cannot trace the model.
     """
 
     class Tracer(torch.fx.Tracer):  # type: ignore[misc]
@@ -94,6 +92,7 @@ def compiled_prefixes(
         ) from error
     nodes = list(graph.nodes)
     cuts = [index for index, node in enumerate(nodes) if node.op == "call_module"]
+    # All values that the rest of the model needs are outputs, so nothing is optimised away.
     prefixes = []
     for cut in [cuts[0] - 1, *cuts] if cuts else []:
         prefix = torch.fx.GraphModule(model, _prefix_graph(torch, nodes, cut))
@@ -126,8 +125,7 @@ def _prefix_graph(torch: Any, nodes: Sequence[Any], cut: int) -> Any:
 def differences(paths: Sequence[str], cumulative: Sequence[int]) -> dict[str, int]:
     """Return each layer's nanoseconds, summed over its calls. They may be below 0.
 
-    A call's time is the time of the runs that end after the call, minus the time of the runs that
-    end before it.
+    `cumulative` has the times of runs that end before the first call and after each call.
     """
     totals: Counter[str] = Counter()
     for path, (before, after) in zip(paths, pairwise(cumulative), strict=True):

@@ -33,19 +33,18 @@ Execute = Callable[[Subject, bool, int], Iterator[ExecutionTimes]]
 
 
 class Protocol(Struct, frozen=True):
-    """The number of runs of the model: by default ten rounds of two executions.
-
-    `warmup_rounds` come first and are kept, marked as warm-up. The first one includes compiling.
-    `synchronized` lists whether to wait for the device around each layer. A run always waits at its
-    end. `profiled` lists whether the profiler is on. Every combination is measured.
-    `compile_modes` are torch.compile's modes for cpp and triton.
-    """
+    """The number of runs of the model, and the ways of timing. Every combination is measured."""
 
     rounds: int = 10
+    # Executions of the model per round
     executions: int = 2
+    # They come first and are kept, marked as warm-up. The first one includes compiling.
     warmup_rounds: int = 2
+    # True waits for the device around each layer, False only at the end of a run.
     synchronized: Sequence[bool] = (False, True)
+    # True runs under the profiler.
     profiled: Sequence[bool] = (False, True)
+    # Modes of torch.compile for cpp and triton
     compile_modes: Sequence[str] = ("default",)
 
     def check(self) -> None:
@@ -60,11 +59,9 @@ class Protocol(Struct, frozen=True):
 
 
 class Variant(Struct, frozen=True):
-    """One way of timing: `round(n)` executes the model n times.
+    """One way of timing: `round(n)` executes the model n times."""
 
-    `key` has the columns of `timings` in which variants differ.
-    """
-
+    # Columns of `timings` with values that differ between variants
     key: dict[str, Any]
     round: Callable[[int], list[ExecutionTimes]]
 
@@ -283,11 +280,10 @@ def _profiled_sums(subject: Subject, n: int) -> list[ExecutionTimes]:
 
 
 def sums_of_executions(events: Iterable[Any]) -> list[dict[str | None, dict[str, int]]]:
-    """Return nanoseconds of each quantity by layer, for each execution in a profile.
+    """Return nanoseconds by layer and quantity, for each execution in a profile.
 
-    The layer None is the whole model. CPU_self and CUDA_self sum the self times of every op and
-    annotation in the layer's range. The range itself is left out, so each moment counts once.
-    CUDA_total sums the outermost ops and annotations.
+    The layer None is the whole model. CPU_self and CUDA_self sum the self times of ops and
+    annotations. CUDA_total sums the outermost ops and annotations.
     """
     executions = sorted(
         (e for e in events if e.name == _EXECUTION),
@@ -298,6 +294,7 @@ def sums_of_executions(events: Iterable[Any]) -> list[dict[str | None, dict[str,
         sums: dict[str | None, dict[str, float]] = defaultdict(
             lambda: dict.fromkeys(_QUANTITIES, 0.0)
         )
+        # The layer's own range is left out, so each moment counts once.
         for event, path, is_outermost in _below(execution, None, True):
             for place in {None, path}:
                 sums[place]["CPU_self"] += event.self_cpu_time_total
@@ -317,7 +314,7 @@ def _below(
 ) -> Iterator[tuple[Any, str | None, bool]]:
     """Yield the events nested in an event, without the ranges that the measurement adds.
 
-    Each event comes with its layer's path, and with True if no other op or annotation surrounds it.
+    Each event comes with its layer's path, and with True if it is outermost.
     """
     for child in event.cpu_children:
         if child.name.startswith(_RANGE):
@@ -330,8 +327,7 @@ def _below(
 def _subtraction(subject: Subject) -> Callable[[int], list[ExecutionTimes]]:
     """Return a function that times the layers by runs of the first n layers, for every n.
 
-    Eager runs are ended by hooks. Compiled ones run a cut graph. Raises ToolError as
-    `compiled_prefixes` does.
+    Raises ToolError if torch.fx cannot trace the model for torch.compile.
     """
     calls: Sequence[str] = subject.calls
     prefixes: Sequence[Callable[[], int]]
@@ -363,10 +359,8 @@ def _subtraction(subject: Subject) -> Callable[[int], list[ExecutionTimes]]:
 
 
 def _region_cost(subject: Subject) -> Callable[[int], list[ExecutionTimes]]:
-    """Return a function that measures the cost of calling a compiled region.
-
-    The cost is the time of a tiny compiled layer, minus the time of the same layer eager.
-    """
+    """Return a function that measures the cost of calling a compiled region."""
+    # The cost is the time of a tiny compiled layer minus the time of the eager layer.
     x = subject.torch.zeros(16, device=subject.device)
     eager, compiled = subject.torch.nn.ReLU(), subject.torch.nn.ReLU()
     subject.compile(compiled)

@@ -1,7 +1,7 @@
 """The command `collect`: read sources, or capture a program, and write a trace directory.
 
-Every collector gets a command. A collector whose command has options of its own has a module here,
-named in _WITH_OPTIONS.
+Every collector gets a command. Only a command with further options needs a module here, named in
+_WITH_OPTIONS.
 """
 
 from functools import cache

@@ -1,4 +1,4 @@
-"""The parts that the commands of collect share: the request, running or reading, and reporting."""
+"""Run the commands of `collect`: read files or capture a program, write a trace, and report it."""
 
 import os
 import re
@@ -137,9 +137,10 @@ def read_or_run(
 ) -> None:
     """Collect the FILES, or run the COMMAND under the collector, and write the trace.
 
-    `of_a_command` are the parameters that make no sense with FILES. `options` is a function that
-    returns the options of the collector's run for a target. Raises UsageError if both FILES and a
-    COMMAND were given, or neither.
+    - `of_a_command`: parameters that make no sense with FILES
+    - `options`: returns the options of the collector's run for a target
+
+    Raises UsageError if both FILES and a COMMAND were given, or neither.
     """
     collector, command = COLLECTORS[str(context.info_name)], context.obj or []
     name = collector.kind
@@ -190,9 +191,9 @@ def capture_program(
 ) -> tuple[Trace, Run]:
     """Run the command under a collector and write the trace.
 
-    `step` is a pattern: the spans that it matches become the steps. If none matches, the trace
-    keeps its own steps, with a warning. Raises SourceError before the program is started if the
-    trace cannot be written. Raises ToolError, and writes nothing, if nothing was captured.
+    Spans that match the pattern `step` become the steps. Raises SourceError, before the program
+    starts, if the trace cannot be written. Raises ToolError, and writes nothing, if nothing was
+    captured.
     """
     check_target(target, force=force)
     with progress(f"reading what {kind} recorded", late=True):
@@ -216,8 +217,7 @@ def capture_program(
 def free_name(target: Path, *, force: bool, beside: str = ".tracelens") -> Path:
     """Return the target if it does not exist, else the first free name like `train-2.tracelens`.
 
-    If the name is not the target's, it is printed. `beside` is the ending of another file that is
-    written under the same name.
+    A free name is printed. `beside` is the ending of another file with the same name.
     """
 
     def is_taken(name: Path) -> bool:
@@ -234,7 +234,7 @@ def free_name(target: Path, *, force: bool, beside: str = ".tracelens") -> Path:
 def refuse_options(context: typer.Context, names: Sequence[str], where: str) -> None:
     """Raise UsageError if one of these parameters was given.
 
-    `where` names the only case in which they are allowed.
+    `where` names the case that allows them.
     """
     for name in names:
         source = context.get_parameter_source(name)

@@ -125,10 +125,7 @@ def _import_function(subject: str) -> Callable[[], Any]:
 
 
 def _load_module(file: Path) -> Any:
-    """Load the module in the file.
-
-    The module can import its neighbours, as in a run of the file.
-    """
+    """Load the module in the file. The module can import its neighbours."""
     if not file.is_file():
         raise SourceError(
             f"{file}: no such file; name the file of the function that makes the model"
@@ -164,14 +161,12 @@ def _make_model(make: Callable[[], Any], subject: str) -> tuple[Any, Any]:
 
 @contextmanager
 def _users_code(what: str) -> Iterator[None]:
-    """Turn any error of the user's code into a SourceError of one line.
-
-    This includes sys.exit, whose code would otherwise be this command's exit code.
-    """
+    """Turn any error of the user's code into a SourceError of one line."""
     try:
         yield
     except (TracelensError, KeyboardInterrupt):
         raise
+    # Also sys.exit, or its code would become this command's exit code
     except BaseException as error:
         # This command exits so after a SIGTERM.
         if isinstance(error, SystemExit) and error.code == 128 + signal.SIGTERM:
@@ -188,15 +183,13 @@ def _leave(
     processes: set[int],
     threads: set[threading.Thread],
 ) -> None:
-    """End processes and threads that the user's code left running.
-
-    Processes that existed before the command stay. If new threads would keep Python from ending,
-    this process ends at once.
-    """
+    """End processes and threads that the user's code left running."""
     for process_id in _descendants(os.getpid()):
+        # Processes that existed before the command stay.
         if process_id not in processes:
             with suppress(OSError):
                 os.kill(process_id, signal.SIGTERM)
+    # Further threads would keep Python from ending, so this process ends at once.
     if any(not thread.daemon for thread in threading.enumerate() if thread not in threads):
         tell(f"{subject}: a thread that it left running was ended")
         for stream in (sys.stdout, sys.stderr):
@@ -206,10 +199,7 @@ def _leave(
 
 
 def _descendants(process_id: int) -> list[int]:
-    """Return the ids of a process's descendants, each followed by its own descendants.
-
-    The list is empty if /proc cannot be read.
-    """
+    """Return the ids of a process's descendants, depth first; empty if /proc cannot be read."""
     descendants = []
     for task in Path(f"/proc/{process_id}/task").glob("*/children"):
         with suppress(OSError):  # it may have ended

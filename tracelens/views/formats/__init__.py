@@ -1,6 +1,6 @@
-"""The formats in which a report can be written.
+"""The formats of a report.
 
-Each format has a module in this folder, a test, and one line below.
+To add a format, write a module in this folder, a test, and one line below.
 """
 # ruff: noqa: F401 - importing registers
 

@@ -16,11 +16,11 @@ _FORMULA = r"^[=+\-@\t\r]"
 def to_csv(report: Report) -> str:
     """Return the report's only section as CSV, with column names and all rows.
 
-    None is an empty cell, and times are integers. Texts may be hostile. So invisible characters are
-    escaped, and a quote precedes text that a spreadsheet would run as a formula. JSON and Parquet
-    keep texts as stored.
+    None is an empty cell, and times are integers.
     """
     (section,) = report.sections
+    # Texts may be hostile: invisible characters are escaped, and a quote precedes text that a
+    # spreadsheet would run as a formula.
     cleaned = []
     for name in section.frame.select(pl.selectors.string()).columns:
         words = section.frame[name].unique().drop_nulls()

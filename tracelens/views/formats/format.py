@@ -1,4 +1,4 @@
-"""Declare a format, and the medium for which a report is drawn."""
+"""Declare a format of reports, and the size of the terminal."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -23,19 +23,17 @@ class Screen(Struct, frozen=True):
 
 
 class Format(Struct, frozen=True):
-    """A format of reports, chosen by `--format` or by the ending of `--out`.
+    """A format of reports, chosen by `--format` or by the ending of `--out`."""
 
-    - `name`: the word after `--format`.
-    - `endings`: the endings of the format's files.
-    - `write`: returns text, or bytes if `is_text` is False, for a report that passes `check`.
-    - `rows`: the default number of rows per table, None for all rows.
-    - `rows_of_all`: another default for a report without named sections, None for the same default.
-    """
-
+    # The word after `--format`
     name: str
+    # Endings of the format's files
     endings: tuple[str, ...]
+    # Returns text, or bytes if `is_text` is False, for a report that passes `check`.
     write: Callable[[Report, Screen], str | bytes]
+    # Default number of rows per table; None means all.
     rows: int | None = None
+    # Default for a report without named sections; None means `rows`.
     rows_of_all: int | None = None
     holds_one_table: bool = False
     is_text: bool = True

@@ -19,16 +19,16 @@ _ROWS = 12
 def to_json(report: Report, rows: int | None = None) -> str:
     """Return the report as JSON, with each section's rows under the names of their columns.
 
-    `rows` limits the rows of each section; the rows of a query are not limited. "n_rows" is the
-    number of rows without the limit.
+    - "rows": at most `rows` rows of a section, all rows of a query
+    - "n_rows": number of rows without the limit
+    - "missing": the reason if a section has no answer
+    - "base": only in a comparison
+    - "gate": only with --fail-on
 
-    If the user names no sections and sets a limit, sections have only the columns that text has,
-    and fractions are rounded to four digits. "n_columns" is then the number of all columns.
-    Sections of `_ANSWER` still have all columns and digits, and their limit is at least `_ROWS`.
-
-    Times are integer nanoseconds. NaN and infinity become JSON's null value. A section without an
-    answer has no rows, and the reason is under "missing". A comparison also has "base", and a
-    report with --fail-on has "gate".
+    With a limit and without named sections, rows have only the columns that text has, rounded to
+    four digits; "n_columns" counts all columns. Sections of `_ANSWER` still have all columns and
+    digits, and at least `_ROWS` rows. Times are integer nanoseconds. NaN and infinity become JSON's
+    null value.
     """
     document: dict[str, Any] = {"trace": _trace(report.trace)}
     if report.base is not None:
@@ -66,7 +66,7 @@ def section_document(
 ) -> dict[str, Any]:
     """Return a section as a dict of `rows`, `n_rows`, `notes`, and `missing` without an answer.
 
-    With `columns`, rows have only these columns, and `n_columns` is the number of all columns.
+    With `columns`, rows have only these columns, and `n_columns` counts all.
     """
     frame = section.frame if rows is None else section.frame.head(rows)
     written = {
@@ -96,7 +96,7 @@ def _rounded(section: dict[str, Any]) -> dict[str, Any]:
 
 
 def _finite(value: Any) -> Any:
-    """Return the value with None in place of NaN and infinity, at any depth."""
+    """Replace NaN and infinity by None, at any depth."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, dict):

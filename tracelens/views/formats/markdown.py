@@ -14,7 +14,7 @@ _SPECIAL = re.compile(r"([\\`*_{}\[\]()#+!|~$])")
 def to_markdown(report: Report, rows: int | None = None) -> str:
     """Return the report as Markdown: each section's heading, table and notes, the verdict first.
 
-    `rows` limits the rows of each table. Each section without an answer has one line at the end.
+    Tables have at most `rows` rows. Sections without an answer have one line each at the end.
     """
     parts = [
         f"# {escape(title(report))}",
