@@ -49,12 +49,14 @@ def attribute_kernels(
     base: Trace | None = None,
     by_step: bool = False,
 ) -> pl.DataFrame:
-    """Return one row per rank, layer and phase, most time first, as in LAYER_ATTRIBUTION.
+    """Return the kernel time of each rank, layer and phase, most time first: LAYER_ATTRIBUTION.
 
-    The result is empty without kernels. `in_steps` leaves out kernels outside of steps, on ranks
-    that mark steps. `by_step` splits rows by step, None outside of steps. `base` is a trace of the
-    same program that shows the layers of replayed kernels. It ran without CUDA graphs, or captured
-    the graphs.
+    - `in_steps`: leave out kernels outside of steps, on ranks that mark steps
+    - `by_step`: split rows by step, None outside of steps
+    - `base`: a trace of the same program that shows the layers of replayed kernels. It ran without
+      CUDA graphs, or captured the graphs.
+
+    The result is empty without kernels.
     """
     steps = ["step"] if by_step else []
     key = [*_KEY, *steps]
@@ -139,9 +141,9 @@ def _placed_work(
     base: Trace | None,
     key: Sequence[str] = (),
 ) -> pl.DataFrame:
-    """Return one row per kernel and layer, with layer, phase, evidence, times and n, the count.
+    """Return one row per kernel and layer, with layer, phase, evidence, times, and n (the count).
 
-    Kernels that agree in all columns that decide the layer may be summed in one row.
+    Kernels with equal columns that decide the layer may be summed in one row.
     """
     replays = _replays(trace, base)
     if not trace.has("provenance") and not replays:
@@ -160,13 +162,13 @@ _Replays = list[tuple[pl.DataFrame, pl.DataFrame, str]]
 def _replays(trace: Trace, base: Trace | None = None) -> _Replays:
     """Return the sources of layers for replayed kernels, in order of preference.
 
-    A source is a trace with launches from a graph's capture, or with kernels of a run without
-    graphs. It has three items: the pairs of a replayed kernel and the launch or kernel that
-    corresponds to it, the layers of these launches or kernels, and the name of the evidence.
+    A source has three items: pairs of a replayed kernel and its launch in another trace, the layers
+    of these launches, and the name of the evidence.
     """
     if not has_replays(trace):
         return []
     replays = []
+    # Launches are recorded during a graph's capture, or by a run without graphs.
     for side in (trace, base):
         captured = captured_graphs(side) if side is not None else None
         if captured is None:
@@ -247,16 +249,15 @@ def _with_open_ranges(kernels: pl.DataFrame, trace: Trace) -> pl.DataFrame:
 
 
 def place_parts(trace: Trace) -> pl.DataFrame:
-    """Return every kernel with layer, class_name, phase and evidence.
+    """Return every kernel with layer, class_name, phase, evidence, and times.
 
-    A fused kernel has one row per module from which it was made. Its time is split among these
-    rows: duration_ns, low_ns and high_ns. Modules recorded at compile time take precedence over the
-    module around the launch, which is the whole compiled module. Kernels of communication, gradient
-    accumulation, the optimizer and the data loader keep their own layer.
+    A fused kernel has one row per module from which it was made, with a part of its time.
     """
     named = name_layers(_located(trace), trace)
     placed = named.with_columns(low_ns="duration_ns", high_ns="duration_ns")
     parts = split_kernels(in_launch_order(trace), trace.spans, trace.provenance)
+    # Modules recorded at compile time are preferred to the module around the launch, which is the
+    # whole compiled module.
     is_of_module = ~pl.col("evidence").is_in(_NOT_OF_MODULES)
     key = ["rank", "kernel_id"]
     split = parts.join(
@@ -284,11 +285,7 @@ def place_parts(trace: Trace) -> pl.DataFrame:
 
 
 def _with_inner_path(parts: pl.DataFrame, trace: Trace) -> pl.DataFrame:
-    """Add `path`: the path of the module from which a part was made, None for the root.
-
-    A recorded path may begin at the module around the launch. It counts as a path from the root if
-    there is no such module.
-    """
+    """Add `path`: the path of the module from which a part was made, None for the root."""
     module_path = pl.col("module_path")
     inner = pl.format("{}.{}", "module_path_around", module_path)
     with_inner = parts.with_columns(inner=inner)
@@ -299,6 +296,7 @@ def _with_inner_path(parts: pl.DataFrame, trace: Trace) -> pl.DataFrame:
     )
     marked = with_inner.join(known, on=["rank", "inner"], how="left")
     is_below_root = module_path != ""
+    # A recorded path may begin at the module around the launch, or else at the root.
     path = pl.when("is_known").then("inner").when(is_below_root).then(module_path)
     return marked.with_columns(path=path)
 
@@ -308,7 +306,7 @@ _NOT_OF_MODULES = ("communication kernel", "autograd node", "optimizer marker", 
 
 
 def _located(trace: Trace) -> pl.DataFrame:
-    """Return every kernel with the columns of _KIND, which alone decide its layer.
+    """Return every kernel with the columns of _KIND, from which its layer follows.
 
     module_path and phase are taken from the span around the launch.
     """
@@ -357,7 +355,7 @@ def _module_spans(
 ) -> tuple[pl.Series, pl.Series | pl.Expr]:
     """Return the span that shows each kernel's module, and whether it created the graph node.
 
-    The span that created the kernel's graph node is preferred to the span around the launch.
+    This span is preferred to the span around the launch.
     """
     span_ids = kernels["span_id"]
     if "node_span_id" not in kernels.columns:
@@ -370,7 +368,7 @@ def _module_spans(
 def kernel_layers(trace: Trace, base: Trace | None = None) -> pl.DataFrame:
     """Return the layer of each kernel: rank, kernel_id, layer.
 
-    A fused kernel's layers are joined by a comma. `base` is as in `attribute_kernels`.
+    A fused kernel's layers are joined by a comma. `base` shows the layers of replayed kernels.
     """
     if not trace.has("kernels"):
         kernels = trace.select("kernels", "rank", "kernel_id")
@@ -385,10 +383,7 @@ def kernel_layers(trace: Trace, base: Trace | None = None) -> pl.DataFrame:
 
 
 def _layers_by_kind(trace: Trace) -> pl.DataFrame:
-    """Return the layer of each kernel: rank, kernel_id, layer.
-
-    Kernels that agree in all columns that decide the layer share one look-up.
-    """
+    """Return the layer of each kernel (rank, kernel_id, layer), named once per kind of kernel."""
     if trace.has("sites") and not _knows_nodes(trace):
         columns = ("rank", "kernel_id", "site_id", "link", "is_communication")
         kernels = _with_open_ranges(trace.select("kernels", *columns), trace)

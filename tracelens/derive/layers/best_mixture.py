@@ -22,14 +22,14 @@ For example, an eager convolution and its layout transform are one operation.
 
 
 def cheapest_path(times: Sequence[tuple[float, float]], change_cost: float) -> list[int]:
-    """Return the configuration of each layer that minimises the sum of times and changes.
+    """Return each layer's configuration, with the least sum of times and costs of changes.
 
-    The path is found by dynamic programming over the layers. `times` has each layer's eager and
-    compiled time, infinite if the layer cannot run so. `change_cost` is paid wherever the
-    configuration changes. The model's caller is eager, so a path that begins or ends compiled pays
-    there, too. Of equally cheap paths, the path with later changes is taken. With a cost of 0, each
-    layer takes its faster configuration, eager in case of a tie. The recurrence of the thesis
-    "Evaluating the PyTorch Compiler in the Vision Domain" has no such cost.
+    - `times`: each layer's eager and compiled time, infinite if the layer cannot run so
+    - `change_cost`: paid wherever the configuration changes. The caller of the model is eager, so a
+      path that begins or ends compiled pays there, too.
+
+    This is dynamic programming over the layers. Without `change_cost`, it is the recurrence of the
+    thesis "Evaluating the PyTorch Compiler in the Vision Domain".
     """
     cost = [0.0, inf]
     came_from: list[list[int]] = []
@@ -49,12 +49,10 @@ def cheapest_path(times: Sequence[tuple[float, float]], change_cost: float) -> l
 
 
 def _cheaper_origin(cost: Sequence[float], state: int, change_cost: float) -> int:
-    """Return the cheapest configuration of the previous layer, if this layer runs in `state`.
-
-    If the two configurations cost the same, `state` is returned, or EAGER if changes cost nothing.
-    """
+    """Return the cheapest configuration of the previous layer, if this layer runs in `state`."""
     stay = cost[state]
     change = cost[1 - state] + change_cost
+    # Of equally cheap paths, the one with later changes is taken, or eager if changes cost nothing.
     if stay == change and change_cost == 0:
         return EAGER
     return state if stay <= change else 1 - state
@@ -85,9 +83,8 @@ def best_of_two(layers: Sequence[Row]) -> list[Row]:
 def dynamic(layers: Sequence[Row], change_cost: float, region_ns: float) -> list[Row]:
     """Return the layers with the choices that are cheapest in total, changes included.
 
-    Each change between eager and compiled costs `change_cost`. A layer's compiled time (`other_ns`)
-    contains the cost of calling the layer as a separate compiled region. This cost, `region_ns`, is
-    subtracted, because `change_cost` covers it.
+    Each change between eager and compiled costs `change_cost`. `region_ns` is the cost of calling a
+    compiled region, which a layer's compiled time contains.
     """
     bare = []
     times = []
@@ -95,6 +92,7 @@ def dynamic(layers: Sequence[Row], change_cost: float, region_ns: float) -> list
         base_ns = layer["base_ns"]
         other_ns = layer["other_ns"]
         if other_ns is not None:
+            # change_cost covers the cost of the region.
             other_ns = max(other_ns - region_ns, 0.0)
         bare.append(layer | {"other_ns": other_ns})
         eager = inf if base_ns is None else base_ns
@@ -110,8 +108,8 @@ def by_operation(
 ) -> list[Row]:
     """Return the layers with the faster choice for each operation of a layer.
 
-    A layer gets a single choice if its operations differ between the eager and the compiled run.
-    `operations` has each layer's eager and compiled times by operation.
+    `operations` has each layer's eager and compiled times by operation. If these differ, the layer
+    has a single choice.
     """
     rows = best_of_two(layers)
     cumulative = 0.0
@@ -199,16 +197,15 @@ def _faster(base: float | None, other: float | None) -> int:
 
 
 def operations(kernels: Sides, rank: int) -> dict[Any, tuple[Row, Row]]:
-    """Return the GPU time per step by operation, for each layer that both runs have.
+    """Return the GPU time per step by primitive, in base and in other, of each layer in both runs.
 
-    A layer has two dicts: the times in base and in other. An operation is a primitive. All phases
-    are summed. `kernels` is from `both_kernel_times`. Time in layout transforms and memory
-    operations counts for the layer's longest other primitive.
+    `kernels` is from `both_kernel_times`.
     """
     is_of_rank = pl.col("rank") == rank
     base_times, other_times = kernels
     base = _by_primitive(base_times.filter(is_of_rank))
     other = _by_primitive(other_times.filter(is_of_rank))
+    # Layout transforms and memory operations are added to the layer's longest other primitive.
     common = [layer for layer in base if layer in other]
     return {layer: (base[layer], other[layer]) for layer in common}
 

@@ -26,10 +26,9 @@ WORK = pl.Schema(
 
 
 def works_of(calls: pl.DataFrame) -> pl.DataFrame:
-    """Return rank, span_id and WORK of each call whose work is known.
+    """Return rank, span_id and WORK of each call of known work.
 
-    `calls` have rank, span_id, INPUTS, list_dtype, inputs_assumed, n_chosen and weight_bytes. Work
-    is computed once per distinct input.
+    `calls` have rank, span_id, INPUTS, list_dtype, inputs_assumed, n_chosen and weight_bytes.
     """
     keys = (*INPUTS, "list_dtype", "inputs_assumed", "n_chosen", "weight_bytes")
     distinct = calls.lazy().group_by(keys, maintain_order=True).agg("rank", "span_id").collect()

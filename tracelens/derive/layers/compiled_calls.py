@@ -1,8 +1,7 @@
-"""Find the calls of compiled kernels by the sizes that were recorded at compile time.
+"""Find the calls of compiled kernels, with the sizes that were recorded at compile time.
 
-The sidecar of --compile-provenance lists the kernel calls of each compiled graph, in order, with
-the tensors that each call reads and writes. So the kernels of a CUDA graph's replay have calls,
-too.
+The sidecar of --compile-provenance lists the kernel calls of each compiled graph in order, with the
+tensors that each reads and writes. It also covers kernels of a CUDA graph's replay.
 """
 
 import polars as pl
@@ -27,11 +26,10 @@ def lacks_sizes(trace: Trace) -> bool:
 
 
 def with_compiled(called: pl.DataFrame, trace: Trace) -> pl.DataFrame:
-    """Return the kernels; kernels outside of modelled ops get their call of the compiled graph.
+    """Return the kernels; kernels outside of modelled ops get their call in the compiled graph.
 
-    `called` has rank, kernel_id, is_communication, run, call and the columns WORK. If one kernel of
-    such a call is in a modelled op, no kernel gets the call, because its work would count twice.
-    Calls of compiled graphs have negative numbers.
+    `called` has rank, kernel_id, is_communication, run, call and WORK. Calls of compiled graphs
+    have negative numbers.
     """
     if not trace.has("provenance") or lacks_sizes(trace):
         return called
@@ -53,10 +51,10 @@ def _uncounted(
     called: pl.DataFrame,
     provenance: pl.DataFrame,
 ) -> pl.DataFrame:
-    """Return the kernels of recorded calls, with `call` and WORK.
+    """Return the kernels of recorded calls, with `call` (negative) and WORK.
 
-    A recorded call is left out if one of its kernels belongs to a modelled op. The calls get
-    negative numbers.
+    A call is left out if one of its kernels belongs to a modelled op, because its work would count
+    twice.
     """
     kernel = ["rank", "kernel_id"]
     run_of_call = ["rank", "run", "call_order"]

@@ -1,9 +1,9 @@
 """Match kernels of replayed CUDA graphs with launches recorded during the graph's capture.
 
-While a graph is captured, its launches start no kernels, so the trace only has the host's ops,
-modules and API calls. In order, the launches correspond to the nodes that a replay runs. ROCm
-records kernel, grid and block with each launch. CUDA does not. There, a capture belongs to a graph
-if it has as many launches, and if the ops' inputs agree with the replayed kernels.
+1. While a graph is captured, the trace has its launches in order, but no kernels.
+2. A replay runs these launches' kernels in the same order.
+3. ROCm records each launch's kernel, grid and block, so the two are matched by name.
+4. CUDA does not. There, a capture has to have as many launches, with inputs that fit the kernels.
 """
 
 from collections.abc import Sequence
@@ -31,16 +31,12 @@ _MOST_WRONG = 0.05
 
 
 class Captured(Struct):
-    """Holds the launches recorded while CUDA graphs were captured.
+    """Holds the launches recorded while CUDA graphs were captured."""
 
-    The trace `work` has the launches as kernels. `launches` has the same launches with their op and
-    input shapes.
-    """
-
-    work: Trace
-    launches: pl.DataFrame
+    work: Trace  # trace with the launches as kernels
+    launches: pl.DataFrame  # the launches with their op and input shapes
+    # Reasons why replays match none of these captures, added by `pairs`.
     refused: set[str] = field(default_factory=set)
-    """Reasons why replays match none of these captures, one clause each; `pairs` adds them."""
 
     def pairs(self, trace: Trace) -> pl.DataFrame:
         """Return pairs of replayed kernels and their captured launches, with columns PAIRS.
@@ -77,11 +73,11 @@ class Captured(Struct):
         n_tokens: int | None,
         sizes: pl.DataFrame,
     ) -> tuple[int | None, int | None]:
-        """Return the rank and batch size of the captures to which a replay may belong.
+        """Return the rank and batch size of captures to which a replay may belong; None means any.
 
-        None means any rank or size. A server replays the smallest graph into which its tokens
-        fit. `sizes` has the ranks and batch sizes of all captures.
+        `sizes` has the ranks and batch sizes of all captures.
         """
+        # A server replays the smallest graph with room for its tokens.
         size = _size_for(n_tokens, sizes)
         of_size = sizes
         if size is not None:
@@ -103,15 +99,14 @@ class Captured(Struct):
         rank: int | None,
         size: int | None,
     ) -> pl.Series | None:
-        """Return, for each kernel of a replay, the kernel_id of its launch in `work`.
+        """Return the kernel_id in `work` of the launch of each kernel of a replay.
 
-        Return None if no capture matches the replay. Captures of the rank and batch size are tried
-        first, then all others, because a server also replays larger graphs if other ranks need
-        them.
+        Return None if no capture matches the replay.
         """
         captures = self._captures(rank, size)
         wrong, ids = _best(kernels, captures)
         if wrong > _MOST_WRONG and size is not None:
+            # A server also replays larger graphs if other ranks need them.
             captures = self._captures(None, None)
             wrong, ids = _best(kernels, captures)
         if wrong <= _MOST_WRONG:
@@ -153,7 +148,7 @@ def _replayed_kernels(trace: Trace) -> pl.DataFrame:
 
 
 def _size_for(n_tokens: int | None, sizes: pl.DataFrame) -> int | None:
-    """Return the smallest captured batch size into which the tokens fit; None if none is known.
+    """Return the smallest captured batch size with room for the tokens; None if there is none.
 
     `sizes` are sorted by batch size.
     """
@@ -175,7 +170,7 @@ def _describe_lengths(kernels: pl.DataFrame, captures: Sequence[pl.DataFrame]) -
 def _best(
     kernels: pl.DataFrame, captures: Sequence[pl.DataFrame]
 ) -> tuple[float, pl.Series | None]:
-    """Return the least share of kernels that contradict a capture, and that capture's launches.
+    """Return the capture that fits the kernels best: the share of misfits, and its launches.
 
     If no capture can be compared, the share is 1 and the launches are None.
     """
@@ -290,15 +285,13 @@ def _with_batch_sizes(launches: pl.DataFrame, trace: Trace) -> pl.DataFrame:
 
 
 def _compared(kernels: pl.DataFrame, launches: pl.DataFrame) -> tuple[float, pl.Series | None]:
-    """Return the share of a replay's kernels that contradict their launch, and the launches.
+    """Return the share of a replay's kernels that do not fit their launch, and the launches.
 
-    The launches are kernel_ids, one per kernel, or None if kernels and launches cannot be paired;
-    then the share is 1. If all launches name their kernels, the two sequences are aligned by name.
-    A kernel that is not aligned contradicts. Otherwise kernels and launches are paired in order if
-    there are equally many.
+    Launches are kernel_ids, one per kernel. They are None, and the share is 1, if kernels and
+    launches cannot be paired.
     """
     names_kernels = (launches["name"] != "").all()
-    if names_kernels:
+    if names_kernels:  # a kernel that is not aligned does not fit
         launch_rows = _aligned_by_name(kernels["name"], launches["name"])
     elif kernels.height == launches.height:
         launch_rows = pl.int_range(kernels.height, eager=True)

@@ -1,10 +1,10 @@
 """Give kernels of replayed CUDA graphs the layers of corresponding kernels of another run.
 
-A replay is one API call, so no span shows the layer of each of its kernels. This module uses a run
-of the same program without graphs. That run launches the same kernels one by one, in the same
-order. The two sequences of kernel names are aligned. A replayed kernel takes the layer of the
-kernel with which it is aligned. Equal sequences are aligned only once. (`graph_capture` uses the
-launches recorded during the graph's capture instead.)
+1. A replay is one API call, so no span shows the layers of its kernels.
+2. A run of the same program without graphs launches the same kernels one by one.
+3. The two sequences of kernel names are aligned, and layers are copied.
+
+`graph_capture` uses launches recorded during the graph's capture instead.
 """
 
 from collections.abc import Sequence
@@ -54,8 +54,8 @@ def place_replays(
 ) -> pl.DataFrame:
     """Return the kernels of `placed`; replayed kernels get the layers of their pairs in the base.
 
-    `placed` and `base_parts` hold one row per kernel and layer; `pairs` has the columns PAIRS. If
-    the base's kernel is split among layers, the replayed kernel is split in the same proportions.
+    `placed` and `base_parts` have one row per kernel and layer. `pairs` has the columns PAIRS. A
+    replayed kernel is split among layers in the proportions of its pair.
     """
     is_graph = pl.col("link") == "graph"
     has_path_only = pl.col("evidence").is_in(_PATHS_ONLY)
@@ -185,7 +185,7 @@ def bare_name(name: pl.Expr) -> pl.Expr:
 
 
 def tools(trace: Trace) -> set[object]:
-    """Return the profilers whose captures the trace contains."""
+    """Return the profilers that recorded the trace: torch.profiler, Nsight Systems."""
     return {source.get("producer") for source in trace.manifest.sources} & {
         "torch.profiler",
         "Nsight Systems",
@@ -193,11 +193,9 @@ def tools(trace: Trace) -> set[object]:
 
 
 def _sequences(trace: Trace) -> pl.DataFrame:
-    """Return kernels in launch order.
+    """Return kernels in launch order, kernels of a replay in the order of the graph's nodes.
 
-    Kernels of a replay are in the order of the graph's nodes, if the source records the nodes.
-    `unit` is a number for the kernels that are aligned together: the step, or a number below 0 for
-    each launch outside of steps.
+    `unit` numbers the kernels that are aligned together: by step, or outside of steps by launch.
     """
     columns = (
         "rank",
@@ -228,7 +226,7 @@ def _sequences(trace: Trace) -> pl.DataFrame:
 
 
 def _run(kernels: pl.DataFrame) -> pl.DataFrame:
-    """Return the kernels of one step that has the most common sequence of kernels.
+    """Return the kernels of one step: a step with the most frequent sequence of kernels.
 
     If no step is marked, return the first _LONGEST_RUN kernels.
     """
@@ -245,10 +243,9 @@ def _run(kernels: pl.DataFrame) -> pl.DataFrame:
 
 
 def in_launch_order(trace: Trace, columns: Sequence[str] = ()) -> pl.DataFrame:
-    """Return every kernel of each rank in the order of launches.
+    """Return every kernel of each rank in the order of launches, or of a replayed graph's nodes.
 
-    Kernels of a replayed graph come in the order of its nodes. With `columns`, the frame has only
-    these columns and the rank, with strings as Categorical. Otherwise it has all columns, and
+    With `columns`, the frame has only these and the rank. Otherwise it has all columns and
     launch_ns.
     """
     order = ("rank", "launch_ns", "graph_node_id", "start_ns")

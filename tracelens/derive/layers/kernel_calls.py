@@ -1,4 +1,4 @@
-"""Find each kernel's modelled call: the innermost op around its launch whose work is known."""
+"""Find each kernel's modelled call: the innermost op of known work around its launch."""
 
 import polars as pl
 
@@ -34,9 +34,8 @@ def with_calls(
 ) -> pl.DataFrame:
     """Return the kernels with `call` and the columns WORK.
 
-    `call` is the span_id of the innermost op around the launch whose work is known, None without
-    such an op. `kernels` have rank, span_id, name, grid_x and other columns. `only` is a condition
-    on the ops.
+    `call` is the span_id of the innermost op of known work around the launch, None without one.
+    `kernels` have rank, span_id, name, grid_x and other columns. `only` is a condition on the ops.
     """
     spans = trace.select("spans", "rank", "span_id", "parent_id")
     all_works = _works_of_ops(trace, kernels, only)
@@ -64,7 +63,7 @@ def _works_of_ops(
     kernels: pl.DataFrame,
     only: pl.Expr | None,
 ) -> pl.DataFrame:
-    """Return one row per op or backward node whose work is known: rank, span_id and WORK."""
+    """Return one row per op or backward node of known work: rank, span_id and WORK."""
     is_op = pl.col("kind") == "op"
     has_rule = is_modelled(pl.col("name").cast(pl.String))
     has_shapes = pl.col("input_shapes").is_not_null()
@@ -125,15 +124,9 @@ def _calls(
 
 
 def _with_backward_nodes(works: pl.DataFrame, trace: Trace) -> pl.DataFrame:
-    """Add the backward nodes of custom autograd functions to the works (rank, span_id, WORK).
-
-    For a function `F`, the trace records the backward node `FBackward` with only the result's
-    gradient as input. So the node's work is derived from the forward call that made the node. A
-    node's operations are the forward call's operations times the factor of the op's family. The
-    node reads the inputs and the result's gradient, and writes a gradient for each input.
-    `_not_moved` compares this with twice the bytes of the forward call. With a factor of 1, the
-    function only passes the gradient through, and moves as many bytes as the forward call.
-    """
+    """Add the backward nodes of custom autograd functions to the works (rank, span_id, WORK)."""
+    # For a function F, the trace has the node FBackward with only the result's gradient as input.
+    # So its work is derived from the forward call: operations times a factor of the op's family.
     factors = _backward_factors(works)
     if not factors:
         return works
@@ -148,7 +141,7 @@ def _with_backward_nodes(works: pl.DataFrame, trace: Trace) -> pl.DataFrame:
 
 
 def _backward_factors(works: pl.DataFrame) -> dict[str, float]:
-    """Return the ratio of backward to forward operations by op, where it is known."""
+    """Return the known ratio of backward to forward operations, by op."""
     factors = {}
     for op in works["op"].unique():
         factor = backward_factor(op)
@@ -167,6 +160,8 @@ def _with_backward_work(nodes: pl.DataFrame, factors: dict[str, float]) -> pl.Da
     text = op.replace_strict(texts, default=None, return_dtype=pl.String)
     not_moved = pl.struct(_INPUTS).map_batches(_not_moved, return_dtype=pl.Float64)
     moved_bytes = pl.col("least_bytes") * 2 - not_moved
+    # With a factor of 1, the function passes the gradient through, and moves as many bytes as
+    # before.
     least_bytes = pl.when(factor > 1).then(moved_bytes).otherwise("least_bytes")
     no_cache = pl.lit(0.0)
     no_bound = pl.lit(None, pl.Float64)
@@ -183,7 +178,7 @@ def _with_backward_work(nodes: pl.DataFrame, factors: dict[str, float]) -> pl.Da
 
 
 def _nodes_with_forward_work(works: pl.DataFrame, spans: pl.DataFrame) -> pl.DataFrame:
-    """Return the backward nodes whose work is not in `works`, with their forward calls' work."""
+    """Return the backward nodes that are not in `works`, with the work of their forward calls."""
     pairs_by_rank = []
     for (rank,), of_rank in spans.group_by("rank"):
         pairs = forward_backward(of_rank)
@@ -199,13 +194,10 @@ def _nodes_with_forward_work(works: pl.DataFrame, spans: pl.DataFrame) -> pl.Dat
 
 
 def _not_moved(recorded: pl.Series) -> pl.Series:
-    """Return, for each node, the bytes to subtract from twice the bytes of its forward call.
-
-    Twice the bytes of the forward call count the call's result twice. The node does not move the
-    result. Instead, it reads the result's gradient, which is the node's first input. So the number
-    is twice the bytes of the result, minus the bytes of the gradient. A gradient that was broadcast
-    takes less memory than the result. The number is None if the gradient's size is unknown.
-    """
+    """Return the bytes that each node moves less than twice its forward call; None if unknown."""
+    # The node reads the inputs and the result's gradient, and writes a gradient for each input.
+    # Twice the forward call has two results instead of the gradient of the result, the node's first
+    # input. A gradient that was broadcast takes less memory than the result.
     texts = recorded.struct.unnest().cast(pl.String)
     sizes = {row: _not_moved_by(row) for row in texts.unique().iter_rows()}
     return pl.Series([sizes[row] for row in texts.iter_rows()], dtype=pl.Float64)

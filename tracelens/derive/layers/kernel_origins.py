@@ -19,12 +19,16 @@ _ORIGIN = ("op", "place", "phase")
 
 
 def kernel_origins(trace: Trace, base: Trace | None = None) -> pl.DataFrame:
-    """Return rank, kernel_id, op, place, layer and phase of each kernel; None if unknown.
+    """Return the origin of each kernel, None if unknown.
 
-    op, place, layer and phase are Categorical. `op` is the innermost op. `place` is the innermost
-    Python frame outside of the framework's machinery. `phase` is the phase of a server's step, else
-    of a training step. Replayed kernels get the values recorded during their graph's capture, in
-    the trace itself or in `base`.
+    - rank, kernel_id
+    - op: the innermost op
+    - place: the innermost Python frame outside of the framework's machinery
+    - layer
+    - phase: of the server's step, else of the training step
+
+    Replayed kernels have the values recorded during their graph's capture, in the trace or in
+    `base`.
     """
     kernels = trace.select("kernels", "rank", "kernel_id", "span_id", "step")
     origins = _origins(trace, kernels).drop("span_id")
@@ -63,8 +67,8 @@ def _with_servers(origins: pl.DataFrame, trace: Trace) -> pl.DataFrame:
 def _with_captured(origins: pl.DataFrame, side: Trace, nodes: pl.DataFrame) -> pl.DataFrame:
     """Return the origins; replayed kernels get the origins of their launches in the trace `side`.
 
-    `nodes` has one row per replayed kernel: its rank and kernel_id, and the base_rank and base_span
-    of its launch during the graph's capture.
+    `nodes` has one row per replayed kernel (rank, kernel_id) with its launch (base_rank,
+    base_span).
     """
     launches = nodes.select(
         "kernel_id",
@@ -87,7 +91,7 @@ def _with_captured(origins: pl.DataFrame, side: Trace, nodes: pl.DataFrame) -> p
 
 
 def _origins(trace: Trace, kernels: pl.DataFrame) -> pl.DataFrame:
-    """Return the kernels (rank, span_id and others) with op, place and phase."""
+    """Return the kernels (rank, span_id and others) with op, Python frame (`place`) and phase."""
     spans = trace.select("spans", "rank", "span_id", "parent_id", "kind", "name", "phase")
     earlier = frames_entered_earlier(
         trace.select(

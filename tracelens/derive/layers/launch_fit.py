@@ -14,9 +14,8 @@ GRID, BLOCK = (tuple(f"{what}_{axis}" for axis in "xyz") for what in ("grid", "b
 def fits(row: dict[str, Any]) -> bool | None:
     """Return whether a launch fits a kernel; None if nothing recorded can show it.
 
-    `row` describes both. Of the kernel, it has name, primitive, grid and block. Of the launch, it
-    has kernel_id, `launched` (the name of its kernel, empty if not recorded), op, input_shapes, and
-    the grid with the prefix launch_.
+    `row` has both: the kernel's name, primitive, grid and block; the launch's kernel_id, `launched`
+    (name of its kernel, may be empty), op, input_shapes, and its grid with the prefix launch_.
     """
     is_of_name = row["launched"] in ("", row["name"].removesuffix(".kd"))
     if row["kernel_id"] is None or not is_of_name:

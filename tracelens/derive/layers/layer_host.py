@@ -21,12 +21,8 @@ _LOADER = r"^enumerate\(DataLoader\)"
 def layer_host_times(trace: Trace, by: Sequence[str] = ()) -> pl.DataFrame:
     """Return the self time of each layer's ops on the host.
 
-    There is one row per rank, layer, class_name, phase, evidence and value of `by`, with n_ops and
-    op_self_ns. `by` names further columns of spans, such as the step. Without ops, the frame has no
-    columns.
-
-    Compile provenance may show the modules from which an op of a compiled graph was made. The op
-    then counts once in each of these modules, and its self time is split among them.
+    Columns: rank, layer, class_name, phase, evidence, `by` (further columns of spans, such as the
+    step), n_ops, op_self_ns. Without ops, the frame has no columns.
     """
     spans = trace.select("spans", *_COLUMNS, *by)
     compiled = _ops_of_graphs(trace)
@@ -40,7 +36,7 @@ def layer_host_times(trace: Trace, by: Sequence[str] = ()) -> pl.DataFrame:
     )
     key = ["rank", "layer", "class_name", "phase", "evidence", *by]
     layers = name_layers(located, trace).select(*key, "n_ops", "op_self_ns")
-    if compiled.height:
+    if compiled.height:  # an op of several modules counts once in each, with a part of its time
         groups = spans.select("rank", "span_id", *by)
         grouped = compiled.join(groups, on=["rank", "span_id"])
         of_graphs = grouped.with_columns(
@@ -61,7 +57,7 @@ def _sums_by_place(
 ) -> pl.DataFrame:
     """Count the ops of a span tree and sum their self time, per `_PLACE` and `by`.
 
-    The ops in `compiled` are left out: ops of compiled graphs whose modules are known.
+    Ops in `compiled` are left out, because their modules are known from compile time.
     """
     accumulates, roots = accumulation_and_roots(tree)
     (is_loader,) = matching(tree["name"], _LOADER)
@@ -85,10 +81,9 @@ def _sums_by_place(
 
 
 def _ops_of_graphs(trace: Trace) -> pl.DataFrame:
-    """Return one row per op of a compiled graph and module from which its call was made.
+    """Return one row per op of a compiled graph and module from which it was made.
 
-    Columns are rank, span_id, layer, phase, evidence and self_ns. An op's self time is split among
-    its rows.
+    Columns: rank, span_id, layer, phase, evidence, self_ns (the op's, split among its rows).
     """
     schema = dict.fromkeys(("layer", "phase", "evidence"), pl.String)
     empty = pl.DataFrame(

@@ -69,9 +69,9 @@ def _layer_rules() -> Iterator[_Rule]:
 def name_layers(located: pl.DataFrame, trace: Trace) -> pl.DataFrame:
     """Return kernels, ops, or groups of them, with layer, class_name and evidence.
 
-    Strings become pl.String. `located` has module_path, phase, accumulates, is_root,
-    is_communication, by_node and link. It may have by_range, and loads: whether a data loader's
-    annotation encloses the row. A row to which no rule applies is unattributed.
+    `located` has module_path, phase, accumulates, is_root, is_communication, by_node and link. It
+    may have by_range, and loads (whether a data loader's annotation is around the row). Strings
+    become pl.String.
     """
     complete = _with_optional(located.cast({pl.Categorical: pl.String}))
     phase_of_range = pl.when("by_range").then(pl.lit("backward"))

@@ -26,9 +26,11 @@ _KEY = ("rank", "layer", "phase")
 def kernel_times(trace: Trace) -> pl.DataFrame:
     """Return the GPU time per step of each layer and phase.
 
-    Columns: rank, layer, class_name, phase, evidence, n (kernels per step), low_ns, estimate_ns,
-    high_ns, primitive_*_ns. If steps are marked, kernels outside of steps are left out. If none is
-    marked, the whole trace counts as one step.
+    If no step is marked, the whole trace is one step.
+
+    - rank, layer, class_name, phase, evidence
+    - n: kernels per step
+    - low_ns, estimate_ns, high_ns, primitive_*_ns: per step
     """
     launching = trace.select("kernels", "rank", "step")
     steps = launching.filter(in_program(trace)).unique()
@@ -61,8 +63,8 @@ def both_kernel_times(base: Trace, other: Trace) -> Sides | None:
 def measured_times(trace: Trace) -> pl.DataFrame:
     """Return medians and quartiles of each layer's measured times, warm-up left out.
 
-    There is one row per rank, layer, configuration, compile_mode and VARIANT, with class_name, n,
-    low_ns, estimate_ns and high_ns: the lower quartile, the median and the upper quartile.
+    - rank, layer, configuration, compile_mode, VARIANT, class_name, n
+    - low_ns, estimate_ns, high_ns: lower quartile, median, upper quartile
     """
     ns = pl.col("duration_ns")
     classes = trace.layers.select("rank", "class_name", layer="module_path").unique(
@@ -94,8 +96,7 @@ def measured_times(trace: Trace) -> pl.DataFrame:
 def region_cost(trace: Trace, configuration: str | None) -> float | None:
     """Return the median time in ns to call a compiled region; None if it was never measured.
 
-    Only times of the configuration count; with None, all count. A median below 0 is noise, and
-    counts as 0.
+    If a configuration is given, only its times are used.
     """
     is_measured = ~pl.col("is_warmup")
     is_region = pl.col("module_path") == REGION
@@ -103,7 +104,7 @@ def region_cost(trace: Trace, configuration: str | None) -> float | None:
     if configuration is not None:
         rows = rows.filter(pl.col("configuration") == configuration)
     median = rows["duration_ns"].median()
-    return max(float(median), 0.0) if isinstance(median, (int, float)) else None
+    return max(float(median), 0.0) if isinstance(median, (int, float)) else None  # below 0 is noise
 
 
 def are_numbered(layers: pl.DataFrame) -> bool:
@@ -130,9 +131,8 @@ class Way(NamedTuple):
 def layer_pairs(base: Trace, other: Trace, kernels: Sides | None) -> pl.DataFrame:
     """Return the times of both traces, one row per layer, phase and pair of ways of timing.
 
-    Columns are the columns of COMPARE_LAYERS up to the evidence. One pair is the kernel times of
-    both traces (`kernels`, from `both_kernel_times`). The other pairs are from `measured_ways`.
-    Without any pair, the frame is empty and has no columns.
+    One pair is the kernel times of both traces (`kernels`), the others are from `measured_ways`.
+    Columns are COMPARE_LAYERS up to the evidence; none without any pair.
     """
     parts = []
     if kernels is not None:
@@ -156,8 +156,7 @@ def layer_pairs(base: Trace, other: Trace, kernels: Sides | None) -> pl.DataFram
 def measured_ways(base: pl.DataFrame, other: pl.DataFrame) -> list[tuple[Way, Way]]:
     """Return the pairs of ways of timing to compare, from two frames of `measured_times`.
 
-    Eager configurations of base, if it has any, are paired with compiled ones of other, if it has
-    any. Configurations are paired on the same device if possible.
+    Eager times of base are paired with compiled times of other, on the same device if possible.
     """
     return _measured_pairs(_ways(base), _ways(other))
 
@@ -181,7 +180,7 @@ def executions(trace: Trace, way: Way) -> pl.DataFrame:
 
 
 def _joined(base: pl.DataFrame, other: pl.DataFrame) -> pl.DataFrame:
-    """Join two runs' times by rank, layer and phase; `match` shows which run has the row."""
+    """Join two runs' times by rank, layer and phase; `match` names the run that has the row."""
     sides = [
         frame.select(
             *_KEY,
@@ -236,11 +235,7 @@ def _of(measured: pl.DataFrame, way: Way) -> pl.DataFrame:
 
 
 def _measured_pairs(base: list[Way], other: list[Way]) -> list[tuple[Way, Way]]:
-    """Return the best pair of ways for each pair of configurations and each method.
-
-    A configuration includes its compile mode. Ways without a profiler are preferred, then
-    synchronised ways.
-    """
+    """Return the best pair of ways for each two configurations, compile modes and method."""
     eager = [way for way in base if way.configuration in EAGER] or base
     compiled = [way for way in other if way.configuration not in EAGER] or other
     pairs = [
@@ -274,13 +269,10 @@ def _measured_pairs(base: list[Way], other: list[Way]) -> list[tuple[Way, Way]]:
 
 
 def _comparable(base: Way, other: Way) -> bool:
-    """Return whether two ways of timing give times that can be compared.
-
-    They do if their columns VARIANT are equal. Times by the profiler may differ in the quantity,
-    because each has to be the self time on the device of its configuration.
-    """
+    """Return whether two ways of timing give times that can be compared."""
     if base.variant[0] != "profiler":
         return base.variant == other.variant
+    # Times by the profiler have to be the self time on the device of their configuration.
     self_time = [
         (
             way.variant[4],

@@ -67,15 +67,10 @@ class _Path(NamedTuple):
 def calls_in_gap(primitives: Sequence[str], calls: Sequence[str]) -> list[int | None]:
     """Return the index of each kernel's library call, None for an unmatched kernel.
 
-    A gap is the part of a run between two calls that are already matched. `primitives` has the
-    primitive of each kernel in the gap. `calls` has the name of each library call that was recorded
-    for the gap. Both are in order.
-
-    The main kernel of a call does the call's work. Kernels before the main kernel prepare the work,
-    and kernels after it finish the work. If no kernel of a call can be the main kernel, all kernels
-    of the call stay unmatched. A single call gets all kernels.
+    `primitives` are of successive kernels without an op, `calls` the names of library calls
+    recorded for them, both in order.
     """
-    if len(calls) < 2:
+    if len(calls) < 2:  # a single call gets all kernels
         return [0 if calls else None] * len(primitives)
     best = {_State(-1, has_main=True): _Path(0.0, ())}
     for primitive in primitives:
@@ -89,6 +84,7 @@ def calls_in_gap(primitives: Sequence[str], calls: Sequence[str]) -> list[int | 
         )
         for state, path in best.items()
     )
+    # Kernels stay unmatched if none of them can do the call's work.
     done = {
         call
         for primitive, call in zip(primitives, path, strict=True)
@@ -126,8 +122,8 @@ def _next_states(
 def _score(primitive: str, call: str, before: _State, n_begun: int) -> float:
     """Return the score of a kernel as a part of a call.
 
-    `before` is the state before the kernel. `n_begun` is the number of calls that begin with the
-    kernel, the skipped calls included. With 0, the previous kernel's call continues.
+    `before` is the state before the kernel. `n_begun` counts the calls that begin with the kernel,
+    skipped calls included; 0 if the previous kernel's call continues.
     """
     fit = _fit(call, primitive)
     if n_begun:

@@ -1,7 +1,4 @@
-"""Find the calls of ops whose work is known: operations, and bytes that have to move.
-
-Each call is counted once, with its kernels.
-"""
+"""Find the calls of ops of known work: operations, and bytes that have to move."""
 
 from collections.abc import Iterator
 
@@ -70,17 +67,19 @@ _PRECISIONS = {
 class Modelled(Struct, frozen=True):
     """Holds the modelled calls of a trace, and the kernels inside and outside of them.
 
-    `calls` has one row per call: rank, device_id, step, op, shapes, dtypes, precision (None for a
-    precision without a peak), flops, needed_flops, least_bytes, cache_bytes (a part of
-    least_bytes), duration_ns and n_kernels. `assumed` has the assumptions about the call's work. If
-    it is UNKNOWN_CONTEXTS, most_flops and most_bytes bound the work from above, None without such a
-    bound. `rest` has one row per kernel outside of calls: rank, device_id, step, duration_ns and
-    `why`, the reason. `kernels` has the kernel_id of each kernel in a call, with the columns CALL.
+    `calls` has one row per call:
+
+    - rank, device_id, step, op, shapes, dtypes
+    - precision: None if it has no peak
+    - flops, needed_flops, least_bytes, cache_bytes (a part of least_bytes)
+    - duration_ns, n_kernels
+    - assumed: assumptions about the work
+    - most_flops, most_bytes: upper bounds if `assumed` is UNKNOWN_CONTEXTS, may be None
     """
 
     calls: pl.DataFrame
-    rest: pl.DataFrame
-    kernels: pl.DataFrame
+    rest: pl.DataFrame  # kernels outside of calls: rank, device_id, step, duration_ns, why
+    kernels: pl.DataFrame  # kernels in calls: kernel_id, CALL
 
 
 def modelled(
@@ -90,11 +89,11 @@ def modelled(
 ) -> Modelled:
     """Split the trace's kernels into modelled calls and the rest.
 
-    Ops nest (conv2d, convolution, _convolution, cudnn_convolution). The call is the innermost op
-    whose work is known. Replayed kernels belong to the calls recorded during their graph's capture,
-    in the trace itself or in `base`. If `base` ran the same kernels one by one, they belong to the
-    calls of `base`. `only` is a condition on rank and step, to select a part of the trace. Raises
-    MissingTableError if the trace has no kernels, or no shapes are known.
+    - `base`: a trace that shows the calls of replayed kernels: it captured the graphs, or ran the
+      same kernels one by one
+    - `only`: a condition on rank and step, to select a part of the trace
+
+    Raises MissingTableError if the trace has no kernels, or no shapes are known.
     """
     # Cached, because roofline, work_kinds and serving need the same calls.
     if base is None and only is None:
@@ -113,6 +112,8 @@ def _modelled(
     is_tf32, is_fp8 = matching(recorded["name"], _IS_TF32, _IS_FP8)
     kernels = recorded.with_columns(is_tf32=is_tf32, is_fp8=is_fp8)
     outside_graphs = pl.lit(None, pl.Int64)
+    # Ops nest (conv2d, convolution, _convolution, cudnn_convolution). The innermost op of known
+    # work is the call.
     called = with_calls(trace, kernels, only).with_columns(run=outside_graphs)
     if has_replays(trace):
         called = _with_replays(called, trace, base)
@@ -153,13 +154,11 @@ def _summed_by_call(kernels: pl.DataFrame) -> pl.DataFrame:
 
 
 def _precision() -> pl.Expr:
-    """Return the precision in which a call computes; None for a precision without a peak.
-
-    Calls other than products count as float32 without tensor cores, whatever type they read.
-    """
+    """Return the precision in which a call computes; None if it has no peak."""
     dtype = pl.col("dtype")
     flops = pl.col("flops")
     of_dtype = dtype.replace_strict(_PRECISIONS, default=None, return_dtype=pl.String)
+    # Calls other than products compute in float32 without tensor cores, whatever type they read.
     is_vector = (flops == 0) & of_dtype.is_not_null()
     is_tf32 = dtype.is_in(["float32", "complex64"]) & pl.col("is_tf32")
     return (
@@ -181,9 +180,8 @@ def _precision() -> pl.Expr:
 def _with_contexts(calls: pl.DataFrame, trace: Trace) -> pl.DataFrame:
     """Return the calls; attention over a cache gets the work that the step's mark shows.
 
-    The mark of a server's step has the number of keys to which all queries together attend. Without
-    this number, the least possible work is taken, and `assumed` is UNKNOWN_CONTEXTS. Only such
-    calls keep most_flops and most_bytes.
+    Without the mark of a server, the least possible work is taken, and `assumed` is
+    UNKNOWN_CONTEXTS.
     """
     uncached = calls.with_columns(cache_bytes=pl.lit(0.0))
     is_cached = pl.col("pair_flops") > 0
@@ -217,10 +215,10 @@ def _with_contexts(calls: pl.DataFrame, trace: Trace) -> pl.DataFrame:
 def _least_work() -> dict[str, pl.Expr]:
     """Return the least possible work of attention over a cache.
 
-    Each token then attends only to its own prompt, up to itself. For a known number of tokens, work
-    is least if all prompts have the same length.
+    Each token then attends to its own prompt only.
     """
     has_prompts = pl.col("phase").is_in(["prefill", "mixed"])
+    # For a known number of tokens, work is least if all prompts have the same length.
     pairs_of_equal_prompts = pl.col("n_tokens").pow(2) / pl.col("n_requests")
     least_pairs = pl.when(has_prompts).then(pairs_of_equal_prompts)
     flops = pl.col("pair_flops") * least_pairs
@@ -234,7 +232,7 @@ def _least_work() -> dict[str, pl.Expr]:
 
 
 def _work_of_contexts() -> dict[str, pl.Expr]:
-    """Return the work of attention in a step whose mark has the number of keys."""
+    """Return the work of attention in a step with a known number of keys."""
     pair_flops = pl.col("pair_flops")
     cache_bytes = pl.col("n_context_tokens") * pl.col("key_bytes")
     return {
@@ -297,7 +295,7 @@ def _with_replays(called: pl.DataFrame, trace: Trace, base: Trace | None) -> pl.
 
 
 def _with_calls_of_launches(replayed: pl.DataFrame, side: Trace) -> pl.DataFrame:
-    """Return the replayed kernels whose launch in the trace `side` has a call, with the call."""
+    """Return the replayed kernels that have a call, taken from their launch in the trace `side`."""
     launch = ["base_rank", "base_id"]
     once = replayed.unique(launch, keep="first", maintain_order=True)
     as_launched = once.select(
@@ -321,10 +319,10 @@ def _with_calls_of_launches(replayed: pl.DataFrame, side: Trace) -> pl.DataFrame
 def replayed_launches(
     trace: Trace, base: Trace | None
 ) -> Iterator[tuple[Trace, pl.DataFrame, pl.DataFrame]]:
-    """Yield each trace that shows the ops of replayed kernels, with its launches and pairs.
+    """Yield each trace that shows the ops of replayed kernels, with launches and pairs.
 
-    The launches have base_rank, base_id and base_span (a span_id). The pairs have the columns
-    PAIRS: a replayed kernel of `trace`, and its launch.
+    - launches: base_rank, base_id and base_span (a span_id)
+    - pairs: PAIRS, a replayed kernel of `trace` and its launch
     """
     for side in filter(None, (trace, base)):
         captured = captured_graphs(side)

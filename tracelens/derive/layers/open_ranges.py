@@ -12,10 +12,10 @@ EVIDENCE = "launched by another thread while a range named backward was open"
 def in_open_backward(trace: Trace) -> pl.DataFrame:
     """Return the kernels that autograd's threads launched: rank, kernel_id, by_range (True).
 
-    Such a kernel is launched outside of any span, while an annotation or NVTX range named
-    `backward` is open in another thread of the process. This occurs only in traces without ops,
-    because PyTorch's profiler records the ops of autograd's threads.
+    They are launched outside of any span, while a range named `backward` is open in another thread.
     """
+    # This occurs only in traces without ops, because PyTorch's profiler records ops of autograd's
+    # threads.
     kernels = _outside_spans(trace)
     ranges = _backward_ranges(trace) if kernels.height else kernels
     if ranges.is_empty():
@@ -35,7 +35,7 @@ def in_open_backward(trace: Trace) -> pl.DataFrame:
 
 
 def _outside_spans(trace: Trace) -> pl.DataFrame:
-    """Return the kernels whose launch is recorded and lies outside of all spans."""
+    """Return the kernels with a recorded launch outside of all spans."""
     kernels = trace.select("kernels", "rank", "kernel_id", "api_call_id", "span_id")
     lacks_span = pl.col("span_id").is_null()
     has_call = pl.col("api_call_id").is_not_null()

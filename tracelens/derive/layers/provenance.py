@@ -1,9 +1,8 @@
 """Find the modules from which the kernels of compiled graphs were made.
 
-Inductor wraps every run of a compiled graph in an annotation `## Call CompiledFxGraph KEY ##`. The
-recorder's sidecar lists, for each key, the graph's kernel calls in order, and the FX nodes from
-which each call was made. The kernel calls of a run are aligned with the recorded calls, because
-names repeat within a graph. Equal runs are aligned only once.
+1. Inductor puts each run of a compiled graph in an annotation `## Call CompiledFxGraph KEY ##`.
+2. The sidecar lists the graph's kernel calls in order, with the FX nodes of each call.
+3. A run's calls are aligned with the list, because names repeat within a graph.
 """
 
 import re
@@ -46,11 +45,9 @@ def split_kernels(
 ) -> pl.DataFrame:
     """Return one row per kernel and module from which it was made, with columns PARTS.
 
-    A fused kernel's time is split by the bytes that each module's nodes write. low_ns and high_ns
-    also allow for an equal split, and for a split that gives all time to the module with most
-    bytes. The estimates of a kernel sum to its duration. Kernels without a recorded call are left
-    out. `kernels` needs rank, kernel_id, name, span_id, primitive, link, start_ns and duration_ns,
-    in the order of their launches.
+    A kernel's time is split by the bytes that each module's nodes write. low_ns and high_ns are the
+    least and the most of several ways to split: see `shares_of`. `kernels` needs, in launch order:
+    rank, kernel_id, name, span_id, primitive, link, start_ns and duration_ns.
     """
     placed = recorded_calls(kernels, spans, provenance)
     return _parts(placed, kernel_shares(provenance)) if placed.height else PARTS.to_frame()
@@ -63,8 +60,8 @@ def recorded_calls(
 ) -> pl.DataFrame:
     """Return the kernels that have a recorded call, with the call's graph_key and call_order.
 
-    `kernels` has the columns that `split_kernels` needs. If no kernel ran in a compiled graph, or
-    no call was recorded, the frame is empty and has no columns.
+    `kernels` has the columns that `split_kernels` needs. Without any call, the frame has no
+    columns.
     """
     if not provenance.height or not kernels.height:
         return pl.DataFrame()
@@ -77,8 +74,8 @@ def recorded_calls(
 def _calls(kernels: pl.DataFrame, tree: pl.DataFrame) -> pl.DataFrame:
     """Return one rank's kernels that ran in a compiled graph, with graph_key, run, call and label.
 
-    `run` is the span of the graph's run. `call` is the outermost op between the graph and the
-    kernel's launch. Without an op, the kernel is a call of its own, with a negative number.
+    - run: span of the graph's run
+    - call: outermost op between graph and launch; a negative number for a kernel without an op
     """
     launches = kernels["span_id"].drop_nulls().unique()
     in_graph = _in_graphs(launches, tree)
@@ -96,8 +93,7 @@ def _calls(kernels: pl.DataFrame, tree: pl.DataFrame) -> pl.DataFrame:
 def _in_graphs(launches: pl.Series, tree: pl.DataFrame) -> pl.DataFrame:
     """Find the compiled graph around each launch: span_id, run, op and graph_key.
 
-    `run` is the graph's span, `op` the outermost op inside the graph. Launches outside of graphs
-    are left out.
+    `run` is the graph's span, `op` the outermost op in it. Launches outside of graphs are left out.
     """
     graph_keys = tree["name"].str.extract(_GRAPH_SPAN)
     is_op = tree["kind"] == "op"
@@ -149,8 +145,7 @@ def _orders_of_runs(
 ) -> pl.DataFrame:
     """Align one run of each kind with the recorded calls: graph_key, signature, n, call_order.
 
-    Runs of a kind have the same graph, signature and number of kernels. `n` is a kernel's position
-    in the run.
+    Runs of a kind have the same graph, signature and number of kernels. `n` counts a run's kernels.
     """
     kind = ["graph_key", "signature", "n_kernels"]
     first_run = pl.col("rank", "run").first()
@@ -181,10 +176,9 @@ def _orders_of_runs(
 
 
 def _with_elements(calls: pl.DataFrame) -> pl.DataFrame:
-    """Add label, n and is_new, the columns by which runs are aligned.
+    """Add the columns by which runs are aligned: label, n and is_new.
 
-    `n` is the kernel's position in its run. `is_new` is true if the kernel belongs to another call
-    than the previous kernel.
+    `n` is the kernel's position in the run. `is_new` is True if a new call begins.
     """
     is_sum = pl.col("name").cast(pl.String).str.contains(_SUMS)
     finishing = pl.lit(FINISHES[0])
@@ -232,12 +226,10 @@ _VARIANTS = {"bias_addmm": "addmm"}
 
 
 def _as_calls(kernels: pl.DataFrame) -> list[tuple[str, list[str]]]:
-    """Return a run's calls in order: each call's label, and the primitives of its kernels.
-
-    In a replayed CUDA graph, each kernel is a call of its own.
-    """
+    """Return a run's calls in order: each call's label, and the primitives of its kernels."""
     calls: list[tuple[str, list[str]]] = []
     elements = kernels.select("label", "primitive", "is_new")
+    # In a replayed CUDA graph, each kernel is a separate call.
     for label, primitive, is_new in elements.iter_rows():
         if is_new:
             name = _PREFIX.sub("", label)
@@ -288,17 +280,14 @@ def _fill_gaps(
     recorded_labels: list[str],
     matched: list[int | None],
 ) -> None:
-    """Add matches of kernels without an op, such as a CUDA graph's, with recorded library calls.
-
-    A gap lies between two successive matched calls. Its kernels without an op can only belong to
-    the library calls that were recorded between the same two calls. `calls_in_gap` decides which
-    kernel belongs to which call.
-    """
+    """Match kernels without an op, such as a CUDA graph's, with recorded library calls."""
     edges = [(-1, -1)]
     for i, place in enumerate(matched):
         if place is not None:
             edges.append((i, place))
     edges.append((len(calls), len(recorded_labels)))
+    # Such kernels lie between two matched calls, so their library calls were recorded between the
+    # same two calls.
     for (before, place_before), (after, place_after) in pairwise(edges):
         calls_between = range(before + 1, after)
         places_between = range(place_before + 1, place_after)
@@ -317,9 +306,9 @@ def _is_extern(label: str) -> bool:
 
 
 def kernel_shares(provenance: pl.DataFrame) -> pl.DataFrame:
-    """Return one row per recorded call, is_backward and module_path, with its share and rule.
+    """Return one row per recorded call, is_backward and module_path, with the call's `shares_of`.
 
-    The shares are as in `shares_of`. `rule` says how the module was found.
+    `rule` says how the module was found.
     """
     nodes = _own_nodes(provenance.drop_nulls("module_path"))
     rule = pl.col("rule").sort().first()
@@ -331,11 +320,13 @@ def shares_of(
     by: list[str],
     **more: pl.Expr,
 ) -> pl.DataFrame:
-    """Return one row per recorded call and value of `by`.
+    """Return one row per recorded call and value of `by`, with its share of the call's time.
 
-    estimate_frac is the row's share of the bytes that the call's nodes write. low_frac and
-    high_frac are the least and the largest share among three splits: by bytes, in equal parts, and
-    with all given to the value with most bytes. `more` are further aggregates of the nodes.
+    - estimate_frac: share of the bytes that the call's nodes write
+    - low_frac, high_frac: least and largest share if split by bytes, in equal parts, or all to the
+      value with most bytes
+
+    `more` are further aggregates of the nodes.
     """
     call = ["graph_key", "call_order"]
     written_bytes = pl.col("output_bytes").clip(lower_bound=0)

@@ -1,4 +1,4 @@
-"""Advise by the roofline: on products in float32, and on chains of ops that only move memory.
+"""Advise by the roofline: on products in float32, and on successive ops that only move memory.
 
 The roofline is computed for one step of each rank, and scaled to all of the rank's steps.
 """
@@ -24,11 +24,8 @@ _STREAM = (*DEVICE_KEY, "stream_id")
 
 
 def roofline_rules(program: JudgedProgram) -> Iterator[Rule]:
-    """Yield advice on the precision of kernels, and on the bytes that they read and write.
-
-    Yield nothing if the device computes for less than half of the time, because shorter kernels
-    would only leave the device idle longer.
-    """
+    """Yield advice on the precision of kernels, and on the bytes that they read and write."""
+    # Shorter kernels would only leave the device idle longer.
     if 2 * program.parts["compute"] < program.total_ns:
         return
     total_ns = pl.col("ns").sum()
@@ -90,13 +87,10 @@ def _sample(program: JudgedProgram) -> pl.Expr | None:
 
 
 def _in_float32(program: JudgedProgram, calls: pl.DataFrame, scale: float) -> Iterator[Rule]:
-    """Advise tensor cores for products and convolutions in float32.
-
-    An op is left out if any call of it ran as TF32. TF32 is then allowed, but the library chose
-    another kernel for the op's other calls.
-    """
+    """Advise tensor cores for products and convolutions in float32."""
     precision = pl.col("precision")
     op = pl.col("op")
+    # If a call of an op ran as TF32, then TF32 is allowed already.
     may_use = calls.filter(precision == "tf32")["op"].unique()
     products = calls.filter(
         precision == "fp32",
@@ -130,10 +124,7 @@ def _chains(
     kernels: pl.DataFrame,
     scale: float,
 ) -> Iterator[Rule]:
-    """Advise to fuse ops that read and write memory one after the other.
-
-    A fused chain takes at least as long as its longest op.
-    """
+    """Advise to fuse ops that read and write memory one after the other."""
     chains = _chains_of_movers(calls, kernels)
     sums = chains.group_by("op").agg(pl.col("saved", "n").sum())
     by_op = sums.sort("saved", "op", descending=[True, False])
@@ -158,10 +149,11 @@ def _chains(
 
 
 def _chains_of_movers(calls: pl.DataFrame, kernels: pl.DataFrame) -> pl.DataFrame:
-    """Return chains of successive kernels on a stream whose ops only move memory.
+    """Return runs of successive kernels on a stream that belong to ops that only move memory.
 
-    Columns: op (names of the first two ops), n (number of kernels, at least 2), saved (ns that
-    fusing the chain would save).
+    - op: names of the first two ops
+    - n: number of kernels, at least 2
+    - saved: ns that fusing them would save
     """
     movers = calls.select(*CALL, "op", is_mover=_only_moves())
     ran = kernels.join(movers, on=CALL, how="left", nulls_equal=True)
@@ -173,6 +165,7 @@ def _chains_of_movers(calls: pl.DataFrame, kernels: pl.DataFrame) -> pl.DataFram
     moving = numbered.filter(is_mover)
     duration_ns = pl.col("duration_ns")
     first_ops = pl.col("op").unique(maintain_order=True).head(2)
+    # The fused kernel takes at least as long as the longest kernel.
     chains = moving.group_by("chain", maintain_order=True).agg(
         first_ops.str.join(" + "),
         n=pl.len(),

@@ -9,11 +9,11 @@ def align(
     mine: tuple[int, ...],
     theirs: tuple[int, ...],
 ) -> list[int | None]:
-    """Return, for each element of `mine`, the index of its match in `theirs`; None without a match.
+    """Return the index in `theirs` that matches each element of `mine`, None without a match.
 
-    Indices increase. The common beginning and the common end are paired first, so that only the
-    middle is searched.
+    Indices increase.
     """
+    # Equal beginnings and ends are paired first, so that only the middle is searched.
     shorter = min(len(mine), len(theirs))
     head = next((i for i in range(shorter) if mine[i] != theirs[i]), shorter)
     tail = next(
@@ -33,10 +33,7 @@ def _blocks(
     mine: tuple[int, ...],
     theirs: tuple[int, ...],
 ) -> list[tuple[int, int]]:
-    """Return pairs of matching positions, found by difflib.
-
-    difflib takes the longest common block first, then searches before and after the block.
-    """
+    """Return pairs of matching positions, found by difflib."""
     matcher = SequenceMatcher(None, mine, theirs, autojunk=False)
     pairs: list[tuple[int, int]] = []
     for block in matcher.get_matching_blocks():
@@ -52,9 +49,10 @@ def _few_edits(
 ) -> list[tuple[int, int]]:
     """Return pairs of positions in a longest common subsequence, by Myers' greedy algorithm.
 
-    The list is empty above _MOST_EDITS differences. The algorithm's time grows with the length
-    times the number of differences. difflib would take much longer where elements repeat often.
+    The list is empty above _MOST_EDITS differences.
     """
+    # Time grows with the length times the number of differences. difflib would take much longer for
+    # elements that repeat often.
     reach = {1: 0}
     steps = []
     for n_edits in range(min(_MOST_EDITS, len(mine) + len(theirs)) + 1):
@@ -76,8 +74,7 @@ def _few_edits(
 def _onward(reach: dict[int, int], diagonal: int, n_edits: int) -> int:
     """Return the position in `mine` at which the path enters a diagonal.
 
-    The path comes from the diagonal below by skipping an element of `mine`, or from the diagonal
-    above by skipping an element of `theirs`.
+    The path skips an element of `mine` or of `theirs`.
     """
     is_lowest = diagonal == -n_edits
     is_highest = diagonal == n_edits

@@ -20,8 +20,8 @@ def cumulated(shares: pl.DataFrame, key: list[str]) -> pl.DataFrame:
 def split_duration(parts: pl.DataFrame) -> pl.DataFrame:
     """Add estimate_ns, low_ns and high_ns to the parts of kernels.
 
-    `parts` has rank, kernel_id, the kernel's duration_ns, low_frac and high_frac, and the columns
-    that `cumulated` adds. A kernel's estimates sum to its duration.
+    `parts` has rank, kernel_id, the kernel's duration_ns, low_frac, high_frac, and the columns from
+    `cumulated`. A kernel's estimates sum to its duration.
     """
     ns = pl.col("duration_ns")
     until_ns = (ns * pl.col("until_frac")).floor()

@@ -16,19 +16,17 @@ _SEEN = 3
 
 
 class ClockFit(Struct, frozen=True):
-    """Holds a clock's offset at time 0 in ns, its drift in ns per second, and their bounds in ns.
+    """Holds the line fitted to a clock's offset over time, and the bounds of all possible lines.
 
-    At time 0, every line that keeps the bounds lies within `low` and `high`. Between the first and
-    the last time, each such line stays within `uncertainty` of the fitted line. If no line keeps
-    all bounds, `residual` is the least distance by which bounds have to be moved, else 0.
+    Offsets are in ns.
     """
 
-    offset: float
-    drift: float
-    low: float
-    high: float
-    uncertainty: float
-    residual: float
+    offset: float  # at time 0
+    drift: float  # in ns per second
+    low: float  # least offset at time 0
+    high: float  # greatest offset at time 0
+    uncertainty: float  # greatest distance of a possible line from this one
+    residual: float  # distance by which bounds have to be moved for a line, 0 if none
 
 
 class _Corridor(Struct, frozen=True):
@@ -57,13 +55,13 @@ class _Corridor(Struct, frozen=True):
 def fit_clock(lows: Points, highs: Points, near: Points, until: float) -> ClockFit | None:
     """Return the line above `lows`, below `highs` and close to `near`, for times from 0 to `until`.
 
-    Return None without lower or without upper bounds. This is a linear programme with two unknowns.
-    For a given drift, the offsets of lines that keep all bounds lie between a floor and a ceiling.
-    Floor and ceiling are piecewise linear in the drift. They bend where another corner of the
-    points' hulls begins to bound the line. So their extremes are at the drifts of these bends.
+    Return None without lower or without upper bounds.
     """
     if not lows or not highs:
         return None
+    # This is a linear programme with two unknowns, offset and drift. The possible offsets for a
+    # drift lie between a floor and a ceiling. Both are piecewise linear in the drift, so their
+    # extremes are at the slopes of the points' convex hulls.
     corridor = _Corridor(
         _hull(lows, 1),
         _hull(highs, -1),
@@ -123,9 +121,9 @@ def _fit_inside(
 
 
 def _hull(points: Points, side: int) -> Points:
-    """Return the corners of the points' upper convex hull (side 1) or lower convex hull (-1).
+    """Return the corners of the points' upper (side 1) or lower (-1) convex hull.
 
-    Other points cannot bound a line. This is Andrew's monotone chain (1979).
+    This is Andrew's monotone chain algorithm (1979).
     """
     corners: list[tuple[float, float]] = []
     for time, offset in sorted(points):
@@ -149,7 +147,7 @@ def _turn(
     second: tuple[float, float],
     third: tuple[float, float],
 ) -> float:
-    """Return a number above 0 if the path through three points turns left."""
+    """Return the cross product of three points: above 0 if the path through them bends left."""
     first_x, first_y = first
     second_x, second_y = second
     third_x, third_y = third
@@ -159,7 +157,7 @@ def _turn(
 
 
 def _slopes(hull: Points) -> list[float]:
-    """Return the drifts at which another corner of the hull begins to bound the line."""
+    """Return the slopes of the hull's sides, up to STEEPEST."""
     slopes = []
     for (time, offset), (later, later_offset) in pairwise(hull):
         if later <= time:
@@ -175,7 +173,7 @@ def _last(
     good: float,
     end: float,
 ) -> float:
-    """Return the value nearest to `end` at which a concave function is at least 0.
+    """Return the value nearest to `end` for which a concave function is at least 0.
 
     The function is at least 0 at `good`.
     """
@@ -232,7 +230,7 @@ def _allowed_share(
 ) -> float:
     """Return the greatest share of the way from the safe to the wanted line that keeps the bounds.
 
-    The line has to stay above the points for side 1, and below them for side -1.
+    The line has to stay above the points for side 1, below them for side -1.
     """
     offset, drift = wanted
     safe_offset, safe_drift = safe

@@ -1,10 +1,11 @@
 """Estimate the clocks of a job's ranks from its collectives: offset and drift, with bounds.
 
-Ranks of one host share a clock. Between hosts, a collective in which every rank needs the data of
-all others cannot end on any rank before the last rank starts it. Nor can a receive end before its
-send starts. Each such start and end bound the difference of two clocks. The offset is assumed to be
-a straight line over time. Many lines keep all bounds. The estimate is the line on which the ends of
-collectives agree best, because ranks leave a collective within microseconds.
+1. Ranks of one host have one clock.
+2. A collective that needs the data of every rank cannot end on any rank before the last rank starts
+   it. A receive cannot end before its send starts.
+3. So each such start and end bounds the difference of two clocks.
+4. The offset is assumed to be a straight line over time. Of all lines within the bounds, the one is
+   taken on which the ends of collectives agree best.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -76,11 +77,12 @@ def clocks_of(trace: Trace, calls: pl.DataFrame) -> pl.DataFrame:
 
 
 def estimate_clocks(calls: pl.DataFrame, nodes: Mapping[int, int | None]) -> pl.DataFrame:
-    """Estimate the clocks of ranks; `nodes` has each rank's node, None if unknown.
+    """Estimate the clocks of ranks: CLOCKS. `nodes` has each rank's node, None if unknown.
 
-    Columns are CLOCKS. `calls` are matched collectives, one row per rank and call: rank, group_key,
-    call, issued (its name), start_ns, end_ns, in_split, out_split. Times are as recorded. The
-    splits are JSON lists of the number of elements per rank, or None.
+    `calls` are matched collectives, one row per rank and call:
+
+    - rank, group_key, call, issued (its name), start_ns and end_ns (as recorded)
+    - in_split, out_split: JSON lists of the number of elements per rank, or None
     """
     bounds = _bounds(calls)
     clock_of, basis = _shared(bounds, nodes)
@@ -133,7 +135,7 @@ def on_job_clock(
 def with_uncertainty(calls: pl.DataFrame, clocks: pl.DataFrame) -> pl.DataFrame:
     """Add uncertainty_ns: the possible error in comparing the clocks of rank and awaited_rank.
 
-    It is 0 if the two ranks share a clock, and None if one of their clocks is unknown.
+    It is 0 if they have one clock, and None if one of their clocks is unknown.
     """
     certainty = clocks.select("rank", "clock", "uncertainty_ns")
     certainty_of_awaited = clocks.select(
@@ -158,14 +160,14 @@ def with_uncertainty(calls: pl.DataFrame, clocks: pl.DataFrame) -> pl.DataFrame:
 def doubt_of(calls: pl.DataFrame, awaited: Collection[int] | None = None) -> str | None:
     """Return a sentence on why the clocks do not show the awaited rank; None if they do.
 
-    The rank is certain if most waiting time is in waits that are longer than the clocks'
-    uncertainty. With `awaited`, only waits for these ranks count.
+    If `awaited` is given, only waits for these ranks are examined.
     """
     wait_ns = pl.col("last_start_ns") - pl.col("start_ns")
     waits = calls.filter(wait_ns > 0)
     if awaited is not None:
         waits = waits.filter(pl.col("awaited_rank").is_in([*awaited]))
     waits = waits.select("uncertainty_ns", wait_ns=wait_ns)
+    # The rank is certain if most waiting time is in waits longer than the clocks' uncertainty.
     sure = waits.filter(pl.col("wait_ns") > pl.col("uncertainty_ns"))
     if 2 * int(sure["wait_ns"].sum()) >= int(waits["wait_ns"].sum()):
         return None
@@ -179,10 +181,9 @@ def doubt_of(calls: pl.DataFrame, awaited: Collection[int] | None = None) -> str
 
 
 def _bounds(calls: pl.DataFrame) -> pl.DataFrame:
-    """Return the calls that bound clocks: no rank can end such a call before all ranks begin it.
+    """Return the calls that bound clocks: no rank can end them before all ranks begin them.
 
-    A send and its receive bound clocks, too. A send's end and a receive's start are None, because
-    they bound nothing.
+    A send bounds only by its start, a receive only by its end. The other time is None.
     """
     name = pl.col("issued")
     is_send = name == "send"
@@ -216,7 +217,7 @@ def _clock_of_each(
     nodes: Mapping[int, int | None],
     communicating: set[int],
 ) -> dict[int, int]:
-    """Return each rank's clock number: one clock per node, or per rank whose node is unknown."""
+    """Return each rank's clock number: one clock per node, or per rank if its node is unknown."""
 
     # The job's clock is that of the lowest rank with a collective, because without one it could not
     # be compared with others.
@@ -249,11 +250,7 @@ def _estimated(
     clock: Mapping[int, int],
     origin_ns: int,
 ) -> dict[int, dict[str, float]]:
-    """Fit each clock to the job's clock; return columns of CLOCKS by clock number.
-
-    Clocks that share calls with the job's clock are fitted first, then clocks that share calls with
-    these, and so on.
-    """
+    """Fit each clock to the job's clock; return columns of CLOCKS by clock number."""
     start_ns = pl.col("start_ns")
     end_ns = pl.col("end_ns")
     number = pl.col("rank").replace_strict(clock, default=None, return_dtype=pl.Int32)
@@ -270,6 +267,8 @@ def _estimated(
     last_end_ns = int(placed.select(end_ns.max().fill_null(origin_ns)).item())
     seconds = (last_end_ns - origin_ns) / 1e9
     fits: dict[int, dict[str, float]] = {}
+    # First the clocks with collectives in common with the job's clock, then clocks in common with
+    # these.
     while left.height:
         shared_calls = left.join(_call_bounds(placed), on=_CALL)
         new_fits = _lines(shared_calls, origin_ns, seconds)
@@ -284,10 +283,11 @@ def _estimated(
 
 
 def _call_bounds(placed: pl.DataFrame) -> pl.DataFrame:
-    """Return bounds of each call's last start and first end on the clocks fitted so far.
+    """Return bounds of each call's last start and first end, on the clocks fitted so far.
 
-    Columns: _CALL, last_start_ns (the earliest possible last start), first_end_ns (the latest
-    possible first end), near_ns (the median end).
+    - last_start_ns: earliest possible last start
+    - first_end_ns: latest possible first end
+    - near_ns: median end
     """
     end_ns = pl.col("end_ns")
     uncertainty_ns = pl.col("uncertainty_ns")
@@ -318,9 +318,9 @@ def _moved_to_job_clock(
 
 
 def _lines(both: pl.DataFrame, origin_ns: int, until: float) -> dict[int, dict[str, float]]:
-    """Fit clocks by calls shared with clocks fitted earlier; return columns of CLOCKS by clock.
+    """Fit clocks by calls that they have in common with fitted clocks; return CLOCKS by clock.
 
-    `both` has the shared calls. A clock without lower or without upper bounds is left out.
+    A clock without lower or without upper bounds is left out.
     """
     bounds = _binned(_offset_bounds(both, origin_ns), until)
     facts_of_clocks = {}
@@ -342,10 +342,9 @@ def _points(bounds: pl.DataFrame, name: str) -> _Points:
 
 
 def _offset_bounds(both: pl.DataFrame, origin_ns: int) -> pl.DataFrame:
-    """Add low and high, the bounds of each clock's offset, and near, its likely value.
+    """Add the bounds of each clock's offset (low, high), its likely value (near), and times in s.
 
-    The three are differences from the column `base`, the clock's approximate offset. Such
-    differences are small, so that floats hold them exactly. low_t and high_t are times in s.
+    The three are differences from `base`, the approximate offset.
     """
     start_ns = pl.col("start_ns")
     end_ns = pl.col("end_ns")
@@ -361,6 +360,7 @@ def _offset_bounds(both: pl.DataFrame, origin_ns: int) -> pl.DataFrame:
         pl.col("high").min(),
     )
     based = bounds.with_columns(base=base.cast(pl.Int64).over("clock"))
+    # Differences are small, so that floats hold them exactly.
     base_ns = pl.col("base")
     return based.with_columns(
         pl.col("low", "high", "near") - base_ns,

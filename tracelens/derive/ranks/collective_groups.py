@@ -21,9 +21,8 @@ _MAX_NAMED = 3
 def assign_groups(kernels: pl.DataFrame) -> tuple[pl.DataFrame, str | None]:
     """Add group_key, n_ranks and issued (the recorded name) to calls; also return a remark.
 
-    A sender and its receiver are a group, whose calls get the name send/recv. If only one rank of a
-    group was captured, its calls are left out. The remark counts these calls; it is None if there
-    are none.
+    A sender and its receiver are a group with calls named send/recv. Calls of a group of one
+    captured rank are left out. The remark counts them, None without any.
     """
     calls = _with_peers(kernels)
     name = pl.col("name")
@@ -88,9 +87,8 @@ def _with_peers(kernels: pl.DataFrame) -> pl.DataFrame:
 def assign_sequence(grouped: pl.DataFrame) -> tuple[pl.DataFrame, str | None]:
     """Add `call`, the index in the group, and is_ordered; also return a remark.
 
-    The index follows the recorded sequence numbers if all calls of a group have one. Otherwise it
-    follows the order of starts on each rank, and is_ordered is true. The remark names the groups
-    that are matched by order, None without any. Calls are sorted by rank, group and index.
+    The index follows the recorded sequence numbers. If a call of the group has none, it follows the
+    order of starts, and is_ordered is True. The remark names such groups, None without any.
     """
     by_start = grouped.sort("start_ns", "kernel_id", maintain_order=True)
     sequence = pl.col("sequence")
@@ -124,11 +122,11 @@ def _describe_order(calls: pl.DataFrame) -> str | None:
 def drop_partial_prefix(numbered: pl.DataFrame) -> tuple[pl.DataFrame, str | None]:
     """Leave out a group's first calls if a captured rank lacks them; also return a remark.
 
-    A rank lacks the first calls if its profiler began later, which is no mistake of the program.
-    The remark counts the calls left out; it is None if there are none.
+    The remark counts these calls, None without any.
     """
     call = pl.col("call")
     firsts = numbered.group_by("group_key", "rank").agg(call.min())
+    # A rank lacks them if its profiler began later, which is no mistake of the program.
     begins = firsts.group_by("group_key").agg(begin=call.max())
     calls = numbered.join(begins, on="group_key", maintain_order="left")
     complete = calls.filter(call >= pl.col("begin"))
@@ -188,7 +186,7 @@ def _describe_stops(stopped: pl.DataFrame) -> Iterator[tuple[str, int, str]]:
 
 
 def _describe_mismatch(rows: pl.DataFrame, missing: list[int]) -> str:
-    """Say which ranks issued another call than most ranks.
+    """Say what ranks issued in place of the call of most ranks.
 
     `rows` has the ranks that issued a call, `missing` the ranks that issued none.
     """

@@ -23,16 +23,14 @@ WAITS = {
 class Waits(Struct, frozen=True):
     """Holds the intervals in which ranks wait in collectives, and in which they compute.
 
-    `intervals` has one row per wait: rank, group_key, call, awaited_rank, start_ns, end_ns,
-    before_ns and hidden_ns, with times on the rank's clock. hidden_ns is the part of the wait in
-    which the rank computes. If two collectives of a rank wait at once, the time counts for the one
-    that began first, so that intervals of a rank do not overlap. `computing` has the disjoint
-    intervals in which a rank runs a kernel that does not communicate: rank, start_ns, end_ns,
-    before_ns. before_ns is the total length of the rank's earlier intervals. Rows of each frame are
-    sorted by rank and start.
+    Rows are sorted by rank and start. before_ns is the total length of the rank's earlier
+    intervals.
     """
 
+    # One row per wait, on the rank's clock: rank, group_key, call, awaited_rank, start_ns, end_ns,
+    # before_ns, hidden_ns (the part in which the rank computes). A rank's waits do not overlap.
     intervals: pl.DataFrame
+    # Disjoint intervals with a kernel that does not communicate: rank, start_ns, end_ns, before_ns.
     computing: pl.DataFrame
 
 
@@ -61,12 +59,13 @@ def _waits_of(trace: Trace) -> Waits:
 
 
 def waits_by_step(trace: Trace, steps: pl.DataFrame | None = None) -> pl.DataFrame:
-    """Return waiting per rank and step, and one row (step None) per rank for all its time.
+    """Return waiting per rank and step, and one row (step None) per rank for all its time: WAITS.
 
-    Columns are WAITS. Only ranks with matched collectives have rows. wait_ns is the time in which a
-    rank waits in at least one collective. hidden_ns is the waiting during which the rank computes,
-    exposed_ns the rest. Waiting counts in the step in which it passes. `steps`, with start_ns and
-    duration_ns, replaces the trace's own steps.
+    - wait_ns: time in at least one collective that waits, counted in the step in which it passes
+    - hidden_ns: the part in which the rank computes
+    - exposed_ns: the rest
+
+    `steps`, with start_ns and duration_ns, replaces the trace's own steps.
     """
     waits = waits_of(trace)
     ranks = match_collectives(trace).calls.select("rank").unique()
@@ -117,9 +116,8 @@ def _waits_in_steps(waits: Waits, steps: pl.DataFrame) -> pl.DataFrame:
 def waits_by_window(trace: Trace, windows: pl.DataFrame) -> pl.DataFrame:
     """Return each rank's exposed waiting in each window, one row per window.
 
-    `windows` have rank, step, phase, start_ns and end_ns. Columns are rank, device_id, step, phase
-    and collective_wait_ns. The device is the one on which the rank communicates most. The result is
-    empty without matched collectives.
+    `windows` have rank, step, phase, start_ns and end_ns. Columns: rank, device_id (where the rank
+    communicates most), step, phase, collective_wait_ns.
     """
     calls = match_collectives(trace).calls
     most_used = pl.col("device_id").mode().min()
@@ -172,10 +170,10 @@ def waiting_pairs(trace: Trace) -> pl.DataFrame:
 
 
 def exposed_transfers(trace: Trace) -> pl.DataFrame:
-    """Return each matched call's exposed transfer: rank, group_key, call, transfer_ns.
+    """Return each rank's exposed transfer in each matched call: rank, group_key, call, transfer_ns.
 
-    Each rank has a row per call. Its transfer lasts from the start of the last rank to its own end.
-    The transfer is exposed while the rank does not compute.
+    A transfer lasts from the last rank's start to this rank's end. It is exposed while this rank
+    does not compute.
     """
     calls = match_collectives(trace).calls
     start_ns = pl.col("start_ns")
@@ -200,10 +198,7 @@ def exposed_transfers(trace: Trace) -> pl.DataFrame:
 
 
 def computing_ns(trace: Trace, ranks: pl.Series) -> int:
-    """Return the time in ns in which ranks compute, summed over the ranks.
-
-    A rank computes while it runs a kernel that does not communicate.
-    """
+    """Return the time in ns in which ranks run kernels that do not communicate, over all ranks."""
     computing = _computing(trace, ranks)
     lengths = computing["end_ns"] - computing["start_ns"]
     return int(lengths.sum())
@@ -236,9 +231,9 @@ def waits_in(trace: Trace, windows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _until(waits: Waits, windows: pl.DataFrame, edge: str) -> pl.DataFrame:
-    """Return the rank's waiting before an edge of each window: wait_ns, hidden_ns.
+    """Return the rank's waiting before the start or end of each window: wait_ns, hidden_ns.
 
-    The edge is the column start_ns or end_ns of the windows.
+    `edge` is the column start_ns or end_ns.
     """
     hidden_ns = pl.col("hidden_ns")
     earlier_ns = hidden_ns.cum_sum().over("rank") - hidden_ns
@@ -263,10 +258,9 @@ def _overlap(intervals: pl.DataFrame, windows: pl.DataFrame) -> pl.Series:
 
 
 def _covered(intervals: pl.DataFrame, moments: pl.DataFrame, column: str) -> pl.Series:
-    """Return the total length of the rank's disjoint intervals before each moment.
+    """Return the total length of the rank's disjoint intervals before each moment, 0 for None.
 
-    The moments are a column of `moments`, which also has the rank. The length is 0 if the moment is
-    None.
+    `column` has the moments.
     """
     last = _last_begun(intervals, moments, column)
     end_ns = pl.min_horizontal("end_ns", "moment")
@@ -295,7 +289,7 @@ def _last_begun(intervals: pl.DataFrame, moments: pl.DataFrame, column: str) -> 
 
 
 def _disjoint(waits: pl.DataFrame) -> pl.DataFrame:
-    """Cut from each wait of a rank the time in which a wait that began earlier still lasts."""
+    """Shorten waits of a rank that overlap: each begins when the earlier ones have ended."""
     ordered = waits.sort("rank", "start_ns", "end_ns")
     end_ns = pl.col("end_ns")
     start_ns = pl.col("start_ns")
@@ -305,10 +299,9 @@ def _disjoint(waits: pl.DataFrame) -> pl.DataFrame:
 
 
 def _computing(trace: Trace, ranks: pl.Series) -> pl.DataFrame:
-    """Return the intervals in which each rank computes, with before_ns.
+    """Return the intervals in which each rank runs kernels that do not communicate, with before_ns.
 
-    A rank computes while it runs at least one kernel that does not communicate. A rank without
-    kernels computes while its process does.
+    For a rank without kernels, these are the intervals in which its process computes.
     """
     kernels = trace.select("kernels", "rank", "start_ns", "duration_ns", "is_communication")
     is_of_ranks = pl.col("rank").is_in(ranks.implode())

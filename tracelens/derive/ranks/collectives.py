@@ -53,34 +53,33 @@ CALLS = {
     "n_ranks": pl.Int64,
     "uncertainty_ns": pl.Int64,
 }
+"""Columns of a matched call of one rank. Times are on the job's clock, except for own_start_ns.
+
+- group_key, group: key and description of the process group
+- call: index in the group, from 0
+- group_size, n_ranks: number of the group's ranks, None if unknown, and of the captured ranks
+- own_start_ns: start on the rank's clock
+- first_start_ns, last_start_ns: first and last start over the ranks
+- awaited_rank: rank that began last
+- least_ns: least duration over the ranks
+- uncertainty_ns: possible error in comparing the starts of rank and awaited_rank
+"""
 
 
 class Matched(Struct, frozen=True):
-    """Holds the matched collectives of a trace.
+    """Holds the matched collectives of a trace."""
 
-    `calls` has one row per rank and call, with columns CALLS. `group_key` identifies a group,
-    `group` describes it; `call` counts the group's calls from 0. Times are on the job's clock; only
-    own_start_ns is on the rank's clock. first_start_ns and last_start_ns are the first and last
-    start over the ranks. awaited_rank is the rank that began last. least_ns is the least duration
-    over the ranks. n_ranks counts the group's captured ranks, group_size all its ranks, if known.
-    uncertainty_ns is the possible error in comparing the starts of rank and awaited_rank, None if
-    not known. `stops` has one row per group with a mismatched call: the call's index, and a
-    sentence. That call and the group's later calls are not in `calls`. `clocks` is from
-    `clocks_of`. `remarks` are sentences on how calls were matched, and which were left out.
-    """
-
-    calls: pl.DataFrame
-    stops: pl.DataFrame
-    clocks: pl.DataFrame
-    remarks: list[str]
+    calls: pl.DataFrame  # one row per rank and call, up to the group's first mismatch: CALLS
+    stops: pl.DataFrame  # each group's first mismatched call, with a sentence: STOPS
+    clocks: pl.DataFrame  # from `clocks_of`
+    remarks: list[str]  # sentences on how calls were matched, and which were left out
 
 
 def match_collectives(trace: Trace) -> Matched:
     """Return the collectives that all captured ranks of their process group issued.
 
-    With one rank there are none. Calls are matched by sequence number if all calls of a group have
-    one, else by order within the group. Sends and receives are matched by order within each pair of
-    ranks. Kernels that no library described are matched by order, too. The result is cached.
+    Calls are matched by sequence number if all calls of a group have one, else by order. With one
+    rank there are none.
     """
     return trace.derived(_match)
 
@@ -122,11 +121,9 @@ def _match(trace: Trace) -> Matched:
 def _without_contradictions(
     trace: Trace, paired: pl.DataFrame
 ) -> tuple[pl.DataFrame, pl.DataFrame, str | None]:
-    """Return the calls without groups that are matched wrongly, the clocks, and a remark.
+    """Return the calls without wrongly matched groups, the clocks, and a remark.
 
-    Host calls do not name their process group. If several groups make the same calls, some calls
-    are matched wrongly. Then one rank ends a call before another rank begins it. The remark names
-    the groups that are left out, None without any.
+    The remark names the groups that are left out, None without any.
     """
     clocks = clocks_of(trace, paired)
     on_hosts = paired.filter(
@@ -138,6 +135,8 @@ def _without_contradictions(
         on="rank",
         how="left",
     )
+    # Host calls do not name their group. If calls of several groups are mixed up, one rank seems to
+    # end a call before another rank begins it.
     apart = pl.col("start_ns").max() - pl.col("end_ns").min()
     limit = JITTER_NS + 2 * pl.col("uncertainty_ns").max()
     wrong = timed.group_by(CALL).agg(is_wrong=apart > limit).filter("is_wrong")["group_key"]
@@ -205,12 +204,12 @@ def _with_undescribed(
 ) -> tuple[pl.DataFrame, list[str]]:
     """Add the communication kernels without a recorded collective; also return remarks.
 
-    The added calls get the name of the kernel's function. Kernels that send and receive are left
-    out. One such kernel serves all sends and receives of a rank at a time, and the sends and
-    receives differ between ranks.
+    Such calls have the name of the kernel's function.
     """
     names = kernel_names.cast(pl.String).str.replace(r"^void ", "").str.replace(r"[<(].*", "")
     others = others.with_columns(group=pl.lit(UNDESCRIBED), name=names)
+    # A kernel that sends and receives serves several pairs of ranks at a time, so it cannot be
+    # matched.
     is_pair = names.str.contains("(?i)send_?recv")
     matched = others.filter(~is_pair)
     remarks = []

@@ -44,13 +44,10 @@ HOST_CALLS = {
 
 
 def host_calls(trace: Trace) -> tuple[pl.DataFrame, list[str]]:
-    """Return the collectives of the ranks without kernels, and remarks on them.
+    """Return the collectives of the ranks without kernels (HOST_CALLS), and remarks on them.
 
-    Columns are HOST_CALLS. A call is the backend's span, which lasts until the data has come. If a
-    backend records no spans, a call is the op of the process group. Calls have no recorded sequence
-    numbers. If all these ranks mark steps, `sequence` is the step, and calls outside of steps are
-    left out. `group_id` separates collectives by name, element type and size, because a backend's
-    threads may begin two collectives in either order.
+    A call is the backend's span, or else the op of the process group. `sequence` is the step if all
+    these ranks mark steps, otherwise None.
     """
     spans_by_rank = communicating_spans(trace)
     calls_by_rank = (_calls_of(rank, spans) for rank, spans in spans_by_rank.items())
@@ -159,13 +156,15 @@ def _calls_of(rank: int, spans: pl.DataFrame) -> pl.DataFrame:
         own_start_ns=start,
         end_ns=start + pl.col("duration_ns"),
     )
+    # A backend's threads may begin two collectives in either order, so only alike calls are
+    # compared.
     parts_of_key = ["group", "name", "dtype", "size_in_bytes"]
     key = pl.concat_str(parts_of_key, separator=" ", ignore_nulls=True)
     return calls.with_columns(group_id=key).select(*HOST_CALLS)
 
 
 def process_computing(trace: Trace) -> pl.DataFrame:
-    """Return the intervals in which the ranks of `host_calls` compute or copy on the CPU.
+    """Return the intervals in which ranks without kernels compute or copy on the CPU.
 
     Columns: rank, start_ns, end_ns.
     """

@@ -1,4 +1,4 @@
-"""Find ranks whose traces were not given, and whether the given ranks seem to wait for them."""
+"""Find ranks without a given trace, and whether the given ranks seem to wait for them."""
 
 from __future__ import annotations
 
@@ -18,16 +18,12 @@ _FASTEST = 0.1
 
 
 class MissingStraggler(Struct, frozen=True):
-    """Holds missing ranks for which the given ranks seem to wait.
-
-    `mean_ns` is the mean time of the transfers of their group. `usual_ns` is the mean time that
-    these transfers would take without waiting. `excess_ns` is the extra time of all transfers.
-    """
+    """Holds missing ranks that the given ranks seem to wait for."""
 
     ranks: tuple[int, ...]
-    excess_ns: float
-    mean_ns: float
-    usual_ns: float
+    excess_ns: float  # extra time of all their group's transfers
+    mean_ns: float  # mean time of these transfers
+    usual_ns: float  # mean time without waiting
 
     @property
     def text(self) -> str:
@@ -48,7 +44,7 @@ def missing_ranks(trace: Trace) -> list[int]:
 
 
 def describe_missing(trace: Trace) -> str | None:
-    """Say which ranks were not given, and what is unknown without them; None if all were given."""
+    """Say which ranks were not given; None if all were given."""
     missing = missing_ranks(trace)
     if not missing:
         return None
@@ -59,14 +55,10 @@ def describe_missing(trace: Trace) -> str | None:
 
 
 def find_missing_straggler(trace: Trace) -> MissingStraggler | None:
-    """Return the missing ranks for which others seem to wait; None without a sign of waiting.
-
-    In a group with a missing rank, the least duration of a call includes waiting for that rank.
-    The usual time comes from complete groups' transfers of the same data, else from the group's
-    fastest transfers.
-    """
+    """Return the missing ranks that others seem to wait for; None without a sign of waiting."""
     if not missing_ranks(trace):
         return None
+    # In a group with a missing rank, the least duration of a call includes waiting for this rank.
     lacking = _with_usual_time(each_transfer(trace))
     transfer_ns = pl.col("transfer_ns")
     usual_ns = pl.col("usual_ns")
@@ -98,8 +90,8 @@ def find_missing_straggler(trace: Trace) -> MissingStraggler | None:
 def _with_usual_time(calls: pl.DataFrame) -> pl.DataFrame:
     """Return the calls of groups that lack a rank, with whole_ns and usual_ns.
 
-    whole_ns is the median time in complete groups, None without any. usual_ns is whole_ns, else the
-    time of the group's fastest calls.
+    - whole_ns: median time of the same transfer in complete groups, None without any
+    - usual_ns: whole_ns, else the time of the group's fastest calls
     """
     lacks = (pl.col("group_size") > pl.col("n_ranks")).fill_null(value=False)
     alike = [*SAME_CALL, "group_size"]

@@ -32,8 +32,8 @@ class Pipeline(Struct, frozen=True):
     def bubble(self) -> float | None:
         """Idle share of a step for each stage of a balanced schedule; None without microbatches.
 
-        It is (p-1)/(m+p-1) for p stages and m microbatches: Narayanan et al., Efficient Large-Scale
-        Language Model Training on GPU Clusters, 2021, section 2.2.
+        It is (p-1)/(m+p-1) for p stages and m microbatches (Narayanan et al., 2021, section 2.2:
+        Efficient Large-Scale Language Model Training on GPU Clusters).
         """
         if self.n_microbatches is None:
             return None
@@ -43,8 +43,8 @@ class Pipeline(Struct, frozen=True):
 def find_pipeline(trace: Trace) -> Pipeline | None:
     """Return the pipeline of a job; None if it has fewer than two stages.
 
-    Stages come from the table `ranks`. If the table has none, they are derived from the order in
-    which ranks first send to each other.
+    Stages come from the table `ranks`, or else from the order in which ranks first send to each
+    other.
     """
     sends = _sends(trace)
     recorded = trace.ranks.select("rank", "pp").drop_nulls()

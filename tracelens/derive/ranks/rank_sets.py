@@ -41,7 +41,7 @@ class RankSet(Struct, frozen=True):
 
 
 def list_set(ranks: Iterable[int]) -> RankSet:
-    """Return a set of ranks whose name lists them."""
+    """Return a set of ranks, named by the list of its ranks."""
     members = tuple(sorted({*ranks}))
     return RankSet(
         "rank" if len(members) == 1 else "ranks",

@@ -28,8 +28,8 @@ _ALL_BUT_OWN = "(?i)gather|scatter|to_?all"
 def each_transfer(trace: Trace) -> pl.DataFrame:
     """Return one row per matched call with group_key, step, sizes, transfer_ns and skew_ns.
 
-    transfer_ns is the least duration over the ranks, because the last rank to begin does not wait.
-    skew_ns is the time from the first rank's start to the last rank's.
+    - transfer_ns: least duration over the ranks, because the last rank to begin does not wait
+    - skew_ns: from the first rank's start to the last rank's start
     """
     calls = match_collectives(trace).calls
     skew_ns = pl.col("last_start_ns") - pl.col("first_start_ns")
@@ -44,8 +44,8 @@ def each_transfer(trace: Trace) -> pl.DataFrame:
 def group_transfers(trace: Trace, steps: frozenset[int] | None = None) -> pl.DataFrame:
     """Return one row per group, collective, element type and size, with times, rates and `slow`.
 
-    With `steps`, only calls in these steps count. Columns: group_key, ranks (a list), and all
-    columns of COLLECTIVES_ACROSS except link_frac.
+    Columns: group_key, ranks (a list), and COLLECTIVES_ACROSS except link_frac. If `steps` are
+    given, only their calls are used.
     """
     calls = each_transfer(trace)
     if steps is not None:
@@ -104,13 +104,11 @@ def _members(trace: Trace) -> pl.DataFrame:
 
 
 def _with_peers(groups: pl.DataFrame) -> pl.DataFrame:
-    """Add peers_ns and slowdown.
+    """Add peers_ns, the usual time of the same transfer in groups of equal size, and slowdown.
 
-    peers_ns is the lower median time of the same transfer in all groups with as many ranks.
-    slowdown is the group's median time divided by peers_ns. They are None if there is only one such
-    group. They are also None if a rank of the group was not given, because waiting for that rank
-    would count as transfer.
+    slowdown is the group's median time divided by peers_ns. Both are None without such groups.
     """
+    # Waiting for a rank that was not given would count as transfer.
     is_whole = (pl.col("group_size") <= pl.col("n_ranks")).fill_null(value=True)
     alike = [*SAME_CALL, "n_ranks"]
     transfer_median_ns = pl.col("transfer_median_ns")
@@ -130,15 +128,11 @@ def _with_peers(groups: pl.DataFrame) -> pl.DataFrame:
 
 
 def _mark_slow(groups: pl.DataFrame) -> pl.DataFrame:
-    """Add `slow`: "link" or "network" for slow groups, None for others.
-
-    A group is slow if its transfers are slower than its peers'. The network is the cause if the
-    group spans more hosts than its peers. It is also the cause if slow groups have neither a rank
-    nor a host in common. Otherwise a link is the cause. A group of several hosts is also slow, with
-    the network as cause, if its bus rate is far below the rate of groups within one host.
-    """
+    """Add `slow`: the cause of slow transfers, "link" or "network", None for other groups."""
     is_slow = _is_slower_than_peers()
     n_hosts = pl.col("hosts").list.len()
+    # The network is the cause if the group spans more hosts than its peers, or if slow groups have
+    # neither a rank nor a host in common.
     is_network = (n_hosts > pl.col("fewest_hosts")).fill_null(value=False)
     slow = groups.filter(is_slow).unique("group_key")
     share_cause = _have_common(slow["ranks"]) or _have_common(slow["hosts"])

@@ -1,4 +1,4 @@
-"""Validate a trace's ranks: which are missing or of another run, and how their clocks differ."""
+"""Validate a trace's ranks: find missing ranks and ranks of another run, and fit clocks."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -29,8 +29,8 @@ _Row = dict[str, Any]
 def validate_ranks(trace: Trace, *, force_mix: bool = False) -> None:
     """Add the ranks' clocks to a trace of several ranks, and warnings of missing ranks.
 
-    The clocks go into `ranks` and the manifest. Raises SourceError if collectives show that ranks
-    are not of one program; with `force_mix`, this is only a warning.
+    Clocks go into `ranks` and the manifest. Raises SourceError if the ranks are not of one program;
+    with `force_mix`, this is only a warning.
     """
     if len(trace.manifest.ranks) < 2:
         return
@@ -79,13 +79,9 @@ def validate_ranks(trace: Trace, *, force_mix: bool = False) -> None:
 
 
 def _foreign(trace: Trace, matched: Matched) -> str | None:
-    """Say why the ranks cannot be of one program; None if they can.
-
-    A single mismatched collective may be the very mistake that the user looks for. But a rank is
-    of another program in two cases. Either none of its collectives matches, and it shares no kind
-    of collective with other ranks. Or its collectives come hours before or after other ranks', and
-    no clock with a constant drift explains that.
-    """
+    """Return why the ranks cannot be of one program; None if they can."""
+    # A single mismatch may be the mistake that the user looks for. So a rank is only of another
+    # program if none of its collectives matches, and no other rank has a collective of its kinds.
     if matched.stops.height:
         rows = trace.collectives
         kinds = rows.select(
@@ -97,6 +93,8 @@ def _foreign(trace: Trace, matched: Matched) -> str | None:
         alone = kinds.group_by("rank").agg(n_ranks.max()).filter(n_ranks == 1)["rank"]
         if not {*alone} <= {*matched.calls["rank"].unique()}:
             return str(matched.stops["text"][0])
+    # A rank is also of another program if its collectives come hours earlier or later, and no clock
+    # with a constant drift explains that.
     far = matched.clocks.filter(
         (pl.col("offset_ns").abs() >= FAR_NS) & (pl.col("residual_ns") > _UNEVEN_NS)
     )
