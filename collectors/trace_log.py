@@ -55,30 +55,28 @@ _CompileId: TypeAlias = tuple[str, ...]
 
 
 class _Node(Struct):
-    """Holds a node of a printed graph.
-
-    `target` is its operator. `rule` names the evidence for its module. `output_bytes` is 0 if the
-    size is unknown.
-    """
+    """Holds a node of a printed graph."""
 
     target: str
+    """The node's operator."""
     module_path: str | None
     rule: str
+    """The name of the evidence for the module."""
     output_bytes: int
+    """The size of the result, 0 if it is unknown."""
 
 
 class _Log(Struct):
-    """Holds the compiled graphs of a log.
-
-    - `dynamo`, `lowered`: the last graphs that each compilation printed.
-    - `code`: pairs of a lowered graph and its generated code, until their cache key is logged.
-    - `graphs`: Dynamo's graph, the lowered graph and the code, by cache key.
-    """
+    """Holds the compiled graphs of a log."""
 
     dynamo: dict[_CompileId, str] = field(default_factory=dict)
+    """The last graph that Dynamo printed in each compilation."""
     lowered: dict[_CompileId, str] = field(default_factory=dict)
+    """The last lowered graph that each compilation printed."""
     code: dict[_CompileId, list[tuple[str, str]]] = field(default_factory=dict)
+    """Pairs of a lowered graph and its generated code, until their cache key is logged."""
     graphs: dict[str, tuple[str, str, str]] = field(default_factory=dict)
+    """Dynamo's graph, the lowered graph and the generated code, by cache key."""
     torch: str | None = None
     rank: int | None = None
     n_records: int = 0
@@ -192,9 +190,9 @@ def _take(log: _Log, about: dict[str, Any], payload: str) -> None:
 
 
 def _inputs(graph: str) -> dict[str, str | None]:
-    """Return the modules of the inputs of a graph that Dynamo printed, by input, in order.
+    """Return each input of a graph that Dynamo printed, with the module that owns it, in order.
 
-    The module of an input that is not a parameter is None.
+    The module is None for an input that is not a parameter.
     """
     aliases = (_ALIAS.match(line) for line in graph.splitlines())
     return {alias[1]: _module_of_parameter(alias[2]) for alias in aliases if alias}

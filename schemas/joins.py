@@ -9,7 +9,7 @@ RULE = (
     " with rows of every other rank, and sums are too large without any warning."
 )
 _KEYS = ROW_IDS | {"devices": "device_id", "steps": "step"}
-"""The column that identifies a row of a table together with the rank, by table."""
+"""The column that identifies a row within a rank, by table."""
 
 
 class Join(NamedTuple):

@@ -65,20 +65,18 @@ _USE_BACKEND = (
 
 
 class Breakpoint(Struct):
-    """Holds the breakpoint of one symbol, with its counts.
-
-    - `is_found`: whether a loaded library defines the symbol.
-    - `n_calls`: calls of the symbol. A forwarded call counts once.
-    - `n_matching`: calls with the wanted frame in their stack.
-    - `n_kept`: kept stacks.
-    """
+    """Holds the breakpoint of one symbol, with its counts."""
 
     symbol: str
     number: str = ""
     is_found: bool = False
+    """True if a loaded library defines the symbol."""
     n_calls: int = 0
+    """The number of calls of the symbol. A forwarded call counts once."""
     n_matching: int = 0
+    """The number of calls with the wanted frame in their stack."""
     n_kept: int = 0
+    """The number of kept stacks."""
     is_removed: bool = False
 
     def update(self, described: Record) -> None:

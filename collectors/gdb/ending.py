@@ -20,16 +20,14 @@ _PTRACE_DENIED = (
 
 
 class Outcome(Struct, frozen=True):
-    """Holds how the program ended.
-
-    - `exit_code`: the program's code, 128+n if signal n ended it.
-    - `reason`: a description of a failure, else None.
-    - `was_cut`: whether the program did not end by itself.
-    """
+    """Holds how the program ended."""
 
     exit_code: int
+    """The program's exit code, 128+n if signal n ended it."""
     reason: str | None = None
+    """A description of a failure, else None."""
     was_cut: bool = False
+    """True if the program did not end by itself."""
 
     def in_words(self) -> str:
         """Return how the program ended, as a clause for a message."""

@@ -38,20 +38,18 @@ _LOG = logging.getLogger(__name__)
 
 
 class Limits(Struct, frozen=True):
-    """Limits which stacks are kept, and how long the program runs.
-
-    - `hits`: after this many kept stacks of a symbol, its breakpoint is deleted.
-    - `where_frame`: a function that must be in the stack, as a plain name or a regular expression.
-    - `skip`: the number of calls per symbol to skip first, among calls that match `where_frame`.
-    - `timeout_s`: the program is killed after this time, and the capture is incomplete.
-    - `frames`: at most this many frames of a stack are listed.
-    """
+    """Limits which stacks are kept, and how long the program runs."""
 
     hits: int = 100
+    """After this many kept stacks of a symbol, its breakpoint is deleted."""
     skip: int = 0
+    """The number of calls per symbol to skip first, among calls that match `where_frame`."""
     where_frame: str | None = None
+    """A function that must be in the stack, as a plain name or a regular expression."""
     timeout_s: float | None = None
+    """After this time the program is killed, and the capture is incomplete."""
     frames: int = 1000
+    """At most this many frames of a stack are listed."""
 
     def check(self) -> None:
         """Raise UsageError for impossible values."""

@@ -172,7 +172,8 @@ class Placing(Struct, frozen=True):
 def has_interpreter(native: Sequence[StackFrame], *, is_python: bool) -> bool:
     """Return whether the stack has a frame of the interpreter.
 
-    `is_python` is True if the program is Python itself. Its unnamed frames then count, too.
+    `is_python` is True if the program is Python itself. Its frames without a name are then taken
+    as frames of the interpreter.
     """
     return any(
         _is_interpreter(frame)

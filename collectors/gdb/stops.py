@@ -28,10 +28,10 @@ _LWP = re.compile(r"(?:Thread (0x[0-9a-f]+) )?\(?LWP (\d+)")
 _LIST = "-stack-list-frames --no-frame-filters"
 _NO_SUCH_FILE = "^[.]no-such-file$"
 _CALL = ".forward"
-"""Ending of a Python function's name.
+"""Ending of the names of Python functions that a message names.
 
-If Python's frames cannot be merged, the number of calls above frame 0 is reported for such a
-function.
+If Python's frames cannot be merged, the message says how many calls lead from the function to
+frame 0.
 """
 
 
@@ -245,7 +245,7 @@ class StopReader:
         return "merged"
 
     def _unplaced(self, placing: Placing | None) -> None:
-        """Report that Python's frames are left out, and the bounds on calls above frame 0."""
+        """Report that Python's frames are left out, with bounds on their distance from frame 0."""
         text = "stacks whose Python frames do not fit the native ones; they were left out"
         self.diagnostics.add("warning", "python_frames_unfit", text)
         bounds = placing and (placing.calls_above(_CALL) or placing.calls_above(""))

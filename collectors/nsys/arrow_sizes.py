@@ -10,7 +10,7 @@ import pyarrow as pa
 from pyarrow import ipc
 
 _HEADER = 2
-"""Number of the field `header` of a Message, a RecordBatch if the message has rows."""
+"""Field number of a Message's `header`, which is a RecordBatch if the message has rows."""
 _LENGTH, _NODES, _BUFFERS, _COMPRESSION = 0, 1, 2, 3
 
 

@@ -28,15 +28,14 @@ _KEEP_EXIT_CODE = Path(__file__).with_name("keep_exit_code.py")
 
 
 class Options(Struct, frozen=True):
-    """Holds the options of a recording.
-
-    `trace` names the APIs to trace. With `range_only`, only the time from cudaProfilerStart to
-    cudaProfilerStop is recorded. `more` holds further arguments for nsys profile.
-    """
+    """Holds the options of a recording."""
 
     trace: str = "cuda,nvtx"
+    """The names of the APIs to trace."""
     range_only: bool = False
+    """True to record only from cudaProfilerStart to cudaProfilerStop."""
     more: tuple[str, ...] = ()
+    """Further arguments for nsys profile."""
 
     def recorded_arguments(self) -> list[str]:
         """Return the arguments for nsys profile, except `more`, because it may contain secrets."""

@@ -16,25 +16,24 @@ from tracelens.storage.table import Table
 from tracelens.trace.capture import Diagnostics
 
 TIME_LIMIT_NS = 2**61
-"""The largest valid time, 73 years, as for torch's traces.
+"""The largest valid time in nanoseconds.
 
-No session is longer, and no clock of this century is further from 1970.
+It is 73 years, in a session or since 1970.
 """
 
 _LONGEST_NAME = 1 << 13
 
 
 class Session(Struct, frozen=True):
-    """Holds the state needed to read any table of one export.
-
-    `names` holds the export's strings. `base_ns` is added to its times. `diagnostics` counts
-    losses.
-    """
+    """Holds the state needed to read any table of one export."""
 
     export: Export
     names: pl.DataFrame
+    """The export's strings."""
     base_ns: int
+    """The nanoseconds to add to the export's times."""
     diagnostics: Diagnostics
+    """Counts losses."""
 
     def named(self, ids: pl.Series) -> pl.Series:
         """Return the strings for a column of string ids, as Categorical.

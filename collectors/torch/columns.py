@@ -30,7 +30,7 @@ from tracelens.trace.capture import Diagnostics
 # Categories that repeat other events, or describe the profiler itself.
 _NOTHING_LOST = {"gpu_user_annotation", "Trace", "cuda_event", "external_correlation"}
 _IGNORED = ("M", "s", "t", "f")
-"""Phases (`ph`) of events without a table: names of tracks, and flows, which ids replace."""
+"""Phases (`ph`) of events without a table: names of processes and threads, and flow arrows."""
 _NO_ARGS = Args()
 # The number of events that are turned into a frame at once. A frame costs the same for a few events
 # as for thousands.
@@ -159,7 +159,7 @@ class RawEvents:
         }
 
     def count_unplaced(self, phase: Any, category: Any, n: int = 1) -> None:
-        """Count `n` events that belong to no table. Track names and flows are not counted."""
+        """Count `n` events that belong to no table, except the phases in `_IGNORED`."""
         if phase == "X":
             category = _word(category)
             self._unplaced[category, category not in _NOTHING_LOST] += n

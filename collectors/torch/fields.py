@@ -159,8 +159,7 @@ OF_CALLS = (
 )
 """Columns that describe a call of a communication library.
 
-A kernel has these columns of the call that it serves. If it serves a batch of calls, only the
-calls' spans have the columns.
+The call's span and its kernel have these columns. A kernel that serves several calls lacks them.
 """
 
 TABLES: dict[str, tuple[Column, ...]] = {
@@ -280,7 +279,7 @@ def fields() -> dict[str, int]:
 _NO_FIELD = 1 << 62
 """A required field that no event has, so that all events of a table go to Python."""
 TRACK_BASE = 1 << 61
-"""First number of tracks that are named by strings. A string's number is added (see native.h)."""
+"""A process or thread named by a string gets this number plus the string's number (native.h)."""
 
 
 @functools.cache

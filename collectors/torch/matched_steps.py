@@ -69,12 +69,18 @@ def _chosen_in_steps(
 
 
 def ops_in_steps(spans: pl.DataFrame, marks: pl.DataFrame) -> pl.DataFrame:
-    """Return the ops in steps, without marks of module calls: columns of `_chosen_in_steps`."""
+    """Return the ops in steps, except marks of module calls.
+
+    Columns are as in `_chosen_in_steps`.
+    """
     return _chosen_in_steps(spans, marks, (pl.col("kind") == "op") & ~is_module_mark())
 
 
 def waits_in_steps(calls: pl.DataFrame | None, marks: pl.DataFrame) -> pl.DataFrame:
-    """Return the API calls in steps that wait for a device: columns of `_chosen_in_steps`."""
+    """Return the API calls in steps, if they wait for a device.
+
+    Columns are as in `_chosen_in_steps`.
+    """
     if calls is None:
         times = dict.fromkeys(("start_ns", "duration_ns", *THREAD), pl.Int64)
         calls = pl.DataFrame(schema={"raw_api": pl.String, **times})

@@ -59,12 +59,12 @@ def raw_spans(spans: pl.DataFrame) -> pl.DataFrame:
 def _plain(written: str) -> str | None:
     """Return the JSON list with None for every element that is not a number, truth value or list.
 
-    Return None if the text is not a JSON list. torch writes inputs that are not tensors as strings,
-    in Python's notation.
+    Return None if the text is not a JSON list.
     """
     values = _decoded(written)
     if not isinstance(values, list):
         return None
+    # torch writes inputs that are not tensors as strings, in Python's notation.
     read = (_decoded(_as_json(value)) if isinstance(value, str) else value for value in values)
     return json.dumps([value if _is_plain(value) else None for value in read])
 
@@ -126,10 +126,7 @@ def _without_folders(name: pl.Expr) -> pl.Expr:
 
 
 def _callers(spans: pl.DataFrame) -> pl.Series:
-    """Return each span's caller as a row number, None if the span names no recorded parent.
-
-    The caller is the first span of the process whose python_id is the span's python_parent_id.
-    """
+    """Return each span's caller as a row number, None if the span names no recorded parent."""
     spans = spans.select(
         "process_id",
         pl.col("python_id", "python_parent_id").cast(pl.Int64),
@@ -142,6 +139,7 @@ def _callers(spans: pl.DataFrame) -> pl.Series:
         of_process = spans.lazy().filter(pl.col("process_id") == process_id)
         callers = of_process.select("row", "python_id").drop_nulls().collect()
         callees = of_process.select("row", "python_parent_id").drop_nulls().collect()
+        # A span's python_parent_id is the python_id of its caller in the same process.
         rows = _first_rows(callers["python_id"], callers["row"], callees["python_parent_id"])
         caller_rows = caller_rows.scatter(callees["row"], rows)
     return caller_rows

@@ -79,12 +79,12 @@ def raw_tables(
 def _split_mtia_events(frames: dict[str, pl.DataFrame], diagnostics: Diagnostics) -> None:
     """Keep only an MTIA's work in the kernels of `frames`.
 
-    All device events of an MTIA have one category. Waits of its streams become synchronizations,
-    and events that only enclose others are left out.
+    Waits of its streams become synchronizations.
     """
     kernels, calls = frames.get("kernels"), frames.get("api_calls")
     if kernels is None or calls is None or not (calls["category"] == "mtia_runtime").any():
         return
+    # All device events of an MTIA have one category. Some only enclose others.
     name = pl.col("name").cast(pl.String)
     is_wait, encloses = name == _MTIA_WAIT, name.is_in(_MTIA_ENCLOSING)
     diagnostics.add(
@@ -130,7 +130,7 @@ def _fitting(name: str, frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _api_calls(calls: pl.DataFrame) -> pl.DataFrame:
-    """Return the calls with `source_api`, which is runtime or driver."""
+    """Return the calls with `source_api`, runtime or driver."""
     source = each_once(
         calls["category"],
         lambda category: (
@@ -259,9 +259,7 @@ def devices(
 ) -> pl.DataFrame:
     """Return one row per device, from deviceProperties.
 
-    Devices that only kernels name are listed without properties. If only one GPU is visible,
-    deviceProperties numbers it 0, but kernels may use its number in the machine (ROCm with
-    HIP_VISIBLE_DEVICES). Then the only description is used for the only device.
+    Devices that only kernels name are listed without properties.
     """
     entries = (
         [entry for entry in properties if isinstance(entry, dict)]
@@ -270,6 +268,8 @@ def devices(
     )
     rows = {row["device_id"]: row for row in map(_device, entries) if row["device_id"] is not None}
     used = set(kernels["device_id"].unique()) if kernels is not None else set()
+    # If only one GPU is visible, deviceProperties numbers it 0, but kernels may use its number in
+    # the machine (ROCm with HIP_VISIBLE_DEVICES).
     if len(entries) == len(rows) == len(used) == 1 and used != set(rows):
         ((described, row),), (device,) = rows.items(), used
         rows = {device: row | {"device_id": device}}

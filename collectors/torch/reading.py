@@ -80,8 +80,8 @@ def read_documents(
 ) -> Iterator[tuple[ReadEvents, Diagnostics]]:
     """Yield each trace of a file with its diagnostics.
 
-    The first trace uses `diagnostics`. Reading ends at text after a trace that is no trace, and
-    counts it as lost. Raises SourceError if the file does not begin with a trace.
+    The first trace uses `diagnostics`. Reading ends at other text, which is counted as lost. Raises
+    SourceError if the file does not begin with a trace.
     """
     text = Text(source.blocks(BLOCK_BYTES), str(source.path))
     notes = diagnostics
@@ -392,7 +392,7 @@ class _Parser:
         if not isinstance(low, int) or not isinstance(high, int):
             return values.cast(pl.Int8)
         if high >= fields.TRACK_BASE:
-            # If a track is named by a string, its number is in that string.
+            # If a process or thread is named by a string, its number is in that string.
             named = values.filter(values >= fields.TRACK_BASE).unique()
             names = self._texts[(named - fields.TRACK_BASE).cast(pl.UInt32)].cast(pl.String)
             return values.replace(

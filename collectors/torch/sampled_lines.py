@@ -38,7 +38,7 @@ class CallLines(Struct, frozen=True):
     def of(cls, calls: Iterable[tuple[int, int, Line]]) -> "CallLines":
         """Return the intervals of calls that may be nested.
 
-        During a nested call, the line that makes the inner call counts.
+        During a nested call, the interval has the line of the inner call.
         """
         intervals, open_calls, reached_ns = cls(), list[tuple[int, Line]](), 0
         for start, end, line in sorted(

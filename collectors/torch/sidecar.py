@@ -177,10 +177,8 @@ def is_sidecar(path: Path) -> bool:
 _LEFT_SHARE = 0.8
 """The time that CUPTI adds to an API call after the recording, as a share of the recorded call.
 
-A call longer than the median launch waits or works, so it counts like the median launch. Launches
-slower than on the slowest usual host count as SLOWEST_LAUNCH_NS, because such a host was slow only
-during the recording. The share was fitted to 20 captures on a host with an H200, and tested on
-eleven captures on a host with an H100: see docs/decisions.md.
+It was fitted to 20 captures on a host with an H200, and tested on eleven captures on a host with an
+H100: see docs/decisions.md.
 """
 SLOWEST_LAUNCH_NS = 7_830
 """The median time of a recorded launch on the slowest usual host.
@@ -228,6 +226,8 @@ def _cupti_and_work_ns(raw: Mapping[str, pl.DataFrame]) -> tuple[float, float]:
     median_ns = launches["duration_ns"].median()
     if not isinstance(median_ns, float):
         return 0, 0
+    # A call longer than the median launch waits or works, so it counts like the median launch. If
+    # launches are slower than this limit, the host was slow only during the recording.
     launch_ns = min(median_ns, SLOWEST_LAUNCH_NS)
     called = calls.select("correlation_id").unique()
     # The integer types of each table are as narrow as its own values allow.

@@ -34,16 +34,17 @@ _END = pl.col("start_ns") + pl.col("duration_ns")
 
 
 class StepSequence(Struct, frozen=True):
-    """Maps times of the deep window to the light window, for successive steps of the same work.
-
-    - `begin`, `end`: limits of the steps, on the deep window's clock.
-    - `anchors`: times of the same events in the deep and in the light window, by thread. The key
-      None is for any other thread.
-    """
+    """Maps times of the deep window to the light window, for successive steps of the same work."""
 
     begin: int
+    """The first moment of the sequence, on the deep window's clock."""
     end: int
+    """The moment after the sequence, on the deep window's clock."""
     anchors: dict[Thread | None, tuple[pl.Series, pl.Series]]
+    """Times of the same events in the deep and in the light window, by thread.
+
+    The key None is for any other thread.
+    """
 
     def on_light_clock(self, thread: Thread | None, times: pl.Series) -> pl.Series:
         """Return times of the deep window on the light window's clock."""

@@ -15,9 +15,9 @@ import polars as pl
 
 _INT64_MAX = 2**63 - 1
 TIME_LIMIT_NS = 2**61
-"""The limit of a time, a base and a duration. As a time, it is in the year 2043.
+"""The largest valid time, base and duration in nanoseconds.
 
-The sum of the three then fits 64 bits.
+As a time, it is in the year 2043. The sum of the three fits 64 bits.
 """
 
 _PLAIN_MICROSECONDS = r"^(-?)([0-9]{1,15})(?:\.([0-9]{1,3}))?$"

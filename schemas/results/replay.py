@@ -31,7 +31,7 @@ STRETCH_WORDS = {
     "wait": "wait for the device",
     "earlier": "earlier work",
 }
-"""Words for the kinds of time that are not plain words themselves."""
+"""Words to show for kinds of time. Other kinds are shown by their names."""
 EVIDENCE = ("measured", "calibrated", "table", "unknown")
 _ERROR = Column(
     "replay_error_frac",

@@ -29,9 +29,11 @@ IDLE_PARTS = tuple(cause for cause in CAUSES if cause != "communication")
 PARTS = ("compute", "communication", "waiting", "copy", *IDLE_PARTS)
 """Parts that add up to a rank's time.
 
-In `communication`, the device communicates and computes nothing, or the host communicates and the
-device is idle. In `copy`, copies and no kernels run. `waiting` is time in collectives in which
-other ranks are late; it does not count as communication. All further parts are causes of idle time.
+- `communication`: the device communicates and computes nothing, or the host communicates and the
+  device is idle.
+- `waiting`: time in collectives in which other ranks are late. It is no part of `communication`.
+- `copy`: copies run, but no kernels.
+- Parts in IDLE_PARTS are causes of idle time.
 """
 
 PROGRAM = "program"

@@ -166,7 +166,10 @@ def _versions() -> str:
 
 
 def _on_node(expected: str, task: bytes) -> Any:
-    """Run a pickled task and return its result; return `_versions()` if not as `expected`."""
+    """Run a pickled task and return its result.
+
+    If `_versions()` is not `expected`, return it instead.
+    """
     import pickle  # noqa: PLC0415
 
     versions_here = _versions()

@@ -77,7 +77,7 @@ def _upload_changed(
     trace: Trace,
     before: Mapping[str, pl.DataFrame],
 ) -> Manifest:
-    """Upload each rank's tables that differ from `before`; return the manifest with new files."""
+    """Upload each rank's tables that differ from `before`; return the manifest that names them."""
     attempt = secrets.token_hex(8)
     manifest = copy.deepcopy(trace.manifest)
     with OwnFolder(PREFIX) as folder:

@@ -44,12 +44,7 @@ raised and ends the job.
 
 
 class Job(Struct, frozen=True):
-    """Holds the sources, the target and the options of a job.
-
-    - `kind`, `ranks`: the user's choices.
-    - `min_ranks`: the number of ranks that suffice for a trace.
-    - `limit_bytes`: the limit for the memory of all processes that read files.
-    """
+    """Holds the sources, the target and the options of a job."""
 
     paths: Paths
     target: str
@@ -58,8 +53,10 @@ class Job(Struct, frozen=True):
     options: Options = field(default_factory=Options)
     force: bool = False
     min_ranks: int = 0
+    """The number of ranks that suffice for a trace."""
     force_mix: bool = False
     limit_bytes: int | None = None
+    """The limit for the memory of all processes that read files."""
 
 
 def in_turn(tasks: Sequence[Task], work: Work) -> Iterator[tuple[Task, Any]]:

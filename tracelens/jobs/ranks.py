@@ -33,45 +33,42 @@ class TargetError(SourceError):
 
 
 class Options(Struct, frozen=True):
-    """Options that change the contents of the tables.
-
-    - `events`: the profiler to use if several profilers captured a rank.
-    - `step`: the pattern of the names of steps.
-    - `reading`: the choices of how sources are read, by kind of collector.
-    """
+    """Options that change the contents of the tables."""
 
     events: str | None = None
+    """The profiler to use if several profilers captured a rank."""
     step: str | None = None
+    """The pattern of the names of steps."""
     reading: dict[str, str] = field(default_factory=reading_words)
+    """The choices of how sources are read, by kind of collector."""
 
 
 class RankRecord(msgspec.Struct, frozen=True):
-    """The content of `ranks/R.json`, a collected rank with its sources and files.
-
-    - `beside`: all ranks in the same sources.
-    - `attempt`: the word in the names of the rank's files.
-    - `sources`: name, size and ETag of each source.
-    - `made_by`: the version of tracelens, the version of the schema, and the options.
-    - `sizes`: the size in bytes of each table's file.
-    - `manifest`: the manifest of a trace with this rank only.
-    - `first_ns`, `last_ns`: start and end of the rank's events by the rank's clock.
-    - `host`: a digest that is equal for ranks of one host. Digests of two targets differ.
-    - `node`: the host's number, if a launcher gave one.
-    - `groups`: the ranks of each of the rank's process groups.
-    """
+    """The content of `ranks/R.json`: a collected rank with its sources and files."""
 
     rank: int
     beside: list[int]
+    """All ranks in the same sources."""
     attempt: str
+    """The word in the names of the rank's files."""
     sources: list[tuple[str, int, str]]
+    """Name, size and ETag of each source."""
     made_by: dict[str, Any]
+    """The version of tracelens, the version of the schema, and the options."""
     sizes: dict[str, int]
+    """The size in bytes of each table's file."""
     manifest: dict[str, Any]
+    """The manifest of a trace with this rank only."""
     first_ns: int | None = None
+    """The start of the rank's first event, by the rank's clock."""
     last_ns: int | None = None
+    """The end of the rank's last event, by the rank's clock."""
     host: str | None = None
+    """A digest that is equal for ranks of one host. Digests of two targets differ."""
     node: int | None = None
+    """The host's number, if a launcher gave one."""
     groups: dict[str, list[int]] = {}
+    """The ranks of each of the rank's process groups."""
 
     @property
     def keys(self) -> list[str]:

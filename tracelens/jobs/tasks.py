@@ -21,20 +21,20 @@ _RANK = re.compile(r"(?<![a-z])rank[-_ ]?(\d{1,9})(?!\d)", re.IGNORECASE)
 
 
 class Task(Struct, frozen=True):
-    """Holds sources that are read together, and the files beside them that are also read.
-
-    - `folder`: the folder's name, if the sources are the files of an export's folder.
-    - `ranks`: the requested ranks.
-    - `position`: the rank to use if neither the user nor the sources state a rank. It is None if
-      one task has all sources.
-    """
+    """Holds sources that are read together, and the files beside them that are also read."""
 
     sources: tuple[Listed, ...]
     beside: tuple[Listed, ...] = ()
     kind: str | None = None
     ranks: tuple[int, ...] = ()
+    """The requested ranks."""
     folder: str | None = None
+    """The folder's name, if the sources are the files of one exported folder."""
     position: int | None = None
+    """The rank to use if neither the user nor the sources state a rank.
+
+    It is None if one task has all sources.
+    """
 
     @property
     def size_bytes(self) -> int:

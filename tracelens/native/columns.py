@@ -24,7 +24,10 @@ def memory(column: pl.Series, dtype: pl.DataType) -> pa.Buffer:
 
 
 def values(array: pa.Array) -> pa.Buffer:
-    """Return the memory of an Arrow array of numbers, without a copy; None has any value."""
+    """Return the memory of an Arrow array of numbers, without a copy.
+
+    For None, the memory has an arbitrary value.
+    """
     _, buffer = array.buffers()
     if buffer is None:
         return _NOTHING

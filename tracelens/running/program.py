@@ -197,7 +197,10 @@ def program(name: str) -> Found:
 
 
 def program_at(path: str | None) -> Found:
-    """Return the program at a path with the version that it prints; None is an absent program."""
+    """Return the program at a path with the version that it prints.
+
+    A path of None means that there is no program.
+    """
     if path is None:
         return Found(False)
     try:

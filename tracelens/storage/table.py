@@ -25,19 +25,17 @@ _UNITS = {"_ns": "ns", "_bytes": "bytes", "_bytes_per_s": "bytes/s", "_frac": "1
 
 
 class Column(Struct, frozen=True):
-    """The declaration of a column.
-
-    - `doc`: the meaning of the column.
-    - `unit`: the unit, if the name does not end in it.
-    - `values`: the words of an enum, empty for other columns.
-    """
+    """The declaration of a column."""
 
     name: str
     dtype: DataType
     doc: str
+    """The meaning of the column."""
     unit: str | None = None
+    """The unit, if the name does not end in it."""
     nullable: bool = False
     values: tuple[str, ...] = ()
+    """The words of an enum, empty for other columns."""
 
     def __post_init__(self) -> None:
         if self.unit is None:

@@ -100,14 +100,13 @@ class Diagnostics(Struct):
 class HostFacts(Struct, frozen=True):
     """Facts that show whether captures are from one host, and from one job.
 
-    - `host`: the SHA-256 of the host's name.
-    - `groups`: the ranks of each process group, by the group's name.
-
     They are never written to a trace.
     """
 
     host: str | None = None
+    """The SHA-256 of the host's name."""
     groups: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    """The ranks of each process group, by the group's name."""
 
     @classmethod
     def on(
@@ -123,28 +122,26 @@ class HostFacts(Struct, frozen=True):
 
 
 class Capture(Struct):
-    """Holds the tables of one source of one rank, without the column `rank`.
-
-    - `tables`: the tables that the source filled, in a form that `Table.conform` accepts.
-    - `stored`: tables that are already in files.
-    - `reasons`: why a table is empty.
-    - `rank`: the rank that the source states, or None.
-    """
+    """Holds the tables of one source of one rank, without the column `rank`."""
 
     kind: str
     source: SourceFile
     tables: dict[str, pl.DataFrame]
+    """The tables that the source filled, in a form that `Table.conform` accepts."""
     producer: str
     versions: dict[str, str] = field(default_factory=dict)
     rank: int | None = None
+    """The rank that the source states, or None."""
     rank_origin: str = "input order"
     time_base: str = "trace_start"
     time_precision_ns: int = 1
     complete: bool = True
     settings: dict[str, Any] = field(default_factory=dict)
     reasons: dict[str, str] = field(default_factory=dict)
+    """The reason why a table is empty, by table."""
     diagnostics: Diagnostics = field(default_factory=Diagnostics)
     stored: dict[str, Stored] = field(default_factory=dict)
+    """Tables that are already in files."""
     host_facts: HostFacts = field(default_factory=HostFacts)
 
     def table(self, name: str) -> pl.DataFrame | Stored | None:
@@ -159,14 +156,6 @@ class Manifest(Struct):
     """The content of manifest.json: where a trace came from and how complete it is.
 
     It never contains environment variables, host or user names.
-
-    - `n_rows`: rows by table and rank, so that a missing file is noticed.
-    - `n_names`: distinct names by table and rank, for tables with names.
-    - `attempts`: the WORD in a file's name `part-WORD.parquet`, by TABLE/RANK or by RANK, by
-      default 0.
-    - `clocks`: how the ranks' clocks differ (see `derive.ranks.clocks`). `basis` is the method. If
-      the differences were estimated, there are also `origin_ns`, and offset, drift and bounds by
-      rank.
     """
 
     schema_version: int = SCHEMA_VERSION
@@ -177,18 +166,29 @@ class Manifest(Struct):
     time_precision_ns: int = 1
     complete: bool = True
     n_rows: dict[str, dict[str, int]] = field(default_factory=dict)
+    """The number of rows by table and rank, so that a missing file is noticed."""
     n_names: dict[str, dict[str, int]] = field(default_factory=dict)
+    """The number of distinct names by table and rank, for tables with names."""
     attempts: dict[str, str] = field(default_factory=dict)
+    """The word WORD in a file's name `part-WORD.parquet`, by TABLE/RANK or by RANK.
+
+    It is 0 for files that are not listed.
+    """
     dropped: list[dict[str, Any]] = field(default_factory=list)
     empty_tables: dict[str, str] = field(default_factory=dict)
     clocks: dict[str, Any] = field(default_factory=dict)
+    """The differences of the ranks' clocks (see `derive.ranks.clocks`).
+
+    `basis` is the method. If the differences were estimated, there are also `origin_ns`, and
+    offset, drift and bounds by rank.
+    """
 
     def unprofiled_step_ns(self, rank: int) -> int | None:
         """Return the mean time of a rank's steps without the profiler, in nanoseconds.
 
         - A live capture times consecutive steps before or after the profiled steps.
         - A step lasts from the end of the previous step to the end of its work on host and device.
-        - The delay of API calls by CUPTI, which stays after the profiler has stopped, is
+        - CUPTI stays loaded after the profiler has stopped. The delay that it adds to API calls is
           subtracted.
         - Much longer steps are left out: see `long_steps`.
         - Captures of earlier versions give the median instead of the mean.

@@ -16,17 +16,15 @@ Tell: TypeAlias = Callable[[str], None]
 
 
 class Run(Struct, frozen=True):
-    """Holds the result of running a program under a collector.
-
-    - `captures`: the first capture is of the lowest rank.
-    - `exit_code`: the code that a shell reports.
-    - `cost`: a sentence on the profiler's overhead per step, empty if the overhead is unknown.
-    """
+    """Holds the result of running a program under a collector."""
 
     captures: list[Capture]
+    """The captures. The first is of the lowest rank."""
     exit_code: int
+    """The program's exit code, as a shell reports it."""
     remarks: Sequence[str] = ()
     cost: str = ""
+    """A sentence on the profiler's overhead per step, empty if the overhead is unknown."""
 
 
 class Found(NamedTuple):
@@ -56,43 +54,48 @@ class Collector(Struct, frozen=True, kw_only=True, eq=False):
     """Reads one kind of source into one Capture per rank.
 
     Each collector has a command `tracelens collect KIND`.
-
-    - `expects`: describes the sources in messages.
-    - `sniff(path, head)`: returns whether a file could be such a source. `head` is the file's first
-      64 KiB, empty for a folder.
-    - `read(path)`: returns the captures of a source.
-    - `fills`: the tables that the collector can fill, each with a condition such as "with
-      --memory", or "" without a condition.
-    - `is_profiler`: whether the sources hold events. Only one profiler's events of a rank are kept.
-    - `reads_stdin`: whether the collector reads standard input.
-    - `files_of(path)`: returns the files to read for a path.
-    - `begins_as_one(file)`: checks a file of a folder more closely than `sniff`.
-    - `beside(path)`: returns the files that are read along with a source, if they exist.
-    - `read_stored(path, folder)`: like `read`, but writes large tables to files in `folder`. If
-      there are several large sources, one process reads each.
-    - `run(command, ...)`: runs a program under the collector.
-    - `endings`: endings of the sources' file names; a trace's name omits them.
-    - `tools`: the programs and packages that the collector uses.
-    - `reading`: holds the user's choice of how sources are read.
-    - `with_shapes`: says how to record the shapes of ops' inputs; None if sources cannot hold them.
     """
 
     kind: str
     expects: str
+    """A description of the sources, for messages."""
     sniff: Callable[[Path, bytes], bool]
+    """Returns whether a file could be such a source.
+
+    It gets the path and the file's first 64 KiB, which are empty for a folder.
+    """
     read: Callable[[Path], list[Capture]]
+    """Returns the captures of a source."""
     fills: Mapping[str, str] = field(default_factory=dict)
+    """The tables that the collector can fill, each with a condition such as "with --memory".
+
+    The condition is shown in messages. It is empty if there is none.
+    """
     is_profiler: bool = False
+    """True if the sources hold events. Only one profiler's events of a rank are kept."""
     reads_stdin: bool = False
+    """True if the collector reads standard input."""
     files_of: Callable[[Path], list[Path]] = lambda path: [path]
+    """Returns the files to read for a path."""
     begins_as_one: Callable[[Path], bool] = lambda _: True
+    """Checks a file of a folder more closely than `sniff`."""
     beside: Callable[[Path], Sequence[Path]] = lambda _: ()
+    """Returns the files that are read along with a source, if they exist."""
     read_stored: Callable[[Path, Path], list[Capture]] | None = None
+    """Like `read`, but writes large tables to files in a folder, the second argument.
+
+    If there are several large sources, one process reads each.
+    """
     run: Callable[..., Run] | None = None
+    """Runs a program under the collector. The first argument is the command."""
     endings: Sequence[str] = ()
+    """Endings of the sources' file names. The name of a trace omits them."""
     tools: Sequence[Tool] = ()
+    """The programs and packages that the collector uses."""
     reading: ContextVar[str] | None = None
+    """The user's choice of how sources are read."""
     with_shapes: str | None = None
+    """Advice on recording the shapes of ops' inputs, None if sources cannot hold them."""
 
 
 COLLECTORS: dict[str, Collector] = {}

@@ -145,7 +145,7 @@ def _one_profiler_a_rank(
     settled: Iterable[tuple[int, Capture]],
     events: str | None,
 ) -> dict[int, Capture]:
-    """Return the capture of each rank that the trace takes events from.
+    """Return one capture per rank, the source of the rank's events.
 
     Profiler `events` has priority, then the order of COLLECTORS decides. Raises SourceError if two
     captures of one profiler claim the same rank.

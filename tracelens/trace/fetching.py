@@ -99,7 +99,7 @@ def fetched(paths: Sequence[Path]) -> Iterator[list[Path]]:
 
 
 def addressed(message: str, places: dict[Path, str]) -> str:
-    """Return a message with `places`, the sources' addresses by the paths of their local copies."""
+    """Return the message with each local copy's path replaced by the source's address."""
     for file, place in places.items():
         message = message.replace(str(file), place)
     return message

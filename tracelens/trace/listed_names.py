@@ -20,7 +20,7 @@ _NAMED = {
     "spans": ("spans", "name"),
     "sites": ("spans", "op"),
 }
-"""By table with many names: the table and column from which the time of each name is computed."""
+"""The table and column that give the time of each name, by table with many names."""
 _KERNELS, _OPS, _FUNCTIONS, _RANGES, _MODULES = "kernels", "ops", "Python functions", "ranges", ""
 _WHAT = pl.Enum([_KERNELS, _OPS, _RANGES, _FUNCTIONS, _MODULES])
 """Groups of names, each with its own limit. Only modules, the last group, are all listed."""

@@ -16,18 +16,16 @@ _TABLE = TABLES["ranks"].without("rank")
 
 
 class RankPlace(Struct, frozen=True):
-    """The host and device of a rank, as far as its source states them.
-
-    - `device_id`: the device that ran most kernels.
-    - `n_devices`: the number of devices that the source describes.
-    - `facts`: further columns of the table `ranks`.
-    """
+    """The host and device of a rank, as far as its source states them."""
 
     rank: int
     host: str | None
     device_id: int | None
+    """The device that ran most kernels."""
     n_devices: int
+    """The number of devices that the source describes."""
     facts: Mapping[str, Any]
+    """Further columns of the table `ranks`."""
 
     @classmethod
     def of(cls, rank: int, capture: Capture) -> RankPlace:

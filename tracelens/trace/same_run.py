@@ -27,23 +27,23 @@ _TIMED = ("kernels", "api_calls", "spans")
 
 
 class RankFacts(Struct, frozen=True):
-    """Facts of a rank's source that show which ranks are of one program.
-
-    - `extent`: start of the first event and end of the last event in nanoseconds; None if the times
-      do not count from the Unix epoch.
-    - `collectives`: the rank's rows of the table `collectives`.
-    - `processes`: process ids of the spans, only for a source that states no rank.
-    - `diagnostics`: collects warnings that ranks may not belong together.
-    """
+    """Facts of a rank's source that show which ranks are of one program."""
 
     source: SourceFile
     rank: int | None
     world_size: int | None
     groups: Mapping[str, tuple[int, ...]]
     extent: tuple[int, int] | None
+    """The start of the first event and the end of the last event, in nanoseconds.
+
+    It is None if the times do not count from the Unix epoch.
+    """
     collectives: pl.LazyFrame | None
+    """The rank's rows of the table `collectives`."""
     diagnostics: Diagnostics = field(default_factory=Diagnostics)
+    """Collects warnings that ranks may not belong together."""
     processes: frozenset[int] = frozenset()
+    """The process ids of the spans, only for a source that states no rank."""
 
     @classmethod
     def of(cls, capture: Capture) -> RankFacts:

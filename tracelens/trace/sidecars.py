@@ -14,18 +14,16 @@ from tracelens.trace.collector import Collector
 
 
 class Sidecar(msgspec.Struct, frozen=True, kw_only=True):
-    """Base class of the sidecars, files that a live capture writes beside its trace.
-
-    - `kind`: the name of the table that the sidecar fills, of its collector and of its format.
-    - `option`: the option of a live capture that writes the sidecar.
-    - `about_notes`: the diagnostic code of `notes`.
-    - `why_empty`: why the table is empty if the sidecar has no rows.
-    """
+    """Base class of the sidecars, files that a live capture writes beside its trace."""
 
     kind: ClassVar[str]
+    """The name of the table that the sidecar fills, of its collector and of its format."""
     option: ClassVar[str]
+    """The option of a live capture that writes the sidecar."""
     about_notes: ClassVar[str]
+    """The diagnostic code of `notes`."""
     why_empty: ClassVar[str]
+    """The reason why the table is empty if the sidecar has no rows."""
 
     format: str
     version: int

@@ -192,8 +192,7 @@ def _members(path: Path, kind: str | None) -> list[Path]:
 def _is_there(path: Path) -> bool:
     """Return whether a file or folder exists.
 
-    Raises PermissionError if its folder may not be read, where `Path.exists` of Python 3.14 returns
-    False.
+    Raises PermissionError if its folder may not be read, unlike `Path.exists` of Python 3.14.
     """
     try:
         path.stat()

@@ -95,9 +95,9 @@ def joins_without_rank(sql: str) -> bool:
 
 
 def _refuse_other_functions(statement: str) -> None:
-    """Raise UsageError if a function of the query is not one that computes columns.
+    """Raise UsageError if the query calls a function that does more than compute columns.
 
-    Nothing of the query has run at this time.
+    No part of the query has run yet.
     """
     tokens = [
         (match.lastgroup, match[0])

@@ -1,7 +1,7 @@
-"""Train with small ops, the program that `tracelens calibrate` captures.
+"""Train with small ops while `tracelens calibrate` captures this program.
 
-Its host limits the step, so the profiler's cost shows. It imports only torch and the standard
-library, because it may run in another Python than tracelens.
+The host limits the step, so the profiler's cost shows. This program imports only torch and the
+standard library, because it may run in another Python than tracelens.
 """
 
 from __future__ import annotations

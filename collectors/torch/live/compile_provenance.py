@@ -27,10 +27,10 @@ from .kernel_inputs import UnknownSizeError, inputs_of
 from .status_file import own_rank, write_whole
 
 LEVEL = "provenance_tracking_level"
-"""Name of the setting in Inductor's `config.trace` that makes Inductor track FX nodes.
+"""Name of the setting in Inductor's `config.trace` that makes Inductor store FX nodes of kernels.
 
-torch 2.8 lacks this setting. Its modules in ASKING call HOOK for generated kernels, but only if
-`trace.enabled` says that debug files are written. So these modules see `trace.enabled` as True.
+torch 2.8 lacks it. There, the modules in ASKING call HOOK only if `trace.enabled` is True, so they
+are shown True.
 """
 ASKING = ("torch._inductor.codegen.cpp", "torch._inductor.codegen.simd")
 HOOK = "set_kernel_post_grad_provenance_tracing"

@@ -25,8 +25,8 @@ BETWEEN = 3
 _MOST = 32
 """At most this many steps are recorded, unless `active` is larger.
 
-Each recorded step takes memory of the program. If a loader has more workers than this, not all of
-them deliver a batch in the window.
+Each recorded step takes memory of the program. With more loader workers than this, some deliver no
+batch in the window.
 """
 
 

@@ -27,11 +27,11 @@ _ASKED_S = 0.0001
 """Seconds after which the sampler asks for the interpreter's lock, if no other thread waits."""
 _MOST_SAMPLES, _MOST_FRAMES = 4_000, 40
 _LATE = 10
-"""A delayed sample is dated earlier than it was taken, by the delay divided by this number."""
+"""The time of a delayed sample is moved back by its delay divided by this number."""
 _OWN_THREADS = "tracelens-"
 """The names of the capture's own threads begin with this."""
 _GOLDEN = 0.618034
-"""The golden ratio, whose multiples, modulo 1, are spread evenly."""
+"""The golden ratio. Its multiples, modulo 1, are distributed evenly."""
 _SHORTEST = 20_000
 """A call is short if it takes less than the recording divided by this number.
 
@@ -188,7 +188,7 @@ _Place = tuple[str, str, int]
 def _calls(profiler: Any) -> list[tuple[int, int, _Place]]:
     """Return start, end and calling line of the Python calls in the thread that marks steps.
 
-    If no thread marks steps, calls of all threads are returned. Short calls are thinned out.
+    If no thread marks steps, calls of all threads are returned. Most short calls are left out.
     """
     # The event tree has the calling lines. The exported trace lacks them.
     roots = profiler.profiler.kineto_results.experimental_event_tree()

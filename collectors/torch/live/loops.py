@@ -59,9 +59,12 @@ class _Mark:
 class Loops:
     """Follows the frames of a thread from call to call, to find loops that begin another iteration.
 
-    Some frames of a call's stack were already in the stack of the previous call. In the innermost
-    of these, the program went on. If this frame is at the same instruction again, or at an earlier
-    one, a loop of its function began another iteration. Under a debugger, nothing is followed.
+    1. Some frames of a call's stack were already in the stack of the previous call.
+    2. The program went on in the innermost of these frames.
+    3. If this frame is at the same instruction again, or at an earlier one, a loop of its function
+       began another iteration.
+
+    Under a debugger, nothing is followed.
     """
 
     def begin(self, frame: FrameType | None) -> None:

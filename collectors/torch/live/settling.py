@@ -14,13 +14,12 @@ from multiprocessing import active_children
 from .at_exit import OWN_THREADS
 
 LONG_PAUSE_NS = 10_000_000
-"""The shortest pause that counts. In a shorter pause, no queue fills."""
+"""A shorter pause has no effect, because no queue fills."""
 
 _JOB_TURNS = 3
-"""The number of loader turns that a rank of a job waits after a pause.
+"""After a pause, a rank of a job waits until each loader worker has delivered this many batches.
 
-In a turn, each worker of the loader delivers one batch. By default a loader keeps two batches per
-worker ready. To use these up takes two turns, in which the workers fetch more batches.
+By default a loader keeps two batches per worker ready. While they are used up, workers fetch more.
 """
 
 

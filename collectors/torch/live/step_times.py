@@ -21,11 +21,10 @@ A window leaves caches and clocks cold, and a host changes its speed within a se
 _MOST = 200
 """At most this many blocks are kept, the latest ones, because their events take memory."""
 _SHORTEST_BLOCK_NS, _LONGEST_BLOCK_NS = 1_000_000, 5_000_000
-"""Limits on the length of a block of steps, which are timed together.
+"""Limits in nanoseconds on the length of a block, steps that are timed together.
 
-A block takes a tenth of the time since the last recording ended, within these limits. Reading the
-clocks of host and device takes up to 30 µs, which would count for a step. `_MOST` blocks of the
-longest length take `_RUN_NS`.
+Within them, a block takes a tenth of the time since the recording. Reading the clocks of host and
+device takes up to 30 µs, so very short steps cannot be timed one by one.
 """
 _LONG = 3
 """A step is long if it takes more than this many times the median.
@@ -45,9 +44,12 @@ FIRST, PLAIN, WARMUP, ACTIVE, LIGHT, PARTLY, SETTLING = (
 )
 """States of the profiler in a step.
 
-The profiler is off in the program's first step, in plain steps, and in a settling step after a
-window. In other steps it warms up, is active, is active in a part of the step, or records little
-(light).
+- FIRST: off, in the program's first step.
+- PLAIN: off.
+- WARMUP: warms up.
+- ACTIVE, LIGHT: records everything, or little.
+- PARTLY: records a part of the step.
+- SETTLING: off, in the step after a window.
 """
 
 

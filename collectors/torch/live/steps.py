@@ -32,7 +32,7 @@ acts 2,048 times before it learns.
 """
 _CALLS_OF_ONE_BATCH = 2
 _N_TURNS_MISSED = 4
-"""If a loop does not turn within the calls of this many turns (iterations), it has ended."""
+"""A loop has ended if it begins no iteration within the calls of this many iterations."""
 
 
 class StepFinder:
@@ -42,20 +42,12 @@ class StepFinder:
 
     - optimizer: a step ends after each step of the first optimizer that steps.
     - data loader: a step begins when a data loader is asked for a batch.
-    - module: a step begins when an outermost module with parameters is called again. See `Turns`
-      for loops that call several modules. Calls by torch.jit.trace do not count.
+    - module: a step begins when an outermost module with parameters is called again. `Turns`
+      handles loops that call several modules.
     - repeated call: in a program that calls no module, a step begins when a CUDA graph is replayed
       again or a compiled function is called again, and ends when backward has run again.
 
-    An optimizer replaces every other sign. If the program has an optimizer, other signs count only
-    after many calls without a step of it, for example in a long evaluation before training. Replays
-    of a CUDA graph replace a sign that no longer comes, unless `begin_anew()` returns False.
-
-    Only the first thread with a sign counts. Another thread that trains takes over if this thread
-    has ended or found no step.
-
-    - `other_trainers`: further threads that stepped an optimizer.
-    - `n_workers`: the number of workers of the last used data loader.
+    An optimizer replaces every other sign.
     """
 
     def __init__(
@@ -71,6 +63,7 @@ class StepFinder:
         self._n_calls: Counter[object] = Counter()
         self.source: str | None = None
         self.main: Any = None
+        # Further threads that stepped an optimizer.
         self.other_trainers: set[int] = set()
         self._thread: threading.Thread | None = None
         self._optimizer: int | None = None
@@ -78,6 +71,7 @@ class StepFinder:
         self._n_undecided = 0
         self._called = False
         self._loads = False
+        # The number of workers of the last used data loader.
         self.n_workers = 0
         self._n_since_batch = 0
         self._is_tracing = False
@@ -110,6 +104,7 @@ class StepFinder:
         if not is_child:
             self._turns.begin(sys._getframe(1))
             self._patch(_BaseDataLoaderIter, "__next__", self._watch_loaders)
+            # Calls by torch.jit.trace are no steps.
             for name in ("trace", "trace_module"):
                 self._patch(torch.jit, name, self._watch_tracing)
             self._spy()
@@ -150,6 +145,8 @@ class StepFinder:
             is_again = self._n_calls[key] > (_CALLS_OF_ONE_BATCH if self._loads else 1)
             is_sign = is_again and not self._is_in_module() and not self._has_optimizer
         else:
+            # Replays of a CUDA graph replace a sign that no longer comes, such as the optimizer of
+            # a warm-up.
             is_left = source == GRAPH != self.source and self._n_calls[key] > _UNDECIDED_CALLS
             is_sign = is_left and self._begin_anew()
         if is_sign:
@@ -162,7 +159,7 @@ class StepFinder:
         return torch.nn.Module.__call__ is self._own_call
 
     def _note_work(self) -> bool:
-        """Begin step 0 at the first sign of work, and return whether this thread counts."""
+        """Begin step 0 at the first sign of work; return whether steps are found in this thread."""
         # Threads are compared as objects, because the number of an ended thread is used again.
         me = threading.current_thread()
         if self._thread is None:
@@ -173,9 +170,9 @@ class StepFinder:
         return self._thread is me
 
     def _takes_over(self) -> bool:
-        """Return whether this thread counts from now on.
+        """Return whether steps are found in this thread from now on.
 
-        This is so if the thread that counted before has ended or found no step.
+        This is so if the previous thread has ended or found no step.
         """
         assert self._thread is not None
         is_free = not self._thread.is_alive() or (self.source is None and not self._is_recording)
@@ -240,6 +237,7 @@ class StepFinder:
         This is so if there is no optimizer, or if it has not stepped within this number of calls.
         """
         self._n_undecided += 1
+        # A long evaluation before training has steps, too.
         return not self._has_optimizer or self._n_undecided > most_calls
 
     def _spy(self) -> None:

@@ -52,9 +52,9 @@ class Turns:
         self._loops.begin(caller)
 
     def note(self, module: Any, caller: FrameType | None = None) -> Loop | None:
-        """Add a call, and return the loop that turned before it, None if no loop turned.
+        """Add a call, and return the loop that began another iteration before it.
 
-        No loop is found without the caller's frame.
+        Return None if no loop did. No loop is found without the caller's frame.
         """
         loop = self._loops.turned(caller)
         for kept, new in ((self._calls, module), (self._turned, loop)):
