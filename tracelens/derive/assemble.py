@@ -315,12 +315,9 @@ def _filled(
 
 
 def _most_frequent(processes: pl.Series) -> int:
-    """Return the most frequent process id, 0 if unknown.
-
-    If there is only one process, as usual, its rows are not counted.
-    """
+    """Return the most frequent process id, 0 if unknown."""
     process = processes.min()
-    if process != processes.max():
+    if process != processes.max():  # mostly there is one process
         process = processes.mode().min()
     return process if isinstance(process, int) else 0
 

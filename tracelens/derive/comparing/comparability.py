@@ -182,7 +182,7 @@ def _unlike_captures(base: Trace, other: Trace) -> str | None:
 
 
 def facts(base: Trace, other: Trace) -> list[tuple[str, str | None, str | None]]:
-    """Return (property, value in base, value in other) for each property in INVALIDATES.
+    """Return the properties in INVALIDATES of two runs: (property, value in base, value in other).
 
     A value is text, None if it was not recorded.
     """

@@ -30,7 +30,7 @@ _NOT_RECORDED = "not recorded (record_shapes=True does)"
 _IN_BOTH = ": only what the other has too"
 _INPUTS = ("input_shapes", "input_dtypes")
 _MOST = 0.5
-"""Two runs may do the same work if at most this part of one run's calls is not in the other run."""
+"""Largest share of a run's calls that the other run may lack if both do the same work."""
 
 
 def other_work(base: Trace, other: Trace) -> str | None:
@@ -42,7 +42,7 @@ def other_work(base: Trace, other: Trace) -> str | None:
 
 
 def differing_inputs(base: Trace, other: Trace, column: str) -> str | None:
-    """Return an op that each run calls with inputs that the other run lacks, with these inputs.
+    """Return an op that has, in each run, inputs that the other run lacks: its name with examples.
 
     Return None if there is no such op, or only one run has further inputs.
     """

@@ -45,7 +45,10 @@ class Comparison(Struct, frozen=True):
         rules: Rules,
         whole: pl.Expr | None = None,
     ) -> pl.DataFrame:
-        """Return the columns of `judge` for the measured values, one row per key of either run."""
+        """Judge the values of two runs, one row per key of either run.
+
+        The columns are those of `judge`.
+        """
         base_values, other_values = (
             of_runs(side, self.measure) for side in _runs(base, other, rules)
         )
@@ -120,7 +123,7 @@ def _with_speedups(rows: pl.DataFrame, *, by_step: bool) -> pl.DataFrame:
 
 
 def _call_sums(side: str, values: pl.DataFrame, n_runs: int | None) -> pl.DataFrame:
-    """Return SIDE_n_calls, SIDE_ns and SIDE_call_ns for each key, which is the column `row`.
+    """Return SIDE_n_calls, SIDE_ns and SIDE_call_ns for each key, a number in the column `row`.
 
     Values are medians over the steps, or means over the runs if `n_runs` is given.
     """

@@ -1,4 +1,4 @@
-"""Assign roles to the arguments of a recorded call by a signature, such as tensor or stride."""
+"""Give each argument of a recorded call a role, such as tensor or stride, by the op's signature."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -84,7 +84,10 @@ class Bound(Struct, frozen=True):
         return inputs[n]
 
     def first(self, role: str) -> Tensor:
-        """Return the first tensor in a role. Raises UnknownWorkError if it has no dimensions."""
+        """Return the first tensor among the arguments with this role.
+
+        Raises UnknownWorkError if it has no dimensions.
+        """
         tensors = self.all(role)
         if not tensors or not tensors[0].shape:
             raise UnknownWorkError

@@ -115,7 +115,7 @@ def _of_tables(bound: Bound) -> tuple[int, int]:
 
 
 def _n_tables(offsets: Tensor) -> int:
-    """Return the number of tables from the offsets of their columns, including the last end."""
+    """Return the number of tables, given the offsets where each begins and where the last ends."""
     if len(offsets.shape) != 1 or offsets.n_elements < 2:
         raise UnknownWorkError
     return offsets.n_elements - 1

@@ -384,8 +384,7 @@ CONTEXT_DECIDES: dict[str, tuple[str, ...]] = {
     "loss": ("elementwise", "reduction"),
     "optimizer": ("elementwise", "reduction"),
 }
-"""For each primitive of an op, the primitives by a kernel's name that it replaces.
+"""For each primitive of an op, the primitives by a kernel's name that it overrules.
 
-It also replaces `unknown`. Any other primitive by the kernel's name remains, such as a layout
-change or a fill below a convolution.
+It also overrules `unknown`, but no other primitive, such as a layout change below a convolution.
 """

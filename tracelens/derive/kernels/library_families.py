@@ -262,7 +262,7 @@ _results_of_experts = _results_of(_rows_of_experts)
 
 
 def _pairs_of_experts(bound: Bound) -> int:
-    """Return the FLOPs of products by experts, with two summed numbers per byte."""
+    """Return the FLOPs of products by experts, with two four-bit numbers per byte."""
     return 2 * _rows_of_experts(bound)
 
 

@@ -131,7 +131,7 @@ def _work(name: str, call: RecordedCall) -> Work | None:
 
 
 def _most_of_contexts(family: str, bound: Bound, key_bytes: int) -> tuple[int, int] | None:
-    """Return upper bounds of the pairs of query and key, and of the cached tokens that are read.
+    """Return the most pairs of query and key, and the most cached tokens that are read.
 
     Return None if no input bounds them. `key_bytes` are the bytes per cached token.
     """

@@ -30,7 +30,7 @@ def _result(bound: Bound) -> list[int]:
 
 
 def _product_of_pairs(bound: Bound) -> int:
-    """Return the FLOPs of a product of matrices with two summed four-bit numbers per byte."""
+    """Return the FLOPs of a product of matrices with two four-bit numbers per byte."""
     return 2 * _product(bound)
 
 
@@ -59,9 +59,9 @@ def _product_of_groups(bound: Bound) -> int:
 
 
 def _result_of_groups(bound: Bound) -> list[int]:
-    """Return the number of elements of the results; two matrices have one result per group."""
+    """Return the number of results of products in groups."""
     left, right = bound.nth(0).shape, bound.nth(1).shape
-    if len(left) == len(right) == 2:
+    if len(left) == len(right) == 2:  # one result per group
         return [bound.nth(2).n_elements * left[0] * right[1]]
     return [_product_of_groups(bound) // 2 // max(left[-1], 1)]
 
@@ -166,7 +166,10 @@ def _attention_of_lengths(bound: Bound, first: int = 0) -> int:
 
 
 def _attention_of_lengths_backward(bound: Bound) -> int:
-    """Return the least FLOPs of the gradients, if the result's gradient is the first input."""
+    """Return the least FLOPs of attention's gradients over concatenated requests.
+
+    The first input is the result's gradient.
+    """
     return _attention_of_lengths(bound, first=1)
 
 

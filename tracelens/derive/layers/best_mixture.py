@@ -108,8 +108,8 @@ def by_operation(
 ) -> list[Row]:
     """Return the layers with the faster choice for each operation of a layer.
 
-    `operations` has each layer's eager and compiled times by operation. If these differ, the layer
-    has a single choice.
+    `operations` has each layer's eager and compiled times by operation. A layer gets a single
+    choice if its two runs have different operations.
     """
     rows = best_of_two(layers)
     cumulative = 0.0

@@ -21,7 +21,7 @@ _OPERATOR = r"^(\w+)\.(\w+)\.\w+$"
 
 
 def lacks_sizes(trace: Trace) -> bool:
-    """Return whether the trace has a sidecar without sizes."""
+    """Return whether the trace has a sidecar of compile provenance without the tensors' sizes."""
     return trace.has("provenance") and not trace.provenance["input_shapes"].count()
 
 

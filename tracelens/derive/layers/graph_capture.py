@@ -184,10 +184,7 @@ def _best(
 
 
 def captured_graphs(trace: Trace) -> Captured | None:
-    """Return the launches of graphs that were captured while the trace was recorded.
-
-    Return None if no graph was captured.
-    """
+    """Return the launches recorded while CUDA graphs were captured, None if there are none."""
     launches = _captured_launches(trace)
     if launches.is_empty():
         return None

@@ -194,7 +194,7 @@ def _nodes_with_forward_work(works: pl.DataFrame, spans: pl.DataFrame) -> pl.Dat
 
 
 def _not_moved(recorded: pl.Series) -> pl.Series:
-    """Return the bytes that each node moves less than twice its forward call; None if unknown."""
+    """Return how many bytes fewer than twice its forward call each node moves; None if unknown."""
     # The node reads the inputs and the result's gradient, and writes a gradient for each input.
     # Twice the forward call has two results instead of the gradient of the result, the node's first
     # input. A gradient that was broadcast takes less memory than the result.

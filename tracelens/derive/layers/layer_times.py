@@ -235,7 +235,10 @@ def _of(measured: pl.DataFrame, way: Way) -> pl.DataFrame:
 
 
 def _measured_pairs(base: list[Way], other: list[Way]) -> list[tuple[Way, Way]]:
-    """Return the best pair of ways for each two configurations, compile modes and method."""
+    """Return one pair of ways per method and pair of configurations.
+
+    Ways without a profiler are preferred, then synchronised ways.
+    """
     eager = [way for way in base if way.configuration in EAGER] or base
     compiled = [way for way in other if way.configuration not in EAGER] or other
     pairs = [

@@ -43,14 +43,16 @@ CLOCKS = {
     "uncertainty_ns": pl.Int64,
     "residual_ns": pl.Int64,
 }
-"""Columns of clocks, one row per rank. Ranks with the same `clock` number share a clock.
+"""Columns of clocks, one row per rank.
 
-Clock 0 is the job's. `basis` is one of four words. "one host": all ranks share a clock. "assumed":
-nothing shows that the hosts' clocks differ. "estimated": from collectives. "unknown": there are too
-few collectives in common, and the numbers are None. `offset_ns` is the rank's clock minus the job's
-at `origin_ns` of the job's clock; it lies between `low_ns` and `high_ns`. It grows by `drift_ppm`.
-`uncertainty_ns` is the possible error of the offset between the first and the last collective.
-`residual_ns` is the distance by which the bounds contradict each other.
+- clock: number of the clock, 0 for the job's; ranks of one host have the same
+- basis: "one host"; "assumed" (nothing shows that clocks differ); "estimated" (from collectives);
+  "unknown" (too few collectives in common, numbers are None)
+- origin_ns: time on the job's clock at which offset_ns is the difference to the job's clock
+- drift_ppm: growth of the offset
+- low_ns, high_ns: bounds of offset_ns
+- uncertainty_ns: possible error of the offset between the first and the last collective
+- residual_ns: distance by which the bounds contradict each other
 """
 _IDENTITY = {
     "offset_ns": 0,
@@ -318,7 +320,7 @@ def _moved_to_job_clock(
 
 
 def _lines(both: pl.DataFrame, origin_ns: int, until: float) -> dict[int, dict[str, float]]:
-    """Fit clocks by calls that they have in common with fitted clocks; return CLOCKS by clock.
+    """Fit clocks by calls that they have in common with fitted clocks; return CLOCKS by number.
 
     A clock without lower or without upper bounds is left out.
     """

@@ -61,7 +61,7 @@ def _waits_of(trace: Trace) -> Waits:
 def waits_by_step(trace: Trace, steps: pl.DataFrame | None = None) -> pl.DataFrame:
     """Return waiting per rank and step, and one row (step None) per rank for all its time: WAITS.
 
-    - wait_ns: time in at least one collective that waits, counted in the step in which it passes
+    - wait_ns: time in which the rank waits in at least one collective
     - hidden_ns: the part in which the rank computes
     - exposed_ns: the rest
 

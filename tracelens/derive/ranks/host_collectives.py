@@ -40,7 +40,7 @@ HOST_CALLS = {
     "own_start_ns": pl.Int64,
     "end_ns": pl.Int64,
 }
-"""Columns of `host_calls`, which communication kernels have, too."""
+"""Columns of `host_calls`. The table of communication kernels has them, too."""
 
 
 def host_calls(trace: Trace) -> tuple[pl.DataFrame, list[str]]:

@@ -120,9 +120,9 @@ def _copies(kinds: list[str], place: int, direction: int) -> list[int]:
 
 
 def _issued(subject: Subject, attention: Attention) -> Flags:
-    """Flag the host's time from an attention's first launch to its last, without the first launch.
+    """Flag the graph edges of the host from an attention's first launch to its last.
 
-    No edge is flagged if a launch lies before the excerpt.
+    The first launch is not flagged. No edge is flagged if a launch lies before the excerpt.
     """
     replay = subject.replay
     table = subject.replay.table

@@ -1,4 +1,4 @@
-"""Parse expressions of changes into functions that change the weights of a replay's graph."""
+"""Parse expressions of changes into functions that change the times in a replay's graph."""
 
 from __future__ import annotations
 

@@ -276,8 +276,8 @@ def _replayed(
 def _ends_of_spreads(steps: _Replayed, spreads: Sequence[Spread]) -> tuple[float, float, float]:
     """Return the shortest and the longest step within the limits of the changes' effects, in ns.
 
-    Also return a floor for the range, from the time of the device work. It is 0 if the changes have
-    an exact effect on the device.
+    Also return a lower bound for the range: the time of the device's work, or 0 if the changes have
+    an exact effect on it.
     """
     usual = steps.afters[0]
     least_ns = most_ns = usual
@@ -341,7 +341,10 @@ def _accepted_error(replay: Replay, step: UnprofiledStep | None) -> float:
 
 
 def _doubt_ns(doubts: Sequence[Doubt], before: float, usual: float) -> float:
-    """Return the expected error in ns that the changes add, from the largest share of each kind."""
+    """Return the expected error in ns that the changes add.
+
+    Each field of `Doubt` is taken from the change with the largest share.
+    """
     of_change = max((doubt.of_change for doubt in doubts), default=0)
     of_rest = max((doubt.of_rest for doubt in doubts), default=0)
     return of_change * abs(before - usual) + of_rest * usual

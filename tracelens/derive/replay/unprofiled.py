@@ -127,7 +127,7 @@ class UnprofiledStep(Struct, frozen=True):
 
 
 def unprofiled_steps(trace: Trace) -> dict[int, UnprofiledStep]:
-    """Return the step without the profiler by rank.
+    """Estimate the step time without the profiler, by rank.
 
     Ranks without marked steps or without a recorded host are left out.
     """
@@ -404,7 +404,7 @@ def weights_of_scenarios(replay: Replay, costs: Costs) -> tuple[Ints, Ints, Ints
 
 
 def uncertainty_ns(usual_ns: float, slower_ns: float, recorded_ns: float) -> float:
-    """Return the expected error in ns of a step, from its time in the first three scenarios."""
+    """Return a step's expected error in ns, from its times on a usual, slower and recorded host."""
     return (
         RUN_SHARE * usual_ns
         + HOST_SHARE * abs(slower_ns - usual_ns)

@@ -1,4 +1,7 @@
-"""Derive the profiler's costs from the two windows of a live capture."""
+"""Derive the profiler's costs from the two windows of a live capture.
+
+The light window records ops and API calls, the deep window also Python calls and shapes.
+"""
 
 from __future__ import annotations
 
