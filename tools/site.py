@@ -103,7 +103,7 @@ def _to_page(page: Path, match: re.Match[str]) -> str:
 
 
 def unfolded(text: str) -> str:
-    """Return the text such that mkdocs renders Markdown inside HTML's `<details>`, like GitHub."""
+    """Return the text such that mkdocs, like GitHub, renders Markdown inside `<details>`."""
     return text.replace("<details>", '<details markdown="1">')
 
 

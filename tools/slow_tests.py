@@ -1,11 +1,10 @@
 """Measure which tests take long, and list them in tests/slow.txt.
 
-python -m tools.slow_tests [PYTEST ARGUMENT ...]
+    python -m tools.slow_tests [PYTEST ARGUMENT ...]
 
-Runs every test that tests/fast.py classes as fast by its code, including tests that are listed
-already. A test function is listed if its cases take more than 0.1 seconds of processor time each,
-or one second together. The reading of a shared capture counts for the first test that needs it. The
-list only determines which tests `make check-fast` leaves out.
+Runs every test that tests/fast.py takes for fast. A test function is listed if its cases take more
+than 0.1 seconds of processor time each, or one second together. `make check-fast` leaves out the
+listed tests. The first test that reads a capture pays for the reading.
 """
 
 from __future__ import annotations

@@ -125,7 +125,7 @@ class _Later(futures.Future[Any]):
 
 @contextmanager
 def _in_one_thread() -> Iterator[None]:
-    """Run the work of thread pools in this thread, so that each walk has a fixed order."""
+    """Run the work of thread pools in this thread, so that a walk has a fixed order."""
 
     def submit(
         _: object,

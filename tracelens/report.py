@@ -409,7 +409,7 @@ def _not_none(*traces: Trace | None) -> list[Trace]:
 
 
 def _shared_names(frame: pl.DataFrame, *traces: Trace | None) -> list[str]:
-    """Explain each text in the frame that replaces all names with little time."""
+    """Explain the texts in the frame that replace all names with little time."""
     shared = {others for trace in _not_none(*traces) for others in trace.shared_names.values()}
     texts = frame.select(pl.col(pl.String))
     return [

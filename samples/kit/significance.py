@@ -1,8 +1,8 @@
-"""Derive verdicts from measurements by one rule for every page, which RULE in page.py describes.
+"""Derive verdicts from measurements, by one rule for every page: RULE in page.py.
 
 - Two medians differ if their quartiles do not overlap and each side has at least LEAST values. If
-  the medians are equal, the probability of such quartiles is at most 6 % by Mood's median test (3
-  of 12 values beyond the cut on one side, 9 on the other: Fisher's exact test, two-sided).
+  the medians are equal, such quartiles have a probability of at most 6 % (Mood's median test: 3 of
+  12 values beyond the cut on one side, 9 on the other; Fisher's exact test, two-sided).
 - A ratio agrees with a claimed ratio if it lies within NEAR of the claim.
 - A rank correlation (Spearman) is significant at the level of 5 %: `spearman_limit`. The strongest
   of several correlations is significant if its probability under chance is below 5 %: `by_chance`.
@@ -118,7 +118,7 @@ def judge_size(ratio: Range, claimed: float) -> Verdict:
 
 
 def judge_cases(answers: Iterable[bool | None]) -> Verdict:
-    """Return the verdict on a claim about several cases, undecided if the cases are divided."""
+    """Return the verdict on a claim about several cases; UNDECIDED if the cases are divided."""
     known = list(answers)
     like, unlike = known.count(True), known.count(False)
     for most, least, verdict in (

@@ -112,7 +112,7 @@ def plan() -> tuple[bytes, list[list[int]], list[int]]:
 
 
 def nest(library: Any, chance: Chance) -> None:
-    """Call the nesting of intervals."""
+    """Call the function that nests intervals."""
     n, n_calls, n_threads = chance.size(), chance.size(), 1 + chance.randrange(3)
     threads, call_threads = (
         chance.choice((None, chance.words("i", size, 0, n_threads))) for size in (n, n_calls)
@@ -132,7 +132,7 @@ def nest(library: Any, chance: Chance) -> None:
 
 
 def among(library: Any, chance: Chance) -> None:
-    """Call the sum of values over the subtrees of a tree."""
+    """Call the function that sums values over each subtree of a tree."""
     n, before, after = chance.size(), chance.size(), chance.size()
     rows = n + before + after
     library.among(
@@ -145,7 +145,7 @@ def among(library: Any, chance: Chance) -> None:
 
 
 def ops(library: Any, chance: Chance) -> None:
-    """Call the sums of ops, mostly with steps in the right order."""
+    """Call the functions that sum ops, mostly with steps in the right order."""
     n = chance.size()
     held = library.ops_new(n, chance.number() % 2**63, 1)
     for _ in range(chance.randrange(2, 9)):
@@ -214,7 +214,7 @@ _OF_OPS = (_place, _place, _charge_calls, _time, _launch, _order, _totals)
 
 
 def idle_time(library: Any, chance: Chance) -> None:
-    """Call the sums of a device's busy and idle time."""
+    """Call the function that sums a device's busy and idle time."""
     n_work = chance.size(), chance.size()
     n_calls, n_threads, n_tracks, n_segments, n_windows, n_places = (
         chance.size() for _ in range(6)
@@ -259,7 +259,7 @@ def idle_time(library: Any, chance: Chance) -> None:
 
 
 def longest_paths(library: Any, chance: Chance) -> None:
-    """Call the longest paths of a graph. Most of its edges lead forward."""
+    """Call the function for the longest paths of a graph. Most of its edges lead forward."""
     n, n_edges = chance.size(), chance.size()
     offsets = chance.words("q", n + 1, 0, n_edges + 1)
     if len(offsets) and chance.randrange(4):
@@ -318,7 +318,7 @@ def new_parser(library: Any, chance: Chance, *, is_wrong: bool = False) -> Any:
 
 
 def hashed(library: Any, chance: Chance) -> None:
-    """Call the hash of a text."""
+    """Call the function that hashes a text."""
     library.hashed(
         chance.randbytes(chance.size()),
         chance.number(),

@@ -223,7 +223,7 @@ def judged(
     *,
     is_named: bool,
 ) -> str:
-    """Read and use an input; return the result by the rule of this module, in a few words."""
+    """Read and use an input, and say in a few words whether it passes."""
     size_mib = sum(file.stat().st_size for file in [path, *path.rglob("*")] if file.is_file()) / (
         1 << 20
     )

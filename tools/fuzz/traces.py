@@ -80,7 +80,7 @@ def copied(
 
 
 def asked(place: Path, chance: random.Random) -> Path:
-    """Copy a random trace that a plan or advice on calls can be made from."""
+    """Copy a random trace that a call plan or a compile plan can be made from."""
     return copied(place, chance, ASKED)
 
 

@@ -157,7 +157,7 @@ class _Rewriting:
         return module.eval()
 
     def _tensor(self, name: str, layout: str = "NCHW") -> Any:
-        """Return a node's result, in the given layout if there is such a result, else in the other.
+        """Return a node's result, in the given layout if it exists, else in the other layout.
 
         A parameter is first registered with the new module.
         """

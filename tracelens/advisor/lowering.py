@@ -1,4 +1,4 @@
-"""Implement the functions of the library description in torch.
+"""Implement in torch the library calls that the advisor chooses from.
 
 Each accepts tensors in any layout, and does not convert them.
 """

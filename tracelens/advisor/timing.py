@@ -80,10 +80,7 @@ def _clock(call: Callable[[], Any], n: int) -> list[float]:
 
 
 def _events(torch: Any, *, flush: bool) -> Callable[[Callable[[], Any], int], list[float]]:
-    """Return a timer that uses CUDA events.
-
-    Other work keeps the device busy first, so that the host is ahead when a call begins.
-    """
+    """Return a timer that uses CUDA events."""
     cache_sized = torch.empty(_FLUSH_BYTES, dtype=torch.int8, device="cuda")
     keep_busy: Callable[[], Any] = (
         cache_sized.zero_ if flush else partial(torch.cuda._sleep, _BUSY_CYCLES)  # noqa: SLF001
@@ -92,6 +89,7 @@ def _events(torch: Any, *, flush: bool) -> Callable[[Callable[[], Any], int], li
     def timed_ns(call: Callable[[], Any], n: int) -> list[float]:
         pairs = [[torch.cuda.Event(enable_timing=True) for _ in range(2)] for _ in range(n)]
         for begin, end in pairs:
+            # The device is kept busy, so that the host is ahead when a call begins.
             keep_busy()
             keep_busy()
             begin.record()

@@ -50,10 +50,7 @@ __all__ += list(ANALYSES)
 
 
 class _Package(ModuleType):
-    """The class of this package.
-
-    An attribute that is named like an analysis is its function, not its module.
-    """
+    """Makes analyses functions of this package, although modules have the same names."""
 
     def __setattr__(self, name: str, value: object) -> None:
         """Store the function of an analysis when an import would store its module."""

@@ -1,4 +1,4 @@
-"""Find library calls that would compute the model faster, by a search over the legal sequences.
+"""Find library calls that would compute the model faster, by a search over sequences of calls.
 
 The method was published by Tang and Zhai, SC '19.
 """
@@ -157,7 +157,7 @@ def _row(parts: Sequence[Advised], number: int | None) -> dict[str, Any]:
 
 
 def _changed(advised_calls: Sequence[Call], device_ns: float) -> dict[str, Any]:
-    """Return the columns that describe the advised calls: counts, savings and evidence."""
+    """Return the advised calls' columns: counts, savings and evidence."""
     low, usual, high = (
         sum(getattr(call.cost, name) for call in advised_calls) for name in ("low", "ns", "high")
     )

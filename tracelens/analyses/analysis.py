@@ -89,7 +89,7 @@ def named(frame: pl.DataFrame, *names: str) -> list[str]:
 
 
 class Scope(Enum):
-    """The traces to which an analysis applies, unless it is asked for by name."""
+    """The traces that an analysis is run on if the user names no analysis."""
 
     ANY = "any"
     HOST = "those without kernels, as it reads all spans"

@@ -1,4 +1,4 @@
-"""Compare two runs' kernel time by library and primitive, and the share in kernels of both."""
+"""Compare two runs' kernel time by library and primitive, and find kernels that both runs have."""
 
 import polars as pl
 
@@ -72,7 +72,7 @@ def compare_cross_layer(base: Trace, other: Trace) -> pl.DataFrame:
 
 @says_ranks
 def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:
-    """Give the share of time in kernels of both runs, and reasons why it is imprecise."""
+    """Give the share of time in kernels that both runs have, and reasons why it is imprecise."""
     sentences = []
     for (rank,), part in frame.group_by("rank", maintain_order=True):
         matched = part.filter(match="both")

@@ -49,7 +49,7 @@ def compare_grids(base: Trace, other: Trace) -> pl.DataFrame:
 
 
 def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:
-    """Give the share of time in kernels of both traces, and reasons to distrust the comparison."""
+    """Give the share of time in kernels that both traces have, and doubts about the comparison."""
     total = {side: int(frame[f"{side}_duration_total_ns"].sum()) for side in ("base", "other")}
     same = frame.filter(pl.col("match") == "kernel")
     matched = {

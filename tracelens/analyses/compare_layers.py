@@ -155,7 +155,7 @@ def _judge_layers(base: Trace, other: Trace, rules: Rules) -> list[pl.DataFrame]
 
 @says_ranks
 def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:
-    """Count the layers that win and lose, and name the worst losers and the unmatched layers."""
+    """Count faster and slower layers, and name the slowest and the unmatched ones."""
     sentences = []
     layers = frame.filter(~pl.col("layer").str.starts_with("("))
     for way, part in layers.group_by(_WAY, maintain_order=True):

@@ -1,6 +1,6 @@
-"""Sum time by the layers below a framework's call, and estimate the gain of faster primitives.
+"""Sum time by op, library, primitive and family, and estimate the gain of faster primitives.
 
-The layers are op, library, primitive and family.
+An operator is an op with `::` in its name, such as aten::conv2d.
 """
 
 from collections.abc import Iterator
@@ -60,11 +60,11 @@ NO_OPS = (
 def cross_layer(trace: Trace) -> pl.DataFrame:
     """Sum kernel time: one row per rank, framework op, library and primitive.
 
-    The op is the outermost operator around the launch (aten::conv2d), else the outermost op. If
-    compile provenance was recorded, a fused kernel is split among its operators by the bytes that
-    they write; low_ns and high_ns are the row's times by other splits. Without kernels, the ops'
-    self time on the host is summed. Rows are sorted by rank, then by time, longest first. Raises
-    MissingTableError if there are neither kernels nor ops.
+    The op is the outermost operator around the launch, else the outermost op. If compile provenance
+    was recorded, a fused kernel is split among its operators by the bytes that they write; low_ns
+    and high_ns are the row's times by other splits. Without kernels, the ops' self time on the host
+    is summed. Rows are sorted by rank, then by time, longest first. Raises MissingTableError if
+    there are neither kernels nor ops.
     """
     parts = _of_kernels(trace) if trace.has("kernels") else _of_host(trace)
     total, of_primitive = (
@@ -105,7 +105,7 @@ def _op_parts(trace: Trace) -> pl.DataFrame:
     """Return one row per kernel with its op, or one row per op of a fused kernel.
 
     `op` is the outermost operator around the launch, else the outermost op, else None. `op_id` is
-    its span, None for ops of a fused kernel.
+    the op's span id, None for ops of a fused kernel.
     """
     kernels = _with_ops(trace).with_columns(low_ns="duration_ns", high_ns="duration_ns")
     parts = _split_fused(trace) if trace.has("provenance") else None

@@ -64,7 +64,7 @@ def _program_times(model: TimeModel) -> pl.DataFrame:
 
 
 def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
-    """Give the idle time without a known launch, and the API calls that take much of the steps."""
+    """Give the idle time before work with an unknown launch, and API calls that take much time."""
     sentences = []
     unknown = int(frame.filter(pl.col("cause") == "unknown")["idle_ns"].sum())
     if unknown:

@@ -83,7 +83,7 @@ def _judge(trace: Trace) -> pl.DataFrame:
 def judge_job(model: TimeModel) -> list[dict[str, object]]:
     """Return the rows of the analysis `job`: one per culprit, or one without a culprit.
 
-    The first row has the bound of the job and the sentence on it. `model` must have several ranks.
+    The first row has the bound of the job. `model` must have several ranks.
     """
     trace = model.trace
     judged = rank_times(model)
@@ -356,7 +356,7 @@ def bubble_sentence(trace: Trace, judged: Sequence[RankTime]) -> str | None:
 
 
 def _missing_straggler(trace: Trace, judged: list[RankTime]) -> dict[str, object] | None:
-    """Return the row of a straggler without a trace; None if there is none."""
+    """Return the row of a straggler that gave no trace; None if there is none."""
     missing = find_missing_straggler(trace)
     if missing is None:
         return None

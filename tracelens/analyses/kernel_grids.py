@@ -138,7 +138,7 @@ def _on_waves(known: pl.DataFrame, total_ns: int) -> list[str]:
 def _partitions(trace: Trace, frame: pl.DataFrame) -> pl.DataFrame:
     """Find grids of two streams that run at the same time on separate SMs of a device.
 
-    Columns: rank, device_id, n_blocks (of one of the grids), low and high (of both).
+    There are two rows per pair: n_blocks are the blocks of one grid, low and high those of both.
     """
     n_blocks = pl.col("grid_x").cast(pl.Int64) * pl.col("grid_y") * pl.col("grid_z")
     times = ("start_ns", "duration_ns")

@@ -107,10 +107,7 @@ def layer_oracle(
 
 
 def _chosen_way(pairs: pl.DataFrame, method: str | None) -> dict[str, Any]:
-    """Return the preferred way of timing among the ways that timed a layer in both traces.
-
-    Other configurations are preferred to a custom one.
-    """
+    """Return the first way of timing, by method, that timed a layer in both traces."""
     if not pairs.is_empty():
         pairs = pairs.filter((pl.col("match") == "both") & ~pl.col("layer").str.starts_with("("))
         known = [*_METHODS] if method is None else [method]
@@ -128,6 +125,7 @@ def _chosen_way(pairs: pl.DataFrame, method: str | None) -> dict[str, Any]:
     )
     return min(
         ways,
+        # A custom configuration comes last.
         key=lambda way: (_METHODS.index(way["method"]), way.get("other_configuration") == "custom"),
     )
 

@@ -126,7 +126,10 @@ def memory_timeline(trace: Trace) -> pl.DataFrame:
 
 
 def _events(trace: Trace) -> pl.DataFrame:
-    """Return the matched events of the allocator, with the ops, layer and phase around each."""
+    """Return the allocator's events with op, layer and phase.
+
+    Each allocation is matched with its release.
+    """
     events = matched(allocator_events(trace, "address", "span_id"))
     spans = trace.select(
         "spans", "rank", "span_id", "parent_id", "kind", "name", "module_path", "phase"

@@ -232,7 +232,7 @@ def _codes(base_kernels: pl.DataFrame, other_kernels: pl.DataFrame) -> tuple[pl.
 
 
 def _sequences(kernels: pl.DataFrame, codes: pl.Series) -> pl.DataFrame:
-    """Return one row per rank and sequence, with lists of its codes and kernel ids."""
+    """Return one row per rank and sequence, with lists of its kernels' codes and ids."""
     by_sequence = kernels.with_columns(code=codes).group_by("rank", "sequence", maintain_order=True)
     return by_sequence.agg("code", "kernel_id")
 

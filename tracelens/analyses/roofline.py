@@ -303,7 +303,7 @@ def notes(
 
 
 def _nearness(calls: pl.DataFrame, total: int) -> list[str]:
-    """Give the share of kernel time near its roof, and the ops that would gain most there."""
+    """Give the share of kernel time near its roof, and the ops that would gain most."""
     rated = calls.drop_nulls("gain_ns")
     rates = calls.filter(pl.col("gain_ns").is_null() & pl.col("peak_frac").is_not_null())
     unknown = int(rates["duration_total_ns"].sum())
@@ -332,7 +332,10 @@ def _nearness(calls: pl.DataFrame, total: int) -> list[str]:
 
 
 def _upper_bound(rows: pl.DataFrame) -> str:
-    """Return a sentence on the most bytes of ops with unknown contexts; empty without a bound."""
+    """Return a sentence on the most bytes that attention with unknown context lengths can move.
+
+    It is empty if there is no such limit.
+    """
     bounded = rows.drop_nulls("most_bytes")
     if not bounded.height:
         return ""

@@ -115,9 +115,9 @@ def _outer(layers: list[str | None]) -> list[str | None]:
 
 
 def _largest(subject: Subject, kind: str, names: list[str | None]) -> list[tuple[str, str, Flags]]:
-    """Return the names with most time: `kind`, the name, and flags of the name's dependencies.
+    """Return the names with most time: `kind`, the name, and a flag per dependency of the replay.
 
-    `names` has the name of each dependency in the replay's graph, or None.
+    `names` has the name of each dependency, or None. The flag says whether it is this name.
     """
     frame = pl.DataFrame(
         {
@@ -141,7 +141,7 @@ def _largest(subject: Subject, kind: str, names: list[str | None]) -> list[tuple
 def _causes(subject: Subject) -> list[tuple[str, str, Flags]]:
     """List causes of host time and kinds of device work.
 
-    Each is "cause", its name, and flags of its dependencies in the replay.
+    Each is "cause", its name, and a flag per dependency of the replay: True if it belongs to it.
     """
     table = subject.replay.table
     causes = sorted({cause for cause in subject.labels.causes if cause})

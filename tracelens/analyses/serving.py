@@ -246,10 +246,7 @@ def _sentence(trace: Trace, rank: int, gaps: pl.DataFrame) -> str:
 
 
 def _places(trace: Trace, rank: int, gaps: pl.DataFrame) -> list[tuple[str, float]]:
-    """Return the main purposes of Python calls between replays, with their shares of self time.
-
-    The purposes with most time come first.
-    """
+    """Return the main purposes of Python calls between replays, with their shares of time."""
     columns = ("rank", "thread_id", "name", "start_ns", "duration_ns", "self_ns")
     calls = trace.select(
         "spans",

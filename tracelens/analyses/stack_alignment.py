@@ -278,7 +278,7 @@ def _measure(
 ) -> _Path:
     """Find the levels of entry and via in one stack.
 
-    `via` counts only between the entry and frame 0.
+    `via` is searched only between the entry and the stopped function.
     """
     frames: pl.DataFrame = stack["frames"]
     levels, functions, roles = (frames[name].to_list() for name in ("level", "function", "role"))

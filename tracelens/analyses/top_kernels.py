@@ -59,10 +59,7 @@ def _main_primitives(kernels: pl.DataFrame) -> pl.DataFrame:
 
 
 def _times_by_origin(kernels: pl.DataFrame, trace: Trace, base: Trace | None) -> pl.DataFrame:
-    """Sum kernel time: one row per rank, name and origins.
-
-    Layers that differ only in the numbers of their paths have one name.
-    """
+    """Sum kernel time: one row per rank, name and origins."""
     origins = kernel_origins(trace, base)
     rows = rows_of(
         origins["rank"],
@@ -74,6 +71,7 @@ def _times_by_origin(kernels: pl.DataFrame, trace: Trace, base: Trace | None) ->
     times = kernels.select(*_KEY, "duration_ns").hstack(origins.select(of_kernels))
     total_ns = pl.col("duration_ns").sum()
     sums = times.lazy().group_by(*_KEY, *columns).agg(total_ns).collect()
+    # Layers that differ only in the numbers of their paths get one name.
     layer = pl.col("layer").cast(pl.String).str.replace_all(_NUMBER, "$1")
     is_named = ~layer.str.starts_with("(")
     return sums.with_columns(layer=pl.when(is_named).then(layer))

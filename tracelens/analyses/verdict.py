@@ -144,7 +144,7 @@ def _captures(trace: Trace) -> list[dict[str, object]]:
 def _is_too_little(rank: RankTime) -> bool:
     """Return whether a rank has too few kernels, or too little device time, to judge.
 
-    A rank with several steps must lack both.
+    A rank with several steps has too little only if both are true.
     """
     scarce = 1 - sum(rank.shares[name] for name in IDLE_PARTS) < _SCARCE
     few = rank.n_work < _HANDFUL

@@ -15,7 +15,7 @@ from tracelens.trace import Trace
 
 
 def waiting(trace: Trace) -> pl.DataFrame:
-    """Return one row per rank with matched collectives, most exposed waiting first.
+    """Return one row per rank with collectives matched to other ranks', most exposed waiting first.
 
     Exposed waiting is waiting that the rank's own computing does not hide. Raises MissingTableError
     with one rank, or if no collectives match.

@@ -135,10 +135,10 @@ def work_kinds(
 
 
 def _roofs(trace: Trace, peaks: Peaks | None, base: Trace | None) -> pl.DataFrame:
-    """Return rank, kernel_id and roof_share: the least time of a kernel's call over its time.
+    """Return rank, kernel_id and roof_share: how near the kernel's call is to the roofline.
 
-    The share is at most 1. It is None for a call with unknown work, such as attention without
-    recorded contexts.
+    It is the call's least time over its recorded time, at most 1. It is None for unknown work, such
+    as attention without recorded contexts.
     """
     try:
         work = modelled(trace, base)

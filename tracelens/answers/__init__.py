@@ -62,7 +62,7 @@ def _answer_two(base: Trace, other: Trace, rules: Rules) -> Answer:
 
 
 def _import_and_call(module: str, function: str, *inputs: Trace | Rules | Answer) -> Answer:
-    """Import a module of this package only now, and return the answer that its function makes."""
+    """Import a module of this package only now, and call its function."""
     answer: Answer = getattr(import_module(f"{__name__}.{module}"), function)(*inputs)
     return answer
 

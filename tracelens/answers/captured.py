@@ -1,4 +1,4 @@
-"""Add ops and layers from the capture of CUDA graphs to the answer to their replays."""
+"""Add the ops and layers that a capture of CUDA graphs recorded to the answer for their replays."""
 
 import polars as pl
 from msgspec.structs import replace
@@ -14,7 +14,7 @@ _SECTIONS = {"layers": "layer_attribution", "ops": "roofline"}
 
 
 def with_capture(answer: Answer, trace: Trace, capture: Trace) -> Answer:
-    """Return the answer to a trace with the ops and layers that its graphs' capture recorded."""
+    """Return the answer to a trace, with ops and layers from the capture of its CUDA graphs."""
     durations = trace.select("kernels", "rank", "kernel_id", "duration_ns")
     ops = kernel_origins(trace, capture).join(durations, on=["rank", "kernel_id"])
     layers = attribute_kernels(trace, base=capture)
@@ -36,7 +36,7 @@ def with_capture(answer: Answer, trace: Trace, capture: Trace) -> Answer:
 
 
 def _largest(times: pl.DataFrame) -> str:
-    """List the names with the largest shares of all `ns`; empty if no row has a name."""
+    """List the names with the largest shares of time; empty if no row has a name."""
     sums = times.group_by("name").agg(pl.col("ns").sum())
     shares = sums.select(
         "name",

@@ -187,7 +187,7 @@ def _sentence(whole: dict[str, Any], step: str, work: str) -> str:
 
 
 def _bars(ranks: tuple[RankTime, RankTime], whole: dict[str, Any]) -> tuple[Bar, ...]:
-    """Draw a step of either run on one scale, with the parts that are largest in the two runs."""
+    """Draw a step of each run as a bar on the same scale, with the largest parts."""
     totals = whole["base_ns"] or 1, whole["other_ns"] or 1
     longest = max(totals)
     sides = list(zip(("base", "new"), ranks, totals, strict=True))
@@ -325,10 +325,7 @@ def _short(name: str) -> str:
 
 
 def _advice(other: Trace) -> str | None:
-    """Advise what to do next with the new run; None without advice.
-
-    A compiled run that waits for launches could use CUDA graphs.
-    """
+    """Advise what to do next with the new run; None without advice."""
     ranks = rank_times(model_for_times(other))
     if not ranks or ranks[0].is_process or not shows_compilation(other) or has_replays(other):
         return None

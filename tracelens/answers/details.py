@@ -172,7 +172,7 @@ def _of_another_thread(
 
 
 def without_profiler(model: TimeModel, rank: RankTime) -> str | None:
-    """Return a sentence on the step without the profiler, or on the length of its mark.
+    """Return a sentence on the step without the profiler, or on the host's mark of a step.
 
     Return None if nothing is known that differs from the recorded step.
     """
@@ -208,9 +208,9 @@ def _profiler_cost(trace: Trace, rank: RankTime) -> str | None:
 
 
 def _replayed_step(trace: Trace, rank: RankTime) -> str | None:
-    """Give the length of a replayed step without the profiler, if it is surely shorter.
+    """Give the length of a step in a replay without the profiler.
 
-    It is surely shorter if its whole range is below the recorded step.
+    Return None unless its whole range is below the recorded step.
     """
     step = unprofiled_steps(trace).get(rank.rank)
     if step is None or step.unprofiled_ns is None or step.low_ns is None or step.high_ns is None:
@@ -237,7 +237,7 @@ def _profiler_work(rank: RankTime) -> str | None:
 
 
 def _beside_mark(model: TimeModel, rank: RankTime) -> str | None:
-    """Give the length of a step's mark on the host, if the step itself has another length."""
+    """Give the length of the host's mark of a step, if the step itself has another length."""
     marks = mark_times(step_times(model))
     if rank.rank not in marks or rank.step_ns is None:
         return None
@@ -280,7 +280,7 @@ def _slow_host(trace: Trace, rank: RankTime) -> tuple[str, ...]:
 
 
 def _waits_beyond_the_step(model: TimeModel, rank: RankTime) -> tuple[str, ...]:
-    """Warn if recorded steps wait for longer than whole steps take without the profiler."""
+    """Warn if waits of a recorded step exceed a whole step without the profiler."""
     if rank.unprofiled_ns is None:
         return ()
     places = model.idle.filter(rank=rank.rank).group_by("what").agg(pl.col("idle_ns").sum())
@@ -331,7 +331,7 @@ def _capture(trace: Trace) -> tuple[str, ...]:
 
 
 def _not_shown(trace: Trace, rank: RankTime) -> tuple[str, ...]:
-    """Name data of the source that tracelens does not read, if it would explain the bound."""
+    """Name data in the source that tracelens does not read, if it would explain the bound."""
     codes = trace.select("diagnostics", "code", "count").filter(pl.col("count") > 0)["code"]
     parts = {rank.bound, rank.beside_computing}
     return tuple(

@@ -177,7 +177,7 @@ def _of_all(trace: Trace, judged: Sequence[RankTime], row: dict[str, Any]) -> An
 
 
 def _first_place(verdicts: pl.DataFrame, part: str) -> str | None:
-    """Return the code named for a part of a step by the first verdict that names any, or None."""
+    """Return the code that the first verdict names for a part of a step; None without one."""
     of_part = (
         pl.when(pl.col(name) == part).then(what)
         for name, what in (("bound", "what"), ("second", "second_what"))
@@ -189,7 +189,7 @@ def _first_place(verdicts: pl.DataFrame, part: str) -> str | None:
 
 
 def _lacking(trace: Trace) -> tuple[str, ...]:
-    """Warn of ranks that were not given, because waiting for them looks like communication."""
+    """Warn of ranks without a trace: waiting for them looks like communication."""
     missing = describe_missing(trace)
     return () if missing is None else (f"{missing}, and counts as communication",)
 

@@ -245,7 +245,7 @@ def program_sentence(
 
 
 def special_limits(model: TimeModel, rank: RankTime, limits: Limits) -> str | None:
-    """Return a specific sentence on the bound, see `_special_words`; None if the usual one fits."""
+    """Return a specific sentence on the bound, see `_special_words`; None for the usual one."""
     if limits.few_sms is not None:
         return "The GPU computes on few of its SMs"
     if limits.work_and_waits is not None:
@@ -303,7 +303,7 @@ def _receiving(trace: Trace, rank: RankTime) -> str | None:
 
 
 def _words_with_second(second: str, special: str | None) -> str:
-    """Return the sentence on a device that computes, and takes as long for the part `second`.
+    """Return the sentence for a device that computes as long as it does `second`, another part.
 
     `special` is a more specific sentence on the second part, or None.
     """
@@ -315,7 +315,7 @@ def _words_with_second(second: str, special: str | None) -> str:
 
 
 def _work_and_waits(model: TimeModel, rank: RankTime) -> WorkAndWaits | None:
-    """Describe the host's work and waits, the larger of the two first; None if one is small.
+    """Describe the host's work and waits, the larger first; None if one is small.
 
     Their shares sum to the share that the bar shows.
     """
@@ -378,5 +378,5 @@ def whole_of(rank: RankTime) -> str:
 
 
 def is_another_time(mean_ns: float, median_ns: float) -> bool:
-    """Return whether a mean and a median step differ so much that the answer gives both."""
+    """Return whether a mean and a median step differ so much that both are given."""
     return abs(mean_ns - median_ns) > _UNEVEN * median_ns

@@ -46,7 +46,7 @@ def about(trace: Trace, model: TimeModel | None = None) -> str:
 def uneven_steps(model: TimeModel, rank: int, *, is_busy: bool) -> tuple[str, ...]:
     """Describe how the steps of a rank differ in length; empty if they differ little.
 
-    `is_busy` says that the device is busy. Then a function that only long steps run is named, too.
+    With `is_busy`, the device is busy, and a function that only long steps run is named.
     """
     steps = model.program_steps.filter(rank=rank).sort("step")
     numbers, times = steps["step"].to_list(), steps["duration_ns"].to_list()

@@ -30,18 +30,12 @@ class CallPath(Struct, frozen=True):
 
     @property
     def n_calls(self) -> int:
-        """Number of calls from the program's beginning to the symbol.
-
-        The frame of the symbol does not count, and neither do frames from the start of the process.
-        """
+        """Number of calls from the program's beginning to the stopped function."""
         return len(self.calling)
 
     @property
     def calling(self) -> tuple[_Frame, ...]:
-        """The callers of the innermost frame, outermost first.
-
-        The frames that start the process are left out.
-        """
+        """The callers of the innermost frame, outermost first, without the process's start."""
         begin = next(
             (number for number, frame in enumerate(self.frames) if frame[0] == "python"),
             None,
@@ -174,7 +168,7 @@ def _frame_text(frame: _Frame) -> str:
 
 
 def _parting(base: CallPath, other: CallPath) -> str:
-    """Give the numbers of outer and of inner frames that are the same in both stacks."""
+    """Say how many outer and how many inner frames are the same in both stacks."""
     outer, inner = _same(base, other), _same_inner(base, other)
     if outer == len(base.frames) == len(other.frames):
         return "both are the same, call by call"
@@ -214,13 +208,13 @@ def _cell(frame: _Frame | None) -> str:
 
 
 def _same(base: CallPath, other: CallPath) -> int:
-    """Count the frames, from the outermost on, that name the same function."""
+    """Count the outermost frames that are equal in both stacks."""
     names = ([frame[1] for frame in path.frames] for path in (base, other))
     return n_shared_outer(*names)
 
 
 def _same_inner(base: CallPath, other: CallPath) -> int:
-    """Count the innermost frames with equal functions, without the equal outermost frames."""
+    """Count the equal innermost frames of both stacks, without equal outermost frames."""
     outer = _same(base, other)
     names = ([frame[1] for frame in path.frames[outer:][::-1]] for path in (base, other))
     n_shared = n_shared_outer(*names)

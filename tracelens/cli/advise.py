@@ -1,4 +1,4 @@
-"""The command `advise`: find a cheaper legal sequence of calls, in words and as a plan."""
+"""The command `advise`: find faster library calls for a model, in words and as a plan."""
 
 import json
 import shlex

@@ -135,14 +135,14 @@ class _Commands(LoadedGroup):
 
 
 def _let_interrupts_raise() -> None:
-    """Make Ctrl-C raise KeyboardInterrupt, unless SIGINT is ignored."""
+    """Make Ctrl-C raise KeyboardInterrupt, unless the process ignores SIGINT."""
     if callable(signal.getsignal(signal.SIGINT)):
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @contextmanager
 def _ended_by_errors(*, debug: bool) -> Iterator[None]:
-    """Turn an error in a command into a line and an exit code."""
+    """Print an error of a command as one line, and exit with its code."""
     try:
         with _blaming_rows():
             yield

@@ -188,7 +188,7 @@ def summary_line(trace: Trace) -> str:
 
 
 def losses(trace: Trace) -> list[str]:
-    """Describe each loss and oddity: diagnostics above info, and an incomplete capture."""
+    """Describe what was lost: diagnostics above info, and an incomplete capture."""
     rows = trace.frame("diagnostics").filter(pl.col("severity").is_in(["warning", "loss", "error"]))
     counts = rows.group_by("text", maintain_order=True).agg(pl.col("count").sum())
     messages = [

@@ -103,7 +103,7 @@ def plan(  # noqa: PLR0913 - one parameter an option
 
 
 def _beside_oracle(plan: Plan, totals: pl.DataFrame) -> str:
-    """Explain why the plan promises less than the report's sections on the same two runs."""
+    """Say why the plan promises less than the report's sections on the same two runs."""
     gain = totals.sort("rank")["speedup_over_base"][0]
     unclear = (
         f"{counted(plan.made_from['n_unclear'], 'layer')} may be no faster in either run, as times"

@@ -384,7 +384,7 @@ def _conclude(
     strict: bool,
     has_one_run: bool,
 ) -> None:
-    """Report the gates' results, and exit as they demand.
+    """Report the gates' results, and exit with their code.
 
     Raises SourceError with the reason if the comparison was refused.
     """

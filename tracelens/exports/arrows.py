@@ -36,7 +36,10 @@ class Arrows(Struct):
         return cls(launching_calls, none_drawn, pairs)
 
     def of_calls(self, calls: pl.DataFrame) -> pl.DataFrame:
-        """Return calls with first_flow and n_flows, one arrow per launched kernel, copy or fill."""
+        """Add first_flow and n_flows to calls.
+
+        One arrow begins at a call for each kernel, copy or fill that it launched.
+        """
         ids = calls["api_call_id"]
         first = self._first_of(ids)
         after_last = self.calls.search_sorted(ids, side="right")
@@ -47,9 +50,9 @@ class Arrows(Struct):
         )
 
     def of_work(self, work: pl.DataFrame) -> pl.DataFrame:
-        """Return device work with first_flow, n_flows and ends_flow; update `n_drawn`.
+        """Add first_flow, n_flows and ends_flow to device work; update `n_drawn`.
 
-        Each row ends the next arrow of its launching call. Rows without a call have no arrow.
+        Each row ends an arrow of its launching call. Rows without a call have no arrow.
         """
         call = work["api_call_id"]
         calls = call.drop_nulls().value_counts()
@@ -78,7 +81,7 @@ class Arrows(Struct):
         return rows.cast(pl.Int64)
 
     def of_spans(self, spans: pl.DataFrame) -> pl.DataFrame:
-        """Return spans with first_flow, n_flows and ends_flow; only ops of `pairs` have arrows."""
+        """Add first_flow, n_flows and ends_flow to spans; only ops of `pairs` have arrows."""
         if self.pairs.is_empty():
             return spans
         return spans.join(

@@ -15,9 +15,8 @@ _Series = tuple[tuple[object, str], pl.DataFrame]
 def queue_lengths(selection: Selection, rank: int) -> Iterator[_Series]:
     """Yield the queue length of each stream, for one window of time after another.
 
-    A launch call lengthens the queue when it begins, its kernel, copy or fill shortens it when that
-    begins. Holistic Trace Analysis defines the length in the same way. Work without a recorded call
-    is left out.
+    A launch is in the queue from the start of its call until its work starts, as Holistic Trace
+    Analysis defines it. Work without a recorded call is left out.
     """
     columns = (*_STREAM, "api_call_id")
     work = pl.concat([selection.rows(table, rank, *columns) for table in DEVICE_WORK])

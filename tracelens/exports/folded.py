@@ -19,8 +19,8 @@ _VIEWERS = "flamegraph.pl, inferno or https://www.speedscope.app"
 def write(selection: Selection, stream: BinaryIO) -> str:
     """Write kernel time by stack, rank by rank; return a text with the number of stacks.
 
-    Without kernels, the host's self time is written. For a debugger's log, it is how often each
-    stack occurred. Raises MissingTableError for a trace without kernels, spans and stacks.
+    Without kernels, the host's self time is written, or for a debugger's log the number of each
+    stack's stops. Raises MissingTableError for a trace without kernels, spans and stacks.
     """
     trace = selection.trace
     if trace.has("kernels"):
@@ -48,10 +48,9 @@ def _write(
     stacks_of: Callable[[Selection, int], Stacks],
     of_what: str = "",
 ) -> str:
-    """Write the stacks of `stacks_of`; return a text with the numbers of stacks and total time.
+    """Write the stacks of `stacks_of`; return a text with the number of stacks and the total time.
 
-    `of_what` describes the time in this text. It is empty for a debugger's stacks: they have stops
-    instead of time.
+    `of_what` names the time in this text. It is empty for a debugger's stops.
     """
     n_stacks = 0
     total = 0

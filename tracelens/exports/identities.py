@@ -13,8 +13,8 @@ Linux numbers processes below 2^22. Perfetto holds 31 bits, and reserves 0 for t
 class Identities(Struct):
     """Holds the numbers of processes and threads so far.
 
-    A recorded number is kept unless it is taken, as by a process on another machine, or too large
-    for the viewer. Then a new number is made up.
+    A recorded number is kept if it is free and the viewer can hold it. Otherwise a new number is
+    made up: processes of two machines may have the same number.
     """
 
     given: dict[tuple[int, ...], int] = field(default_factory=dict)

@@ -25,7 +25,7 @@ class Lanes(Struct):
     n_rows: int = 0
 
     def add(self, starts: pl.Series, ends: pl.Series) -> Iterator[_Events]:
-        """Add slices, sorted by start and longest first; yield the events that are now known."""
+        """Add slices, sorted by start and longest first; yield begins and ends, lane by lane."""
         first = self.n_rows
         self.n_rows += len(starts)
         numbers = range(first, self.n_rows)

@@ -94,7 +94,7 @@ def _memory(selection: Selection, rank: int) -> Iterator[_Counter]:
 
 
 def _sampled(selection: Selection, rank: int) -> Iterator[_Counter]:
-    """Yield the counters that were sampled while the program ran."""
+    """Yield counters that the profiler sampled, such as power."""
     counters = selection.trace.frame("counters")
     samples = selection.in_time(counters, rank, "time_ns")
     by_counter = samples.partition_by("device_id", "name", "unit", as_dict=True)

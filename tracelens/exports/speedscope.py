@@ -75,7 +75,7 @@ def _samples(stacks: Stacks, head: str, frames: dict[str, int]) -> Iterator[str]
 
 
 def _sample_texts(stacks: Stacks, frames: dict[str, int]) -> Iterator[str]:
-    """Yield the texts of samples; a sample lists the numbers of a stack's frames."""
+    """Yield the JSON texts of samples: the numbers of each stack's frames."""
     known: dict[tuple[str | None, int], str] = {}
     stack = ("place", "path", "name")
     for part in stacks.parts():

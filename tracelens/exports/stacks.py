@@ -1,7 +1,7 @@
 """Build call stacks of kernels, of the host's self time, and of a debugger's stops.
 
-Frames are listed outermost first. A kernel's stack ends with the spans around its launch call and
-the kernel.
+Frames are listed outermost first. A kernel's stack has the spans around its launch call, then the
+kernel.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -23,8 +23,8 @@ UNLINKED = "(its call is unknown)"
 class Stacks(Struct, frozen=True):
     """Rows of time with their stacks, for one rank.
 
-    A path is the number of the frames around a row: `names[path]` is the innermost of them, and
-    `parents[path]` the path of the others, -1 if there are none.
+    A path is a number for frames inside each other: `names[path]` is the innermost frame,
+    `parents[path]` the path of the frames around it, -1 if there are none.
     """
 
     # Reads the rows in order of start, some at a time: start_ns, duration_ns, `name` of the
@@ -146,7 +146,7 @@ def _calls_with_own_time(selection: Selection, rank: int) -> Iterator[pl.DataFra
 
 
 def _added(sums: pl.Series, calls: pl.DataFrame) -> pl.Series:
-    """Return the sums by span, increased by the own time of the calls in each span."""
+    """Add each call's own time to the sum of the span around it, and return the sums."""
     own_ns = pl.col("own_ns").sum()
     by_span = calls.group_by("span_id").agg(own_ns)
     span = by_span["span_id"]
@@ -216,7 +216,7 @@ def _of_frame(
 
 
 def _gathered(path: pl.Series, span: pl.Series) -> pl.Series:
-    """Return the path of each span by its row number, None without a span."""
+    """Return the path of each span, given by its row number; None without a span."""
     is_unknown = (span < 0) | (span >= len(path))
     known_span = span.set(is_unknown, None)
     if path.is_empty():

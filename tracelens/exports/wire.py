@@ -75,7 +75,7 @@ def constant(value: bytes) -> pa.Scalar:
 
 
 def moments(times: pl.Series) -> list[pa.Array | pa.Scalar]:
-    """Return the encoded timestamps of packets, as a tag for all packets and varints per row."""
+    """Return the encoded timestamps of packets: a tag for all packets, and varints by row."""
     return [constant(_TIMESTAMP), *wide_varints(times)]
 
 

@@ -153,7 +153,7 @@ def _drawn_time(timeline: Timeline) -> str:
 
 
 def _view_names(timeline: Timeline) -> tuple[str, str]:
-    """Return the words for a timeline's rank and step, as the user chooses it."""
+    """Return the words for a timeline's rank and step. The user chooses the timeline by these."""
     drawn_step, ranks = timeline.drawn_step, timeline.ranks
     whose = f"ranks {', '.join(map(str, ranks))}" if len(ranks) > 1 else f"rank {drawn_step.rank}"
     if drawn_step.step is None:
@@ -167,7 +167,7 @@ def _view_names(timeline: Timeline) -> tuple[str, str]:
 
 
 def overviews(report: Report, model: TimeModel, drawn: list[Timeline]) -> dict[str, dict[str, Any]]:
-    """Return the overview of each drawn rank's steps, by the words for the rank.
+    """Return the overview of each drawn rank's steps, by the rank's name in the page.
 
     Ranks with a single step are left out.
     """
@@ -192,8 +192,10 @@ def _overview(
 ) -> dict[str, Any]:
     """Return lists with the number, duration, share of device work and view of each step.
 
-    `working` has the share of device work by step. `choices` has the word for the view by step. A
-    missing value is None.
+    - `working`: share of device work by step
+    - `choices`: words by which the user chooses a step's view
+
+    A missing value is None.
     """
     head = steps.head(MOST_COLUMNS)
     return {

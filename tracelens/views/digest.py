@@ -31,7 +31,7 @@ def digest(report: Report, rows: int | None) -> list[tuple[Section, int | None]]
 
 
 def endings(report: Report) -> list[tuple[str, list[str]]]:
-    """Return the closing lines by heading, on sections that are left out or without an answer."""
+    """Return closing lines by heading: sections that are left out, or have no answer."""
     headed_lines = [(UNANSWERED, _in_one_line(report.unanswered()))]
     if report.is_of_many:
         left_out = [

@@ -83,8 +83,8 @@ def draw_events(report: Report, model: TimeModel) -> list[Drawing]:
 def ranks_alone(model: TimeModel, together: list[int]) -> list[int]:
     """Return the ranks that have a timeline alone.
 
-    They are all of few ranks. Of many ranks, they are the first and the ranks in `together`: the
-    ranks of the timeline with several ranks.
+    They are all ranks if these are few, else the first rank and the ranks in `together`, which also
+    have one timeline for all of them.
     """
     ranks = model.trace.manifest.ranks
     if len(ranks) <= MANY:

@@ -152,9 +152,9 @@ def _lane(
     edges: Sequence[float | None],
     longest: float,
 ) -> DrawnBar:
-    """Return a bar drawn to the scale of the time `longest`.
+    """Return the bar of a step, drawn relative to the time `longest`.
 
-    `edges` are nanoseconds: the device's work, None if unknown, and the least and largest step
+    `edges` has nanoseconds: the device's work, None if unknown, and the least and largest step
     time.
     """
     working, low, high = (

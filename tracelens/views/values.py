@@ -327,7 +327,10 @@ def _folded(stem: str, column: Column, head: pl.DataFrame) -> Shown:
 
 
 def _largest_by_quantity(frame: pl.DataFrame, names: Sequence[str]) -> dict[str, float]:
-    """Return the largest magnitude by quantity: its columns are shown in the same unit."""
+    """Return the largest magnitude of each quantity.
+
+    All columns of a quantity, such as base and other, are shown in one unit.
+    """
     largest: dict[str, float] = {}
     for name in names:
         quantity_name = _quantity_of(name)

@@ -50,11 +50,7 @@ def _load(name: str) -> Any:
 
 
 class _Commands(LoadedGroup):
-    """The group of the commands of collect.
-
-    A command is imported when it is used, so that reading a file does not load the modules that
-    measure.
-    """
+    """The group of the commands of collect. A command is imported when it is used."""
 
     names = _NAMES
     load = staticmethod(_load)

@@ -125,7 +125,7 @@ def _import_function(subject: str) -> Callable[[], Any]:
 
 
 def _load_module(file: Path) -> Any:
-    """Load the module in the file. The module can import its neighbours."""
+    """Load the module in the file. It can import modules of the same folder."""
     if not file.is_file():
         raise SourceError(
             f"{file}: no such file; name the file of the function that makes the model"

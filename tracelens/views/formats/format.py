@@ -1,4 +1,4 @@
-"""Declare a format of reports, and the size of the terminal."""
+"""Declare a format of reports, and the screen that reports are written for."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
