@@ -39,13 +39,13 @@ def forward_backward(spans: pl.DataFrame) -> pl.DataFrame:
 def makers_of_nodes(numbered: pl.DataFrame, about: str) -> pl.DataFrame:
     """Return the forward op that made each autograd node, if it was recorded.
 
-    - NODE
+    - NODE: the columns that identify the node
     - `run_ns`: when the node ran
-    - `thread_id` and `about` of the forward op
+    - `thread_id`, and the column named by `about`, of the forward op
     - `is_ambiguous`: several threads may have made the node; it has one row per such thread
 
-    `numbered` has the spans with a sequence number: NODE, thread_id, start_ns, is_backward and
-    `about`.
+    `numbered` has the spans with a sequence number: NODE, thread_id, start_ns, is_backward and the
+    column named by `about`.
     """
     is_backward = pl.col("is_backward")
     # The last forward op that starts with a node's sequence number made the node. The last backward

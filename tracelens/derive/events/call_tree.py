@@ -232,7 +232,7 @@ class CallPaths:
         self.of_rows.append(chain_of_row)
 
     def _numbers(self, chains: pl.DataFrame) -> pl.Series:
-        """Return the number of each chain (parent_id, keys); new ones get the next numbers."""
+        """Return each path's number, by parent_id and the keys; new paths get the next numbers."""
         assert self._known is not None
         key = chains.columns
         distinct = chains.unique(maintain_order=True)
@@ -266,7 +266,7 @@ def call_paths(tree: pl.DataFrame, *keys: str) -> tuple[pl.Series, pl.DataFrame]
 
 
 def below(above: pl.Series, words: pl.Series, separator: str) -> pl.Series:
-    """Append each word to the text above it, if any; each distinct pair is joined once."""
+    """Join each word to the text in `above` by the separator; without a text, return the word."""
     above_and_separator = pl.nth(0) + separator
     joined = pl.concat_str(above_and_separator, pl.nth(1), ignore_nulls=True).alias(words.name)
     return each_pair_once(
@@ -277,7 +277,7 @@ def below(above: pl.Series, words: pl.Series, separator: str) -> pl.Series:
 
 
 def _in_c(what: int, parent: pl.Series, values: pl.Series) -> pl.Series | None:
-    """Run pass number `what` in C over flags, or over numbers to sum, and return its result.
+    """Return the result of pass number `what` in C over flags, or over numbers to sum.
 
     Return None without the library, or if a child comes before its parent.
     """

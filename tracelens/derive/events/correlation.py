@@ -32,7 +32,7 @@ class Callers:
     The link is one of:
 
     - `launched`, or `graph` for work of a CUDA graph: the call is recorded
-    - `pre_window`: the work was called before the first recorded call
+    - `pre_window`: the work was launched before the first recorded call
     - `unlinked`: the call is unknown
     """
 
@@ -79,7 +79,10 @@ class Callers:
         return work.with_columns(*answers, links)
 
     def _by_process(self, keys: pl.DataFrame) -> tuple[pl.Series, pl.Series]:
-        """Return the row of each work's call, or None, and whether it came before all calls."""
+        """Return the row of each work's call, None if it is not recorded.
+
+        Also return whether the work was launched before the first recorded call.
+        """
         rows = pl.repeat(
             None,
             keys.height,
@@ -134,14 +137,14 @@ class _Process:
         return self._rows.gather(position_of_call)
 
     def is_before(self, work: pl.DataFrame) -> pl.Series:
-        """Return whether the work was called before the process's first recorded call."""
+        """Return whether work was launched before the process's first recorded call."""
         first_id = pl.lit(self._first_id, pl.Int64)
         is_before = _is_before(first_id, pl.lit(self._first_ns))
         return work.select(is_before).to_series()
 
 
 def _is_before(first_id: pl.Expr, first_ns: pl.Expr) -> pl.Expr:
-    """Return whether work was called before a process's first recorded call."""
+    """Return whether work was launched before a process's first recorded call."""
     # Ids count up, so a smaller id belongs to an earlier call.
     has_smaller_id = _HAS_ID & (pl.col("correlation_id") < first_id)
     is_earlier = pl.col("start_ns") < first_ns
@@ -193,7 +196,7 @@ class _Processes:
         return joined["row"]
 
     def is_before(self, work: pl.DataFrame) -> pl.Series:
-        """Return whether the work was called before the first recorded call of its process."""
+        """Return whether work was launched before the first recorded call of its process."""
         columns = pl.col(*_CALL, "start_ns").cast(pl.Int64)
         wanted = work.select(columns)
         with_first = wanted.join(
@@ -272,9 +275,9 @@ def spans_of_nodes(nodes: pl.DataFrame, spans: pl.DataFrame) -> pl.DataFrame:
 
 
 def _made_as_original(nodes: pl.DataFrame, originals: pl.DataFrame) -> pl.DataFrame:
-    """Replace each copy's thread, time and original_id by the original node's.
+    """Give each copied node the thread, time and original_id of its original node.
 
-    `originals` are all nodes, with their ids in `above`.
+    `originals` has all nodes, with their ids in `above`.
     """
     copied_from = nodes.select("process_id", above="original_id")
     original = copied_from.join(

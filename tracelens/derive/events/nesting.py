@@ -170,12 +170,14 @@ class _Walk:
         The interval starts no earlier than the span.
         """
         span_end = self._ends[row]
+        # A span without length contains nothing.
         if span_end == start:
             return start == end and self._starts[row] < span_end
         return span_end > start and end <= span_end + TOLERANCE_NS
 
     def _cover(self, parent: int, start: int, end: int) -> None:
-        """Subtract from the parent's self time a child's time that earlier children leave."""
+        """Subtract a child's time from its parent's self time."""
+        # Time that an earlier child covers was subtracted already.
         begin = max(start, self._covered[parent])
         until = min(end, self._ends[parent])
         if until > begin:

@@ -9,8 +9,8 @@ query length times key length.
 - vLLM without these sums: execute_context_C(q_…)_generation_G(n).
 - vLLM of 2025: execute_new_C_cached_G. G counts requests that ran before, even if only a part of
   their prompt did.
-- SGLang: step[DECODE bs=G] and step[EXTEND bs=C toks=T]. On demand with the sums, c_ for prompts
-  and g_ for further tokens, and with c=C g=G in a mixed batch (build_step_span_name, 2026).
+- SGLang: step[DECODE bs=G] and step[EXTEND bs=C toks=T]. It can add the sums, with the prefix c_
+  for prompts and g_ for further tokens, and in a mixed batch c=C g=G (build_step_span_name, 2026).
 - SGLang, replay of a draft model: step[DRAFT_LOOP raw_bs=G bs=N topk=K]. N includes empty requests
   (graph runners of draft models, 2026).
 - AMD's ATOM: prefill[bs=C tok=T …] and decode[bs=G/N tok=T …], perhaps with sk, sqsq and sqsk.
@@ -69,7 +69,7 @@ In ATOM's marks, the names have no prefix.
 _OF_PROMPTS = ("EXTEND", "SPLIT_PREFILL", "DLLM_EXTEND")
 _OF_TOKENS = ("DECODE", "TARGET_VERIFY", "DRAFT_EXTEND", "DRAFT_EXTEND_V2", "DRAFT_LOOP")
 _COUNTING = ("summed", "older", "executor", "new")
-"""Keys of _FORMS whose marks count requests in prefill and requests in decode."""
+"""Keys of _FORMS for marks that count requests in prefill and requests in decode."""
 PHASES = ("prefill", "decode", "mixed")
 """Names of phases: a first pass over prompts, one more token per request, or both in one batch."""
 
@@ -113,7 +113,7 @@ def batches(names: pl.Series) -> pl.DataFrame:
 
 
 def _number(form: str, name: str) -> pl.Expr:
-    """Return a number that marks of a form give; None for other marks."""
+    """Return the number `name` of marks of a form, None for other marks."""
     return pl.col(form).struct.field(name).cast(pl.Int64)
 
 
@@ -168,7 +168,7 @@ def _n_tokens() -> pl.Expr:
 
 
 def _needed_pairs_of_details() -> pl.Expr:
-    """Return n_needed_pairs of detailed marks."""
+    """Return the column n_needed_pairs of `batches` for marks with sums over requests."""
     of_prompts = pl.when("is_of_prompts").then("sqsq")
     squares_of_prompts = pl.coalesce("c_sqsq", of_prompts, pl.lit(0))
     return _sum_over_requests("sqsk") - squares_of_prompts / 2

@@ -311,7 +311,7 @@ def _has_group(pattern: str) -> bool:
 
 
 def _chosen(marks: pl.DataFrame) -> pl.DataFrame:
-    """Return the marks of one family, without marks inside another mark of their thread.
+    """Return the marks of one of FAMILIES, without marks inside another mark of their thread.
 
     If the outer marks are all of one step, the inner ones are returned instead.
     """
@@ -372,8 +372,8 @@ def _numbered(marks: pl.DataFrame) -> pl.DataFrame:
 def _windows(marks: pl.DataFrame) -> pl.DataFrame:
     """Return the marks, by start, with `window` and `until_ns`.
 
-    A window is a run of marks with stated numbers that count up by one. `until_ns` is the start of
-    the window's next mark; for the last mark, its own end.
+    A window is a run of marks with names that count up by one. `until_ns` is the start of the
+    window's next mark; for the last mark, its own end.
     """
     stated = pl.col("stated")
     is_next_number = stated == stated.shift(1) + 1

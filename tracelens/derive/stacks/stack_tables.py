@@ -25,8 +25,8 @@ _NO_FRAMEWORK = frozenset({"runtime", "python", "library", "user", "unknown"})
 class StackFrame(Struct, frozen=True):
     """Holds one frame of a stop.
 
-    The address is not stored; it shows which frames are inlined and which stops are doubled. If
-    `has_debug_info` is None, a source line counts as debug information.
+    The address shows which frames are inlined and which stops repeat. It is not part of the tables.
+    If `has_debug_info` is None, a source line counts as debug information.
     """
 
     level: int
@@ -60,7 +60,7 @@ class Stop(Struct):
 
 
 def drop_doubled(stops: Sequence[Stop]) -> list[Stop]:
-    """Return the stops without those that repeat the stop before in another library.
+    """Drop stops that only repeat the previous stop in another library.
 
     cuDNN 9 forwards each call to another library. So a breakpoint stops twice, with the same
     thread, function and callers.
@@ -185,7 +185,7 @@ def _named_by(functions: pl.Series, pattern: str) -> pl.Series:
 
 
 def _is_twin(first: Stop, second: Stop) -> bool:
-    """Return whether the second stop repeats the first stop in another library."""
+    """Return whether the second stop only repeats the first stop in another library."""
     if first.thread != second.thread or first.frames[1:] != second.frames[1:]:
         return False
     here = first.frames[0].printed

@@ -182,7 +182,7 @@ def causing_calls(calls: pl.DataFrame, blocked: pl.DataFrame) -> pl.DataFrame:
     """Return the outermost calls that wait for the device, allocate or load, with their cause.
 
     A launch that another thread's allocation blocks has the allocating function's name and the
-    cause allocation.
+    cause `allocation`.
     """
     causes = each_pair_once(calls["kind"], calls["api"], _by_function)
     with_cause = calls.with_columns(causes)

@@ -23,7 +23,7 @@ CLASSES = (
 )
 """Classes of activity. Of overlapping activities, the first class counts."""
 _LEAST = 0.01
-"""A layer or source line with a smaller share of an interval is merged into the one around it."""
+"""A call path with a smaller share of an interval is merged into the path around it."""
 _MOST_ROUNDS = 8
 _LENGTH = pl.col("end_ns") - pl.col("start_ns")
 
@@ -95,7 +95,8 @@ def _on_paths(
 
 
 def _without_path(segments: pl.DataFrame) -> pl.DataFrame:
-    """Add `what` and `span_id` to launching, which has no path, and to the profiler's own work."""
+    """Add `what` and `span_id` to segments of launching and of the profiler's own work."""
+    # Launching has no path.
     is_profiler = pl.col("class") == _number("profiler")
     return segments.with_columns(
         what=pl.when(is_profiler).then(pl.lit(PROFILER)),
@@ -169,10 +170,10 @@ def _cut(
 
 
 def _without_small(placed: pl.DataFrame, texts: pl.DataFrame, paths: CallPaths) -> pl.DataFrame:
-    """Merge a place (a span of the path) that takes little of a segment into the place around it.
+    """Merge small parts of a segment into their surroundings, and add each part's path as `what`.
 
-    A short time without a place gets the place before it, else the place after it. Add the text of
-    each place as `what`.
+    `place` is the innermost span of a part's path. It is replaced by the next span outwards. A
+    small part without a path takes the path before it, else after it.
     """
     length_of_text = _LENGTH.sum().over("segment", "what")
     is_small = length_of_text < _LEAST * pl.col("whole_ns")
@@ -207,7 +208,7 @@ def _without_small(placed: pl.DataFrame, texts: pl.DataFrame, paths: CallPaths) 
 def _owners(spans: pl.DataFrame, paths: CallPaths) -> pl.DataFrame:
     """Divide a thread's time among the spans of call paths: disjoint intervals, sorted by start.
 
-    Columns: start_ns, end_ns and place, the row number of the innermost such span.
+    Columns: start_ns, end_ns and place, the row number of the span.
     """
     rows = spans["row"].cast(pl.Int64)
     is_place = (paths.places(rows) == rows).fill_null(value=False)

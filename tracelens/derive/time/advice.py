@@ -12,7 +12,7 @@ from tracelens.derive.time.time_parts import WORTH_IT
 _MOST_CHANGES = 5
 _MOST_PLACES = 3
 _LEAST_PLACE = 0.01
-"""Layers or source lines with a smaller share of the time of all of them are not named."""
+"""Call paths with a smaller share of the time of all of them are not named."""
 _SAME = 0.95
 """A range is written as one number if its low end is at least this share of its high end."""
 
@@ -25,7 +25,7 @@ class Rule(Struct, frozen=True):
     - `cause`: the part of the time that shrinks
     - `section`: names of the analyses that show this part
     - `is_of_host`: this part is host time, which recording makes longer
-    - `places`: layers or source lines of this part with their ns, the largest first
+    - `places`: call paths of this part with their ns, the largest first
     - `expression`: the change as `whatif` takes it, None if a replay cannot make it
     """
 
@@ -65,7 +65,7 @@ class Change(Struct, frozen=True):
 
     @property
     def sentence(self) -> str:
-        """The change, its saving, and its layers or source lines as one sentence."""
+        """The change, its saving and its call paths as one sentence."""
         return f"{self.text}{self._where_all}: {self._saving}{self._where}."
 
     def predicted_sentence(self, step: str) -> str:
@@ -88,12 +88,12 @@ class Change(Struct, frozen=True):
 
     @property
     def _where_all(self) -> str:
-        """Name the layer or source line of a change with only one, else return an empty text."""
+        """Name the call path of a change with only one call path, else return an empty text."""
         return f", {place_phrase(self.places[0][0])}" if len(self.places) == 1 else ""
 
     @property
     def _where(self) -> str:
-        """Name the largest of several layers or source lines, with their times if known."""
+        """Name the largest of several call paths, with their times if the times are known."""
         if len(self.places) < 2:
             return ""
         if self.saving_ns is None:
@@ -107,7 +107,7 @@ class Change(Struct, frozen=True):
 
     @property
     def _where_without_times(self) -> str:
-        """Name the largest of several layers or source lines."""
+        """Name the largest of several call paths."""
         if len(self.places) < 2:
             return ""
         shown = self.places[:_MOST_PLACES]

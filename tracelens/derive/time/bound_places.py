@@ -11,7 +11,7 @@ from tracelens.derive.time.time_parts import TimeModel
 from tracelens.trace import Trace
 
 Places = dict[tuple[int, str], str]
-"""The kernel, kind of copy, op or call path with most of each part of time, by rank and part."""
+"""What takes most of each part of time, by rank and part, such as a kernel or a call path."""
 
 CASTS = "casts between element types"
 CAST = r"(?:float16|float8\w*)_copy_kernel|direct_copy_kernel.*LoadWithCast"
@@ -29,7 +29,10 @@ _WAYS = {
 
 
 def bound_places(model: TimeModel) -> Places:
-    """Return the kernel, copy, op or call path with most of each part of time, by rank and part."""
+    """Return what takes most of each part of the time, by rank and part.
+
+    This is a kernel, a kind of copy, an op or a call path.
+    """
     busy = _kernels(model) | _copies(model)
     if model.processes:
         busy |= _ops_of_processes(model.trace)
@@ -119,7 +122,7 @@ def _copies(model: TimeModel) -> Places:
 
 
 def _in_program(model: TimeModel, table: str, *columns: str) -> pl.DataFrame:
-    """Return the work that begins in the program, with rank, these columns and duration_ns."""
+    """Return a table's work that begins in the program: rank, `columns` and duration_ns."""
     work = model.trace.select(table, "rank", "start_ns", *columns, "duration_ns")
     is_inside = pl.col("start_ns").is_between("begin", "end")
     return work.join(

@@ -55,9 +55,9 @@ class CallPaths(Struct, frozen=True):
         return self._gather("place", rows)
 
     def enclosing(self, places: pl.Series) -> pl.Series:
-        """Return the next path outwards from each path; paths are given by their innermost spans.
+        """Return the next path outwards from each path, None for an outermost path.
 
-        Return None for an outermost path.
+        A path is given by its innermost span.
         """
         return self._gather("place", self._gather("parent", places))
 
@@ -139,7 +139,10 @@ def positions_in(sorted_rows: pl.Series, wanted: pl.Series) -> pl.Series:
 
 
 def _parts(facts: pl.DataFrame, parent: pl.Series) -> dict[str, pl.Series]:
-    """Return each part of the rows' paths, and their innermost part as `place`: rows of `facts`."""
+    """Return the parts of each span's call path, as row numbers of `facts`.
+
+    `place` is the innermost part.
+    """
     is_python = facts["is_python"]
     loader = outermost_row(parent, facts["is_loader"])
     starts_loader = (loader == pl.int_range(len(loader), eager=True)).fill_null(value=False)

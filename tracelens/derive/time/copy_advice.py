@@ -130,7 +130,10 @@ def _needless_ns(trace: Trace, exposed: pl.DataFrame) -> int:
 
 
 def download_rules(program: JudgedProgram) -> Iterator[Rule]:
-    """Advise pinned memory for large copies to pageable host memory while no kernel runs."""
+    """Advise pinned memory for large copies to pageable host memory.
+
+    Only time in which no kernel runs counts.
+    """
     columns = ("api_call_id", "direction", "destination_memory", "size_bytes")
     is_download = pl.col("direction") == "d2h"
     is_slow = is_download & (pl.col("destination_memory") == "pageable")

@@ -80,7 +80,7 @@ def outermost_ops(spans: pl.DataFrame) -> pl.DataFrame:
 
 
 def _extended_over(ops: pl.DataFrame, activities: pl.DataFrame) -> pl.DataFrame:
-    """Extend a main thread's activities, with cause host, to cover all ops of its process."""
+    """Extend a main thread's activities, with cause `host`, to cover all ops of its process."""
     if not ops.height:
         return activities.sort("start_ns")
     extent = {
@@ -98,7 +98,7 @@ def _extended_over(ops: pl.DataFrame, activities: pl.DataFrame) -> pl.DataFrame:
 
 
 def _host_activity(activities: pl.DataFrame, start: int, end: int) -> pl.DataFrame:
-    """Return an activity with the cause host, on the thread of the given activities."""
+    """Return an activity with the cause `host`, on the thread of the given activities."""
     schema = activities.schema
     nothing = {name: pl.lit(None, schema[name]) for name in ("what", "span_id", "api_call_id")}
     return activities.head(1).with_columns(
@@ -112,8 +112,9 @@ def _host_activity(activities: pl.DataFrame, start: int, end: int) -> pl.DataFra
 def find_communication(axis: ThreadAxis, spans: pl.DataFrame) -> pl.DataFrame:
     """Find the time in which the axis's threads communicate: disjoint start_ns, end_ns, by start.
 
-    A thread communicates in an op of a process group that launches nothing. It also does while a
-    span of gloo or mpi is open and the thread runs no other op or call. `spans` are of all threads.
+    A thread communicates in an op of a process group that launches nothing. It also communicates
+    while a span of gloo or mpi is open and the thread runs no other op or call. `spans` are of all
+    threads.
     """
     words = spans["name"].cast(pl.Categorical)
     in_groups, on_host = matching(words, COMMUNICATION, ON_HOST)

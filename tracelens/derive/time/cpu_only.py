@@ -38,7 +38,7 @@ _IS_PROFILER = pl.col("what").cast(pl.String).eq_missing(pl.lit(PROFILER))
 
 
 def process_sentences(trace: Trace, processes: Sequence[int]) -> list[str]:
-    """Return sentences that explain rows without a device, none without such `processes`."""
+    """Explain table rows without a device in sentences; `processes` are the ranks of these rows."""
     if not processes:
         return []
     are_some = len(processes) < len(trace.manifest.ranks)
@@ -80,7 +80,7 @@ def unrecorded_device(trace: Trace, rank: int) -> str | None:
 
 
 def count_ops(trace: Trace) -> dict[int, int]:
-    """Count the ops of each rank of `process_ranks`."""
+    """Count the ops of each rank without a device."""
     return {rank: int(ops["n_calls"].sum()) for rank, ops in trace.derived(_ops).items()}
 
 
@@ -115,7 +115,7 @@ def count_reads(trace: Trace, rank: int) -> int:
 
 
 def longest_communication(trace: Trace) -> dict[int, str]:
-    """Return the name of the communication with most time on each rank of `process_ranks`."""
+    """Return the name of the communication with most time on each rank without a device."""
     columns = ("rank", "kind", "name", "duration_ns")
     is_of_ranks = pl.col("rank").is_in(process_ranks(trace))
     spans = trace.select("spans", *columns).filter(is_of_ranks)
@@ -130,7 +130,7 @@ def longest_communication(trace: Trace) -> dict[int, str]:
 
 
 def _ops(trace: Trace) -> dict[int, pl.DataFrame]:
-    """Return `op_times` by rank, for `process_ranks`."""
+    """Return `op_times` by rank, for ranks without a device."""
     ranks = process_ranks(trace)
     if not ranks:
         return {}
@@ -139,7 +139,7 @@ def _ops(trace: Trace) -> dict[int, pl.DataFrame]:
 
 
 def break_down_processes(trace: Trace) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Break down the time of `process_ranks`: `windows` and `idle` of a Breakdown, device_id None.
+    """Break down the time of ranks without a device: `windows` and `idle` of a Breakdown.
 
     The first rule that applies gives the kind or cause of the time:
 
@@ -147,7 +147,7 @@ def break_down_processes(trace: Trace) -> tuple[pl.DataFrame, pl.DataFrame]:
     - An op of any thread does arithmetic: the process computes.
     - An op copies memory: the process copies.
     - An op communicates: the process communicates.
-    - An op only calls other ops: the cause is launch.
+    - An op only calls other ops: the cause is `launch`.
     - Otherwise the main thread's activity is the cause.
     """
     windows = []
@@ -170,9 +170,9 @@ def _of_process(frame: pl.DataFrame, rank: int) -> pl.DataFrame:
 
 
 def process_idle(trace: Trace, rank: int) -> pl.DataFrame:
-    """Return the program's time in which a process of `process_ranks` does no work, by start.
+    """Return the program's time in which the process of a rank without a device does no work.
 
-    Columns: start_ns, end_ns, cause and what (call path).
+    Columns: start_ns, end_ns, cause and what (call path), sorted by start.
     """
     tiles = trace.derived(_tiles_by_rank)[rank]
     is_in_program = pl.col("phase") == PROGRAM
@@ -235,7 +235,7 @@ def _optimizer_steps(trace: Trace, rank: int) -> pl.DataFrame:
 
 
 def _tiles_by_rank(trace: Trace) -> dict[int, pl.DataFrame]:
-    """Cut the time of each of `process_ranks` into the intervals of `_with_work`."""
+    """Cut the time of each rank without a device into the intervals of `_with_work`."""
     tiles_by_rank = {}
     for rank in process_ranks(trace):
         main_thread, steps = _main_thread_and_steps(trace, rank)
@@ -315,7 +315,7 @@ def _places(tiles: pl.DataFrame) -> pl.DataFrame:
 
 
 def _main_thread(activities: pl.DataFrame) -> pl.DataFrame:
-    """Return the activities, with end_ns, of the main thread with most known time, by start."""
+    """Return the activities of the main thread with most known time, by start, with end_ns."""
     key = ["process_id", "thread_id"]
     duration_ns = pl.col("duration_ns")
     times = activities.group_by(key).agg(duration_ns.sum())

@@ -88,8 +88,8 @@ _NOBODY = Culprits((), 0.0, 0.0)
 def removals_of(culprit: Culprit, excess_frac: float = 0.0) -> list[Removal]:
     """Return the delays that a replay removes to find the culprit's cost.
 
-    If ranks are late in turn, there is one delay for each rank, in its steps. `excess_frac` is the
-    delay as a share of the ranks' own time. A replay uses it for ranks without peers.
+    If another rank is late in each step, there is one delay per rank. `excess_frac` is the delay as
+    a share of the ranks' own time. A replay uses it for ranks that it cannot compare with others.
     """
     of_device = culprit.cause in DEVICE_PARTS
     if not culprit.rotates:
@@ -117,7 +117,7 @@ def delays_of(culprit: Culprit, delays: pl.DataFrame) -> list[Removal]:
 
 
 def with_part(culprit: Culprit, delays: pl.DataFrame) -> Culprit:
-    """Add the part of the step that makes the culprit late, its time, and the median time."""
+    """Add the part of the step that makes the culprit late: measure, part_ns and usual_ns."""
     rows = delays.filter(_late_rows(culprit))
 
     def excess_ns(measure: str) -> float:
@@ -209,7 +209,7 @@ def _gain(
     removal: list[Removal],
     of: Collection[int],
 ) -> float:
-    """Return the time in ns that the ranks `of` gain by a removal in addition to the others."""
+    """Return the ns that the ranks `of` gain by a removal in addition to the removals `others`."""
     before_ns = replay.duration_ns(others, of=of)
     after_ns = replay.duration_ns([*others, *removal], of=of)
     return before_ns - after_ns

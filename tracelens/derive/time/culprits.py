@@ -131,7 +131,7 @@ def _group_late_ranks(
 
 
 def _rotating(late: list[LateRank], n_steps: int) -> list[LateRank]:
-    """Return all late ranks if they are late in turn, else an empty list."""
+    """Return all late ranks if another rank is late in each step, else an empty list."""
     by_step: dict[int, set[int]] = {}
     most_steps = 0
     for late_rank in late:
@@ -224,7 +224,7 @@ def _slow_groups(
 def _sets(late: dict[int, LateRank], sets: Sequence[RankSet]) -> list[RankSet]:
     """Split late ranks with one cause and the same steps into sets with similar delays.
 
-    A set of exactly a node, stage or group has its name. For other sets, the ranks are listed.
+    A set that equals a node, stage or group gets its name. The ranks of other sets are listed.
     """
     causes = {rank.cause for rank in late.values()}
     first = "node" if causes & {*_HOST_CAUSES} else "stage"

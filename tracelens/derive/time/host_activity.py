@@ -89,7 +89,7 @@ def _of_axis(axis: ThreadAxis, spans: pl.DataFrame, blocked: pl.DataFrame) -> pl
 
 
 def _without_gaps(segments: pl.DataFrame, axis: ThreadAxis) -> pl.DataFrame:
-    """Fill time between a main thread's segments with segments of class and cause host."""
+    """Fill time between a main thread's segments with segments of class and cause `host`."""
     starts = segments["start_ns"]
     thread = axis.thread_of(starts)
     same_thread = thread == thread.shift(-1)

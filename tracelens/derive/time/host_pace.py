@@ -138,9 +138,9 @@ def _in_steps(times: pl.DataFrame, steps: pl.DataFrame) -> pl.DataFrame:
 
 
 def _step_positions(times: pl.DataFrame, edge: str, numbered: pl.DataFrame) -> pl.Series:
-    """Return the position of the rank's last step to begin before each interval's start or end.
+    """Return, per interval, the position of the rank's last step to begin before `edge`.
 
-    The time is the column `edge`. The position is None before the rank's first step.
+    `edge` names the column start_ns or end_ns. The position is None before the first step.
     """
     begins = numbered.select("rank", "position", "begin_ns")
     edges = times.select("rank", edge).with_row_index("row")

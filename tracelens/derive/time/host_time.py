@@ -49,8 +49,8 @@ class HostTime(Struct, frozen=True):
     - `ids`: ids of the calls, None if these are row numbers
     - `places`: call paths of launches; for other calls the outermost op, else the function
     - `mains`: main thread of each process, the process with most known time first
-    - `tracks`: the activities that explain delays of each thread, with causes as indices of
-      IDLE_KINDS
+    - `tracks`: the activities that explain delays of each thread, with causes and call paths as
+      indices of IDLE_KINDS and `places`
     """
 
     calls: pl.DataFrame
@@ -212,7 +212,7 @@ class _Reading:
         return pl.concat(rows)
 
     def _places_of(self, calls: pl.DataFrame) -> pl.Series:
-        """Return the index of each call's path, else of its op, else None or -1."""
+        """Return the index of each call's path, else of its op; None or -1 without an op."""
         sites = calls.select("rank", "site_id")
         op = self.ops.gather(rows_of(self.sites["rank"], self.sites["site_id"], sites))
         if self.launches.is_empty():
@@ -288,7 +288,7 @@ class _Reading:
 
 
 def launch_places(trace: Trace) -> pl.DataFrame:
-    """Name the call path of each call that launches below Python code or in a user's region.
+    """Return the call path of each launch below Python code or in a region that users named.
 
     Columns: rank, api_call_id and what. Other calls have no row.
     """

@@ -1,7 +1,7 @@
 """Find the idle time of a device, and a cause for each nanosecond of it.
 
 The cause is the activity, in that time, of the thread that launches the next work. A gap is the
-idle time between two pieces of work.
+idle time between one kernel, copy or fill and the next.
 """
 
 from collections.abc import Iterator
@@ -61,7 +61,7 @@ def in_time_order(device: DeviceWork) -> pl.DataFrame:
 
 
 def cut_gaps(work: pl.DataFrame, device: DeviceWork) -> Iterator[pl.DataFrame]:
-    """Yield the gaps between work, cut where windows, causes or call paths change, by start."""
+    """Yield the idle time between work by start, cut where windows, causes or paths change."""
     after_windows = device.windows.height
     for gaps in _gaps(work, device):
         cut = cut_rows(gaps, device.windows).rename({"at": "window"})
@@ -70,9 +70,9 @@ def cut_gaps(work: pl.DataFrame, device: DeviceWork) -> Iterator[pl.DataFrame]:
 
 
 def with_true_causes(idle: pl.DataFrame, causes: pl.Series | None) -> pl.DataFrame:
-    """Replace the cause launch of idle time by the cause that `causes` has for the next work.
+    """Replace the cause `launch` of idle time by the cause that `causes` has for the next work.
 
-    `causes` is a result of `causes_of_launching`. If it is None, the cause remains launch.
+    `causes` is a result of `causes_of_launching`. If it is None, the cause remains `launch`.
     """
     if causes is None:
         return idle
@@ -164,9 +164,9 @@ def _with_calls(gaps: pl.DataFrame, device: DeviceWork) -> pl.DataFrame:
 
 
 def _split_by_cause(gaps: pl.DataFrame, host: HostTime) -> pl.DataFrame:
-    """Cut gaps into intervals of one cause and call path; -1 means the launching call's path.
+    """Cut idle time into intervals of one cause and call path.
 
-    Each gap lies in one window.
+    A call path of -1 means the path of the launching call.
     """
     returned = pl.col("returned")
     start_ns = pl.col("start_ns")
@@ -271,7 +271,7 @@ def _numbered_segments(tracks: Tracks) -> pl.DataFrame:
 
 
 def _refilled(idle: pl.DataFrame) -> pl.DataFrame:
-    """Replace the cause launch by sync if it directly follows sync in the same gap."""
+    """Replace the cause `launch` by `sync` if it directly follows `sync` in the same idle time."""
     gap = pl.col("gap")
     cause = pl.col("cause")
     is_new = (gap != gap.shift(1)).fill_null(value=True)

@@ -350,7 +350,7 @@ def _makes_room(program: JudgedProgram) -> bool:
 
 
 def _uncached(program: JudgedProgram) -> str | None:
-    """Return advice to use the caching allocator, None unless steps allocate and free memory."""
+    """Return advice to use the caching allocator if steps allocate and free memory, else None."""
     is_memory = pl.col("kind") == "memory"
     calls = program.trace.select(
         "api_calls",

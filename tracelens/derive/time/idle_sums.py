@@ -66,7 +66,7 @@ class DeviceTimes(Struct, frozen=True):
 def times_of_devices(trace: Trace, devices: Mapping[Device, DeviceWork]) -> DeviceTimes:
     """Sum the time of the devices, which are numbered from 0.
 
-    Long launching has the cause that `causes_of_launching` finds.
+    `causes_of_launching` finds the causes of long launching.
     """
     as_recorded, causes = _times_and_causes(trace, devices)
     if not causes:

@@ -30,7 +30,7 @@ class Removal(Struct, frozen=True):
 
     - `steps`: None for all
     - `excess_frac`: the delay as a share of the ranks' own time
-    - `of_device`: the delay is one of device work
+    - `of_device`: device work is delayed
     """
 
     ranks: frozenset[int]
@@ -86,7 +86,7 @@ class Replay(Struct, frozen=True):
         *,
         hosts_limit: bool = True,
     ) -> float:
-        """Return the job's duration in ns without the removed delays, the median of its ranks.
+        """Return the job's duration in ns without the removed delays: the median of its ranks.
 
         Times of transfers are divided by `network`. With `of`, the median is over these ranks only.
         With removals, the job takes at least as long as its hosts work, unless `hosts_limit` is
@@ -283,7 +283,10 @@ def _between_calls(timed: pl.DataFrame, edges: pl.DataFrame, trace: Trace) -> pl
 
 
 def _with_times(trace: Trace, calls: pl.DataFrame) -> pl.DataFrame:
-    """Return the first calls, by the entry of their last rank, with exposed_ns and transfer_ns."""
+    """Return the first calls, by the last rank's entry, with exposed_ns and transfer_ns.
+
+    At most _MOST_ROWS rows are returned.
+    """
     key = ["rank", *_CALL]
     exposed_ns = pl.col("end_ns") - pl.col("start_ns") - pl.col("hidden_ns")
     waits = waits_of(trace).intervals.group_by(key).agg(exposed_ns=exposed_ns.sum())

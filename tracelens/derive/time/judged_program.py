@@ -1,4 +1,7 @@
-"""Collect the data for advice: judged time of all ranks, call paths of idle time, and kernels."""
+"""Collect the data for advice: judged time of all ranks, call paths of idle time, and kernels.
+
+Judged time is the time of the program, without start-up and tear-down.
+"""
 
 from collections.abc import Iterator, Mapping
 

@@ -74,7 +74,7 @@ def own_delays(model: TimeModel) -> pl.DataFrame:
     """Return the rows of `rank_steps` with own_ns, excess_ns and `PART_excess_ns`.
 
     - `own_ns`: the longer of the rank's own times on its device and on its host
-    - excess: over the lower median of all ranks in the step
+    - `excess_ns`, `PART_excess_ns`: excess over the lower median of all ranks in the step
 
     If some ranks mark no steps, all ranks are compared over the whole program, and step is None.
     """
@@ -151,7 +151,7 @@ def find_late_ranks(model: TimeModel, delays: pl.DataFrame) -> list[LateRank]:
 
 
 def _delay_and_cause(row: Mapping[str, float]) -> tuple[float, str | None]:
-    """Return a rank's mean delay that its host's speed does not explain, and the main cause."""
+    """Return a rank's mean delay, without what its host's speed explains, and the main cause."""
     unexplained_ns = row[OWN] - row[_BY_SPEED]
     part_excess = {part: row[f"{part}_excess_ns"] for part in _OWN_PARTS}
     main_part = _main_part(part_excess, unexplained_ns)
@@ -232,7 +232,7 @@ def _median(values: pl.Series) -> float:
 def _with_host_excess(
     model: TimeModel, late_steps: pl.DataFrame, delays: pl.DataFrame
 ) -> pl.DataFrame:
-    """Limit `CAUSE_excess_ns` of each idle cause to the host's extra time for this cause.
+    """Limit each idle cause's part of a delay (`CAUSE_excess_ns`) to the host's extra time for it.
 
     Add by_speed_ns, the time that the host's speed explains.
     """
@@ -273,7 +273,7 @@ def _with_slowdown(late_steps: pl.DataFrame, hosts: pl.DataFrame) -> pl.DataFram
 
 
 def _limited_to_host(late_steps: pl.DataFrame, hosts: pl.DataFrame, cause: str) -> pl.DataFrame:
-    """Limit `CAUSE_excess_ns` of one idle cause to the host's extra time for this cause."""
+    """Limit an idle cause's part of a delay (`CAUSE_excess_ns`) to the host's extra time for it."""
     column = f"{cause}_excess_ns"
     of_hosts = _with_host_times(late_steps, hosts, cause)
     # Extra time exceeds the time of the median host, slowed down like the rank's host.

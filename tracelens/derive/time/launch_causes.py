@@ -23,10 +23,10 @@ def causes_of_launching(
     devices: Mapping[Device, DeviceWork],
     launching: pl.Series,
 ) -> pl.Series:
-    """Return the cause of the launching time before each kernel, copy and fill, as a code.
+    """Return the cause of the host's launching time before each kernel, copy and fill, as a code.
 
-    `launching` has these times in ns. The cause is loading (of a kernel on its first use), host (an
-    op that works for long without launching), or launch.
+    `launching` has these times in ns. The cause is `loading` (of a kernel on its first use), `host`
+    (an op that works for long without launching), or `launch`.
     """
     gaps = _launching_gaps(devices, launching)
     ns = pl.col("ns")
@@ -77,7 +77,7 @@ def _in_busy_ops(
     devices: Mapping[Device, DeviceWork],
     long_gaps: pl.DataFrame,
 ) -> pl.Series:
-    """Return the gaps in which the launching thread was mostly in an op that works for long."""
+    """Return the numbers of long idle times in which the launching thread was in a long op."""
     busy = busy_ops(trace, long_gaps["rank"].unique())
     if busy.is_empty():
         return pl.Series(dtype=pl.Int64)
@@ -101,9 +101,9 @@ def _on_threads(
     long_gaps: pl.DataFrame,
     first: int,
 ) -> pl.DataFrame:
-    """Return a device's long gaps with their times, and the ids of the launching thread.
+    """Return a device's long idle times with start and end, and the ids of the launching thread.
 
-    `first` is the number of the device's first gap.
+    `first` is the number of the device's first idle time.
     """
     end = pl.col("end_ns").cum_max().shift(1, fill_value=device.from_ns)
     every_gap = work.select(

@@ -24,7 +24,7 @@ def below_python(
 ) -> Iterator[pl.DataFrame]:
     """Yield the launches below Python code with their call paths (`what`), in PLACED columns.
 
-    `is_of_torch` says that torch's profiler recorded the Python frames. There is one frame per
+    `is_of_torch` says that torch's profiler recorded the Python code. There is one DataFrame per
     group of ranks that entered equal functions before recording.
     """
     groups = ranks_by_earlier_frames(trace, ranks) if is_of_torch else {None: ranks}
@@ -50,7 +50,8 @@ def _place(
 ) -> pl.DataFrame:
     """Return the calls below Python code with their call paths, in PLACED columns.
 
-    `earlier` are the frames entered before recording. If they are known, line numbers are marked.
+    `earlier` are the Python frames entered before recording. If they are known, line numbers are
+    marked.
     """
     parent = tree["parent_id"]
     is_in_python = outermost_row(parent, tree["kind"] == "python").is_not_null()

@@ -37,7 +37,7 @@ def waiting_kernels(trace: Trace, moves: pl.DataFrame) -> pl.DataFrame:
 
     - `rank`, `device_id`, `kernel_id`, `span_id`, `name`, `step`
     - `n_moves`, `size_bytes`: number and bytes of the moves
-    - `stalled_ns`: time from the start of the first move to the end of the last move
+    - `stalled_ns`: the kernel's time from the start of the first move to the end of the last move
     """
     columns = ("kernel_id", "span_id", "name", "step", "start_ns", "duration_ns")
     recorded = trace.select("kernels", *_DEVICE, *columns)

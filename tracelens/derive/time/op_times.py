@@ -156,10 +156,7 @@ _PLACE_BITS = 32
 
 
 class _Ops:
-    """Sums the times of one rank's ops in C, while the rank's tables are read.
-
-    A span's chain is the sequence of ops around it. The methods return whether they worked.
-    """
+    """Sums the times of one rank's ops in C, while the rank's tables are read."""
 
     def __init__(self, n_spans: int) -> None:
         assert LIBRARY is not None
@@ -167,7 +164,7 @@ class _Ops:
         self.words: dict[str, int] = {}
 
     def place(self, spans: pa.RecordBatch) -> bool:
-        """Assign each span to its chain."""
+        """Assign each span to the sequence of ops around it, and return whether this worked."""
         names = spans.column("name")
         kinds = spans.column("kind")
         try:
@@ -196,7 +193,7 @@ class _Ops:
         )
 
     def charge_calls(self, calls: pa.RecordBatch) -> bool:
-        """Subtract the time of calls from the spans around them."""
+        """Subtract the time of calls from the spans around them, and return whether this worked."""
         columns = (
             values(calls.column(name))
             for name in ("start_ns", "duration_ns", "process_id", "thread_id")
@@ -205,13 +202,13 @@ class _Ops:
         return bool(self.library.ops_charge_calls(self.ops, *span_rows, *columns))
 
     def launch(self, work: pa.RecordBatch) -> bool:
-        """Add device work to the chains of its spans."""
+        """Add device work to the ops around its launch, and return whether this worked."""
         span_rows = _rows(work.column("span_id"))
         durations = values(work.column("duration_ns"))
         return bool(self.library.ops_launch(self.ops, *span_rows, durations))
 
     def time(self, spans: pa.RecordBatch) -> bool:
-        """Add the spans' own times to their chains."""
+        """Add each span's own time to the ops around it, and return whether this worked."""
         return bool(
             self.library.ops_time(
                 self.ops,
@@ -220,9 +217,9 @@ class _Ops:
         )
 
     def expect(self) -> bool:
-        """Sum the chains by name, and make room for the durations of each name's ops.
+        """Sum the times by op name, and make room for the durations of each name's ops.
 
-        Call it after all times were added.
+        Call it after all times were added. Return whether this worked.
         """
         n_codes = len(self.words)
         totals = bytearray(8 * len(_SUMS) * n_codes)
@@ -238,7 +235,7 @@ class _Ops:
         return True
 
     def order(self, spans: pa.RecordBatch) -> bool:
-        """Sort the durations of ops by name."""
+        """Sort the durations of ops by name, and return whether this worked."""
         span_durations = values(spans.column("duration_ns"))
         return bool(self.library.ops_order(self.ops, span_durations, self.ends, self.durations))
 

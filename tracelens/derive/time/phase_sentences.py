@@ -21,7 +21,7 @@ _NS = (pl.col("end_ns") - pl.col("start_ns")).sum()
 
 
 def phase_sentences(model: TimeModel) -> list[str]:
-    """Describe the judged time of ranks without steps, and the time that is left out.
+    """Describe the program's time on ranks without steps, and the time that is left out.
 
     In sentences about several ranks, times are medians.
     """
@@ -39,7 +39,7 @@ def phase_sentences(model: TimeModel) -> list[str]:
 
 
 def _on_program(bare: pl.DataFrame, trace: Trace) -> Iterator[str]:
-    """Describe the judged time of ranks that mark no steps."""
+    """Describe the program's time on ranks that mark no steps."""
     sums = bare.group_by("rank", "phase").agg(ns=_NS)
     times = {phase: _median(sums.filter(phase=phase)) for phase in (START_UP, TEAR_DOWN)}
     left_out = [

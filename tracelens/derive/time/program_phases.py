@@ -81,7 +81,7 @@ def program(trace: Trace) -> pl.DataFrame:
 
 
 def program_steps(trace: Trace) -> pl.DataFrame:
-    """Return the rows of the table steps that count in medians.
+    """Return the rows of the table `steps` that count in medians.
 
     These are the program's whole steps, or all steps of the program if none is whole.
     """
@@ -127,7 +127,7 @@ def _marked_ranks(trace: Trace) -> pl.Series:
 class _Rank(Struct, frozen=True, dict=True):
     """Holds one rank's steps, activities, device work by table, calls by start, and waits.
 
-    `ops` has the steps of all ops. It is empty if any rank has device work.
+    `ops` has the step of each op. It is empty if any rank has device work.
     """
 
     rank: int

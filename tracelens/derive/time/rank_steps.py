@@ -136,7 +136,7 @@ def _groups(
 ) -> list[list[int]]:
     """Split the sorted distinct values into at most `most` groups of equal size.
 
-    Each value in `alone` is a group of its own. Each of them may add two groups.
+    Each value in `alone` is a group of its own, which may add up to two groups.
     """
     distinct = values.unique().sort().to_list()
     size = -(-len(distinct) // most)

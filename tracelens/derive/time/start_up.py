@@ -13,16 +13,16 @@ from tracelens.derive.time.activity_places import PROFILER
 LONG_NS = 1_000_000
 """A call or idle time that takes this long may be start-up. Other calls take microseconds."""
 _MUCH_LONGER = 3
-"""A first call or gap is start-up if all later calls or gaps are this many times shorter.
+"""A first call or idle time is start-up if all later ones are this many times shorter.
 
 Other variation, such as an allocation of another size, stays below this factor.
 """
 _MOST = 0.5
-"""Start-up or input explains a gap if it takes this share of the gap."""
+"""Start-up or input explains an idle time if it takes this share of it."""
 _SPARSE = 0.1
 """A device hardly works if its busy share is below this fraction of its later busy share."""
 _MUCH = 0.3
-"""If more than this share of all work ran steadily before a gap, the program had begun."""
+"""If more than this share of all work ran steadily before an idle time, the program had begun."""
 _ALL = 0.9
 """A step does the work of other steps if it runs at least this share of their usual kernels."""
 _WAITING = ("sync", "memcpy", "memset")
@@ -51,17 +51,20 @@ class HostIntervals(Struct, frozen=True):
 
 
 class Gaps(Struct, frozen=True):
-    """Holds the long gaps between a rank's device work from `begin` to `end`, sorted by start.
+    """Holds the long idle times (gaps) between a rank's device work, sorted by start.
 
-    A gap is a time without device work. `frame` has these columns:
+    `frame` has these columns:
 
     - `start_ns`, `end_ns`
     - `busy_ns`: device work between `begin` and the gap
     - `load_ns`: the part of the gap that is start-up
     - `input_ns`: the part of the gap in which input is loaded
 
-    The field `busy_ns` is all device work from `begin` to `end`. `input_start` is the first moment
-    at which input is loaded.
+    The other fields:
+
+    - `begin`, `end`: limits of the examined time
+    - `busy_ns`: all device work from `begin` to `end`
+    - `input_start`: first moment at which input is loaded
     """
 
     frame: pl.DataFrame
@@ -78,7 +81,7 @@ class Gaps(Struct, frozen=True):
         kernels: pl.DataFrame | None,
         host: HostIntervals,
     ) -> Gaps:
-        """Find the gaps between the disjoint intervals of `busy`, with their start-up and input."""
+        """Find the idle times between the intervals of `busy`, and measure start-up in them."""
         begin, end = window
         end_ns = pl.col("end_ns")
         start_ns = pl.col("start_ns")
@@ -153,15 +156,16 @@ def start_up_calls(calls: pl.DataFrame) -> pl.DataFrame:
 
 
 def start_up_ns(gaps: Gaps) -> int:
-    """Return the time in ns of all start-up in the gaps."""
+    """Return the time in ns of all start-up in idle times."""
     return int(gaps.frame["load_ns"].sum())
 
 
 def trials_ns(kernels: pl.DataFrame, step: int, later: pl.Series) -> int:
-    """Return the time of a step's kernels that no later step launches, as cudnn.benchmark does.
+    """Return the time in ns of a step's kernels that no later step launches.
 
     `kernels` has step, name and duration_ns.
     """
+    # cudnn.benchmark tries such kernels.
     of_later = kernels.filter(pl.col("step").is_in(later.implode()))
     of_step = kernels.filter(pl.col("step") == step)
     names = of_later.select("name").unique()
@@ -212,9 +216,9 @@ def start_up_end(gaps: Gaps, first: int, awaited_from: int | None = None) -> int
 
 
 def _worked_steadily(row: dict[str, int], gaps: Gaps, start: int) -> bool:
-    """Return whether much of the device's work ran steadily between `start` and a gap.
+    """Return whether much of the device's work ran steadily between `start` and an idle time.
 
-    `start` is the end of start-up as found from earlier gaps.
+    `start` is the end of start-up as found from earlier idle times.
     """
     if row["start_ns"] <= start:
         return False
@@ -228,9 +232,9 @@ def _worked_steadily(row: dict[str, int], gaps: Gaps, start: int) -> bool:
 
 
 def _is_sparse(row: dict[str, int], gaps: Gaps, first: int) -> bool:
-    """Return whether the device worked little before the gap and most afterwards.
+    """Return whether the device worked little before an idle time and most after it.
 
-    The result is False if the device waits for input in the gap.
+    The result is False if the device waits for input in this time.
     """
     length_ns = row["end_ns"] - row["start_ns"]
     if row["input_ns"] > _MOST * length_ns:
@@ -242,9 +246,9 @@ def _is_sparse(row: dict[str, int], gaps: Gaps, first: int) -> bool:
 
 
 def _before_first_use(gaps: pl.DataFrame, kernels: pl.DataFrame | None) -> pl.Series:
-    """Return whether each gap ends with a kernel's first use, and is far longer than later gaps.
+    """Return which idle times end with a kernel's first use and are far longer than later ones.
 
-    Only gaps that end with the same kernel are compared.
+    Only idle times that end with the same kernel are compared.
     """
     if kernels is None or gaps.is_empty():
         return pl.Series(
@@ -274,7 +278,7 @@ def find_gaps(
     calls: pl.DataFrame,
     window: tuple[int, int],
 ) -> Gaps:
-    """Find the gaps between a rank's device work in a window, with their start-up and input.
+    """Find the long idle times between a rank's device work, and measure start-up in them.
 
     `work` maps tables of device work to rows. `calls` are sorted by start.
     """

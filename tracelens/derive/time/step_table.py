@@ -217,6 +217,9 @@ def _rows_of_ids(
     other: pl.DataFrame,
     wanted: str,
 ) -> pl.Series:
-    """Return, per row of `other`, the row of `frame` with `ids` equal to the column `wanted`."""
+    """Return, per row of `other`, the row of `frame` with the same id.
+
+    `ids` is the column with the ids in `frame`, `wanted` the column in `other`.
+    """
     ids_of_other = other.select("rank", wanted)
     return rows_of(frame["rank"], frame[ids], ids_of_other).alias(wanted)

@@ -123,7 +123,7 @@ class TimeModel(Struct, frozen=True):
         )
 
     def kept_shares(self) -> dict[int, float]:
-        """Return, by rank, the share of launching and other host work that is the program's own.
+        """Return, by rank, the program's own share of launching and of the host's other work.
 
         Ranks are left out if no step without the profiler was timed.
         """
@@ -194,7 +194,7 @@ def _used_devices(windows: pl.DataFrame) -> pl.DataFrame:
 
 
 class RankTime(Struct, frozen=True):
-    """Holds a rank's judged time in ns by part, with and without the profiler's time.
+    """Holds the time of a rank's program in ns by part, with and without the profiler's time.
 
     - `parts`: sums over the used devices, without the time that the profiler adds
     - `recorded`: the same sums with this time
@@ -280,7 +280,7 @@ class RankTime(Struct, frozen=True):
 
     @property
     def beside_computing(self) -> str | None:
-        """The part to name beside computing, None without such a part or for a process."""
+        """The part to name together with computing, None without such a part or for a process."""
         bound, second = self.bound, self.second
         if self.is_process or second is None:
             return None
