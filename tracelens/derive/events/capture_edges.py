@@ -143,7 +143,7 @@ class CaptureEdges(Struct):
         return unexplained
 
     def _without_waits(self, late: pl.DataFrame) -> pl.DataFrame:
-        """Leave out late work whose stream had a recorded wait that explains the delay."""
+        """Leave out late work if a recorded wait of its stream explains the delay."""
         if not self.waits:
             return late
         all_waits = pl.concat(self.waits)

@@ -25,11 +25,7 @@ _I32, _I64 = pl.Int32(), pl.Int64()
 class Nesting(Struct, frozen=True):
     """Holds each span's parent row, depth and self time, and the row of each call's span.
 
-    - -1 as a row means none.
-    - `n_overlaps`: spans that start inside another span and outlast it by more than the tolerance.
-      They become its siblings.
-    - `n_unreturned`: spans without a recorded return, which seem to last until the trace ends. Such
-      a span is closed when its caller makes the next call.
+    A row of -1 means none.
     """
 
     parent: Sequence[int] | pl.Series
@@ -37,7 +33,15 @@ class Nesting(Struct, frozen=True):
     self_ns: Sequence[int] | pl.Series
     call_span: Sequence[int] | pl.Series
     n_overlaps: int
+    """Spans that start inside another span and outlast it by more than the tolerance.
+
+    They become its siblings.
+    """
     n_unreturned: int
+    """Spans without a recorded return, which seem to last until the trace ends.
+
+    Such a span is closed when its caller makes the next call.
+    """
 
 
 def nest(spans: pl.DataFrame, calls: pl.DataFrame) -> Nesting:

@@ -79,7 +79,7 @@ def list_steps(
     ends: pl.DataFrame,
     loose: pl.DataFrame,
 ) -> pl.DataFrame:
-    """List the steps by start: step, name, start_ns, duration_ns, host_ns, mark_ns, window.
+    """List the steps: step, name, start_ns, duration_ns, host_ns, mark_ns, window, sorted by start.
 
     A step ends when the next one begins on the host and earlier work has ended on the device.
 
@@ -133,7 +133,7 @@ def list_steps(
 
 
 class StepTimes:
-    """Builds the table of steps from tables of linked device work, which are added one by one."""
+    """Builds the table of steps from tables of linked device work, added one by one."""
 
     def __init__(self, marks: pl.DataFrame, calls: pl.DataFrame) -> None:
         """Take the marks and the API calls (api, kind, start_ns, duration_ns) by api_call_id."""
@@ -370,7 +370,7 @@ def _numbered(marks: pl.DataFrame) -> pl.DataFrame:
 
 
 def _windows(marks: pl.DataFrame) -> pl.DataFrame:
-    """Return the marks, by start, with `window` and `until_ns`.
+    """Return the marks, sorted by start, with `window` and `until_ns`.
 
     A window is a run of marks with names that count up by one. `until_ns` is the start of the
     window's next mark; for the last mark, its own end.

@@ -231,7 +231,7 @@ def _without_flag(flags: pl.Series, rows: pl.Series) -> pl.Series:
 
 
 def _outermost(rows: pl.Series, above: pl.Series) -> pl.Series:
-    """Return the outermost op around each op in `rows`, or the op itself without one.
+    """Return the outermost op around each op in `rows`; for an op without one, the op itself.
 
     `above` lists the nearest op around each op.
     """

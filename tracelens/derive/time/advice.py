@@ -18,37 +18,29 @@ _SAME = 0.95
 
 
 class Rule(Struct, frozen=True):
-    """Holds advice for one program: a change, the part of the time that shrinks, and the saving.
-
-    - `ns`: most time that the change saves, over all judged time
-    - `text`: the change in words
-    - `cause`: the part of the time that shrinks
-    - `section`: names of the analyses that show this part
-    - `is_of_host`: this part is host time, which recording makes longer
-    - `places`: call paths of this part with their ns, the largest first
-    - `expression`: the change as `whatif` takes it, None if a replay cannot make it
-    """
+    """Holds advice for one program: a change, the part of the time that shrinks, and the saving."""
 
     ns: int
+    """Most time that the change saves, over all judged time."""
     text: str
+    """The change in words."""
     cause: str
+    """The part of the time that shrinks."""
     section: str
+    """Names of the analyses that show this part."""
     is_of_host: bool = False
+    """True if this part is host time, which recording makes longer."""
     places: list[tuple[str, int]] = field(default_factory=list)
+    """Call paths of this part with their ns, the largest first."""
     expression: str | None = None
+    """The change as `whatif` takes it, None if a replay cannot make it."""
 
 
 class Change(Struct, frozen=True):
     """Holds a change that would help, and its saving without any other change.
 
-    Times are for a mean step, or for all judged time without steps.
-
-    - `saving_ns`: largest saving, without time that the profiler adds; None if unknown
-    - `share`: the saving as a share of `step_ns`
-    - `low_ns`, `high_ns`: limits of the saving, if the profiler made the saved time longer by a
-      roughly known amount
-
-    The other fields are those of `Rule`.
+    Times are for a mean step, or for all judged time without steps. Fields without a description
+    are those of `Rule`.
     """
 
     text: str
@@ -57,9 +49,15 @@ class Change(Struct, frozen=True):
     step_ns: int
     is_per_step: bool
     saving_ns: int | None
+    """Largest saving, without time that the profiler adds; None if unknown."""
     low_ns: int | None
     high_ns: int | None
+    """The saving is between `low_ns` and `high_ns`.
+
+    Both are known if the profiler made the saved time longer by a roughly known amount.
+    """
     share: float | None
+    """The saving as a share of `step_ns`."""
     places: tuple[tuple[str, int], ...]
     expression: str | None
 

@@ -11,7 +11,7 @@ from tracelens.derive.time.time_parts import TimeModel
 from tracelens.trace import Trace
 
 Places = dict[tuple[int, str], str]
-"""What takes most of each part of time, by rank and part, such as a kernel or a call path."""
+"""The kernel, kind of copy, op or call path that takes most of a part of time, by rank and part."""
 
 CASTS = "casts between element types"
 CAST = r"(?:float16|float8\w*)_copy_kernel|direct_copy_kernel.*LoadWithCast"
@@ -25,7 +25,7 @@ _WAYS = {
     "h2h": "within the host",
     "unknown": "of an unknown direction",
 }
-"""Directions of copies in words, for copies whose kinds of memory are not recorded."""
+"""Directions of copies in words, for copies without recorded kinds of memory."""
 
 
 def bound_places(model: TimeModel) -> Places:
@@ -101,7 +101,7 @@ def _kernels(model: TimeModel) -> Places:
 
 
 def _copies(model: TimeModel) -> Places:
-    """Describe, per rank, the kind of copy that takes most time. Memsets count as one kind."""
+    """Describe, per rank, the kind of copy that takes most time. Memsets are one kind."""
     memories = ["source_memory", "destination_memory"]
     copies = _in_program(model, "memcpys", "direction", *memories)
     is_unknown = pl.any_horizontal(pl.col(memories) == "unknown")
@@ -147,7 +147,7 @@ def _ops_of_processes(trace: Trace) -> Places:
 
 
 def _communicating_devices(model: TimeModel) -> list[int]:
-    """List the ranks whose devices communicate for more time than their hosts."""
+    """List the ranks with devices that communicate longer than the hosts."""
     on_host = model.idle.filter(pl.col("cause") == "communication")
     idle_ns = pl.col("idle_ns")
     of_hosts = on_host.group_by("rank").agg(idle_ns.sum())

@@ -50,15 +50,12 @@ _INTERVALS = {
 
 
 class Breakdown(Struct, frozen=True):
-    """Holds the times of some ranks.
-
-    - `windows`: columns of TIME_BREAKDOWN except the shares and collective_wait_ns
-    - `idle`: the program's idle time by rank, device_id, cause and call path (`what`), with
-      idle_ns, n_gaps, longest_ns and example_ns, which TimeModel explains
-    """
+    """Holds the times of some ranks."""
 
     windows: pl.DataFrame
+    """Columns of TIME_BREAKDOWN except the shares and collective_wait_ns."""
     idle: pl.DataFrame
+    """The program's idle time, with the columns of `TimeModel.idle`."""
 
 
 def merge(parts: Sequence[Breakdown]) -> Breakdown:
@@ -117,10 +114,10 @@ def break_down_devices(
 
 
 def idle_intervals(trace: Trace, devices: Mapping[Device, DeviceWork]) -> pl.DataFrame:
-    """List the program's idle time, device by device: one row per interval, by start.
+    """List the program's idle time, device by device: one row per interval, sorted by start.
 
-    Columns: rank, device_id, start_ns, end_ns, cause and what (call path). For ranks of
-    `process_ranks`, it is the idle time of the process, and device_id is None.
+    Columns: rank, device_id, start_ns, end_ns, cause and what (call path). For ranks without a
+    device, it is the idle time of the process, and device_id is None.
     """
     parts = [pl.DataFrame(schema=_INTERVALS)]
     frames = idle_of_devices(trace, devices) if devices else ()

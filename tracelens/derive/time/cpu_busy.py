@@ -57,7 +57,10 @@ def _with_op_time_of_main(
     ops: pl.DataFrame,
     edges: pl.Series,
 ) -> pl.DataFrame:
-    """Extend a main thread's activities over the ops, cut them at the edges, and add op_ns."""
+    """Extend a main thread's activities over the ops, cut them at `edges`, and add op_ns.
+
+    `edges` are times in ns.
+    """
     extended = _extended_over(ops, activities).with_columns(end_ns=END)
     cut = cut_at(extended, edges)
     duration_ns = pl.col("end_ns") - pl.col("start_ns")
@@ -110,11 +113,11 @@ def _host_activity(activities: pl.DataFrame, start: int, end: int) -> pl.DataFra
 
 
 def find_communication(axis: ThreadAxis, spans: pl.DataFrame) -> pl.DataFrame:
-    """Find the time in which the axis's threads communicate: disjoint start_ns, end_ns, by start.
+    """Find the time in which the axis's threads communicate: start_ns and end_ns.
 
     A thread communicates in an op of a process group that launches nothing. It also communicates
     while a span of gloo or mpi is open and the thread runs no other op or call. `spans` are of all
-    threads.
+    threads. The intervals are disjoint and sorted by start.
     """
     words = spans["name"].cast(pl.Categorical)
     in_groups, on_host = matching(words, COMMUNICATION, ON_HOST)

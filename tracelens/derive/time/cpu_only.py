@@ -315,7 +315,10 @@ def _places(tiles: pl.DataFrame) -> pl.DataFrame:
 
 
 def _main_thread(activities: pl.DataFrame) -> pl.DataFrame:
-    """Return the activities of the main thread with most known time, by start, with end_ns."""
+    """Return the activities, with end_ns, of the main thread with most known time.
+
+    Activities are sorted by start.
+    """
     key = ["process_id", "thread_id"]
     duration_ns = pl.col("duration_ns")
     times = activities.group_by(key).agg(duration_ns.sum())

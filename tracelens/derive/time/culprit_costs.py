@@ -36,32 +36,32 @@ class Culprit(Struct, frozen=True):
     """Holds late ranks that others wait for, the cause of their delay, and its cost.
 
     Times are means over the steps in which the ranks are late.
-
-    - `steps`: these steps, None for all
-    - `when`: these steps in words
-    - `excess_ns`: delay of the ranks
-    - `measure`: the part of a step that takes longer
-    - `part_ns`, `usual_ns`: the ranks' time and the median rank's time in this part
-    - `step_ns`: time of the whole step
-    - `cost_ns`: time that the job would gain without the delay
-    - `rotates`: another rank is late in each step
-    - `connected`: the late ranks and all ranks that wait for them; empty if the network is late
     """
 
     members: RankSet
     late: tuple[LateRank, ...]
     steps: frozenset[int] | None
+    """The steps in which the ranks are late, None for all."""
     when: str
+    """These steps in words."""
     cause: str | None
     excess_ns: float
+    """Delay of the ranks."""
     n_steps: int
     measure: str = OWN_TIME
+    """The part of a step that takes longer."""
     part_ns: float = 0.0
+    """Time of the ranks in this part."""
     usual_ns: float = 0.0
+    """Time of the median rank in this part."""
     step_ns: float = 0.0
+    """Time of the whole step."""
     cost_ns: float = 0.0
+    """Time that the job would gain without the delay."""
     rotates: bool = False
+    """True if another rank is late in each step."""
     connected: frozenset[int] = frozenset()
+    """The late ranks and all ranks that wait for them; empty if the network is late."""
 
     @property
     def cost_frac(self) -> float:

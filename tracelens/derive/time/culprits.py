@@ -1,4 +1,4 @@
-"""Find the culprits of a job: ranks, or sets of ranks, whose delays others wait for."""
+"""Find the culprits of a job: ranks, or sets of ranks, that others wait for."""
 
 from __future__ import annotations
 

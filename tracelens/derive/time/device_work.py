@@ -40,17 +40,20 @@ _COLUMNS: dict[str, type[pl.DataType]] = {
 
 
 class DeviceWork(Struct, frozen=True):
-    """Holds a device's work, and the windows of time to break down.
-
-    - `work`: two frames, kernels and all other work, sorted by start: start_ns, duration_ns, call
-      and kind. `call` is a row of the host's calls; any other number means unknown.
-    - `windows`: disjoint and sorted by start: start_ns, end_ns and `counted`, which says whether
-      the window counts in the sums by call path
-    """
+    """Holds a device's work, and the windows of time to break down."""
 
     host: HostTime
     work: tuple[pl.DataFrame, pl.DataFrame]
+    """Two frames, kernels and all other work, sorted by start.
+
+    Columns: start_ns, duration_ns, call and kind. `call` is a row of the host's calls; any other
+    number means unknown.
+    """
     windows: pl.DataFrame
+    """Disjoint and sorted by start: start_ns, end_ns and `counted`.
+
+    `counted` says whether the window counts in the sums by call path.
+    """
 
     @property
     def from_ns(self) -> int:

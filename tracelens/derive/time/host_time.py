@@ -42,23 +42,25 @@ _THREAD = ["rank", "process_id", "thread_id"]
 
 
 class HostTime(Struct, frozen=True):
-    """Holds one rank's API calls and the activities of its host threads.
-
-    - `calls`: one row per API call: `returned` (its end), `thread` and `place`, as indices of
-      `threads` and `places`
-    - `ids`: ids of the calls, None if these are row numbers
-    - `places`: call paths of launches; for other calls the outermost op, else the function
-    - `mains`: main thread of each process, the process with most known time first
-    - `tracks`: the activities that explain delays of each thread, with causes and call paths as
-      indices of IDLE_KINDS and `places`
-    """
+    """Holds one rank's API calls and the activities of its host threads."""
 
     calls: pl.DataFrame
+    """One row per API call, with `returned` (its end), `thread` and `place`.
+
+    The last two are indices of `threads` and `places`.
+    """
     ids: pl.Series | None
+    """Ids of the calls, None if these are row numbers."""
     places: list[str]
+    """Call paths of launches; for other calls the outermost op, else the function."""
     threads: list[Thread]
     mains: dict[int | None, Thread]
+    """Main thread of each process, the process with most known time first."""
     tracks: Tracks
+    """Activities that explain delays of each thread.
+
+    Causes and call paths are indices of IDLE_KINDS and `places`.
+    """
 
     @property
     def unrecorded(self) -> int:

@@ -44,17 +44,18 @@ _THREAD = ["rank", "process_id", "thread_id"]
 
 
 class Tracks(Struct, frozen=True):
-    """Holds the tracks that explain the threads of one rank.
-
-    - `segments`: intervals with the columns SEGMENTS, track after track; other ranks' too
-    - `bounds`: for each track of this rank, its first row in `segments` and the row after its last
-    - `of_threads`: one row per thread, with indices of `bounds`, -1 for no track: `own` for the
-      thread, `shared` for the work of all threads of the process, `main` for the main thread
-    """
+    """Holds the tracks that explain the threads of one rank."""
 
     segments: pl.DataFrame
+    """Intervals with the columns SEGMENTS, track after track; other ranks' too."""
     bounds: list[tuple[int, int]]
+    """For each track of this rank, its first row in `segments` and the row after its last."""
     of_threads: pl.DataFrame
+    """One row per thread, with indices of `bounds`, -1 for no track.
+
+    Columns: `own` for the thread, `shared` for the work of all threads of the process, `main` for
+    the main thread.
+    """
 
 
 class Axis(Struct, frozen=True):

@@ -35,7 +35,7 @@ _WORK_AT_ONCE = 1 << 18
 
 
 def counted_idle(device: DeviceWork, causes: pl.Series | None) -> Iterator[pl.DataFrame]:
-    """Yield the idle intervals by start: start_ns, end_ns, cause and place.
+    """Yield the idle intervals, sorted by start: start_ns, end_ns, cause and place.
 
     Only intervals in windows with the flag `counted` are yielded. `cause` is an index of
     IDLE_KINDS. `place` is an index of `HostTime.places`, or the length of this list if unknown.
@@ -61,7 +61,10 @@ def in_time_order(device: DeviceWork) -> pl.DataFrame:
 
 
 def cut_gaps(work: pl.DataFrame, device: DeviceWork) -> Iterator[pl.DataFrame]:
-    """Yield the idle time between work by start, cut where windows, causes or paths change."""
+    """Yield the idle time between work, cut where windows, causes or call paths change.
+
+    Intervals are sorted by start.
+    """
     after_windows = device.windows.height
     for gaps in _gaps(work, device):
         cut = cut_rows(gaps, device.windows).rename({"at": "window"})

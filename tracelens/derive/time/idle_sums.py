@@ -45,22 +45,24 @@ class DeviceTimes(Struct, frozen=True):
     """Holds sums of time for several devices, by the device's number.
 
     Windows, causes and call paths (`place`) are indices. The index after the last one means none.
-
-    - `busy`: the time of each of UNIONS, one row per device and window; a device's last row is for
-      all its work
-    - `idle`: idle_ns by device, window, cause and `within` (between the first and the last work)
-    - `places`: one row per device, cause and place, with the columns PLACES. longest_ns is the
-      longest time in one idle interval, and example_ns that interval's start.
-    - `launching`: launching time in ns in the idle time before each kernel, then before each other
-      work, device by device
-    - `ends`: end of each device's last work
     """
 
     busy: pl.DataFrame
+    """Time of each of UNIONS, one row per device and window.
+
+    A device's last row is for all its work.
+    """
     idle: pl.DataFrame
+    """idle_ns by device, window, cause and `within` (between the first and the last work)."""
     places: pl.DataFrame
+    """One row per device, cause and place, with the columns PLACES.
+
+    longest_ns is the longest time in one idle interval, and example_ns that interval's start.
+    """
     launching: pl.Series
+    """Launching time in ns before each kernel, then before each other work, device by device."""
     ends: list[int]
+    """End of each device's last work."""
 
 
 def times_of_devices(trace: Trace, devices: Mapping[Device, DeviceWork]) -> DeviceTimes:

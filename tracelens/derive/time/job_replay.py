@@ -26,23 +26,22 @@ _CALL = ["group_key", "call"]
 
 
 class Removal(Struct, frozen=True):
-    """Holds a delay to remove.
-
-    - `steps`: None for all
-    - `excess_frac`: the delay as a share of the ranks' own time
-    - `of_device`: device work is delayed
-    """
+    """Holds a delay to remove."""
 
     ranks: frozenset[int]
     steps: frozenset[int] | None
+    """The steps in which the delay is removed, None for all."""
     excess_frac: float
+    """The delay as a share of the ranks' own time."""
     of_device: bool = False
+    """True if device work is delayed."""
 
 
 class Replay(Struct, frozen=True):
-    """Holds the calls of a job's collectives, ordered by the entry of the call's last rank.
+    """Holds the calls of a job's collectives, ordered by the entry of the call's last rank."""
 
-    `rows` has one row per rank and call:
+    rows: pl.DataFrame
+    """One row per rank and call.
 
     - `rank`, `step`, `role` (the pipeline stage, -1 if unknown)
     - `since_step`: step of the rank's previous call
@@ -51,22 +50,17 @@ class Replay(Struct, frozen=True):
     - `transfer_ns`: the part of own_ns in which the previous call still transfers and the rank does
       not compute
     - `hidden_ns`: waiting time that the rank's computing hides
-
-    The other fields:
-
-    - `bounds`: first row of each call, then the number of rows
-    - `begins`: each rank's start on the job's clock
-    - `tails`: each rank's own time after its last call
-    - `last_transfers`: the part of this time in which the last call transfers
-    - `paces`: the result of `host_paces`
     """
-
-    rows: pl.DataFrame
     bounds: list[int]
+    """First row of each call, then the number of rows."""
     begins: Mapping[int, int]
+    """Each rank's start on the job's clock."""
     tails: Mapping[int, int]
+    """Each rank's own time after its last call."""
     last_transfers: Mapping[int, int]
+    """The part of `tails` in which the last call transfers."""
     paces: pl.DataFrame
+    """The result of `host_paces`."""
 
     def connected_ranks(self, ranks: Collection[int]) -> frozenset[int]:
         """Return these ranks and all ranks that wait for them, directly or through other ranks."""
@@ -283,7 +277,7 @@ def _between_calls(timed: pl.DataFrame, edges: pl.DataFrame, trace: Trace) -> pl
 
 
 def _with_times(trace: Trace, calls: pl.DataFrame) -> pl.DataFrame:
-    """Return the first calls, by the last rank's entry, with exposed_ns and transfer_ns.
+    """Return the first calls, sorted by the last rank's entry, with exposed_ns and transfer_ns.
 
     At most _MOST_ROWS rows are returned.
     """

@@ -35,27 +35,25 @@ _SLOWED = {"cause": pl.String, "what": pl.String, "least": pl.Float64, "most": p
 
 
 class JudgedProgram(Struct, frozen=True):
-    """Holds the judged time of all ranks together by part, its idle time, and its kernels.
-
-    - `parts`: time of each part in ns, without time that the profiler is known to add
-    - `places`: idle time by call path, without that time
-    - `kernels`: sums by site and primitive
-    - `n_steps`: number of steps of all ranks
-    - `step_ns`: mean step on one device, or mean judged time of a device without steps
-    - `is_judged`: condition for judged device work
-    - `is_measured`: each rank's step time without the profiler is known
-    - `hideable_ns`: exposed time that computing could hide, for communication and copies
-    """
+    """Holds the judged time of all ranks together by part, its idle time, and its kernels."""
 
     trace: Trace
     parts: dict[str, int]
+    """Time of each part in ns, without time that the profiler is known to add."""
     places: pl.DataFrame
+    """Idle time by call path, without that time."""
     kernels: pl.DataFrame
+    """Sums by site and primitive."""
     n_steps: int
+    """Number of steps of all ranks."""
     step_ns: int
+    """Mean step on one device, or mean judged time of a device without steps."""
     is_judged: pl.Expr
+    """Condition for judged device work."""
     is_measured: bool
+    """True if each rank's step time without the profiler is known."""
     hideable_ns: dict[str, int]
+    """Exposed time that computing could hide, for communication and copies."""
 
     @property
     def total_ns(self) -> int:

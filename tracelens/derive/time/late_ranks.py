@@ -58,16 +58,14 @@ The cause is IDLE if idle time of all causes explains the delay, else OWN_TIME.
 
 
 class LateRank(Struct, frozen=True):
-    """Holds a late rank, its mean delay in its late steps, and the main cause of the delay.
-
-    - `steps`: None if the rank is late in every step, or if no steps are marked
-    - `cause`: None if no part of the rank's time explains the delay
-    """
+    """Holds a late rank, its mean delay in its late steps, and the main cause of the delay."""
 
     rank: int
     steps: frozenset[int] | None
+    """None if the rank is late in every step, or if no steps are marked."""
     excess_ns: float
     cause: str | None
+    """None if no part of the rank's time explains the delay."""
 
 
 def own_delays(model: TimeModel) -> pl.DataFrame:

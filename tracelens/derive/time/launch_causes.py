@@ -152,9 +152,9 @@ def _kernel_launches(
     devices: Mapping[Device, DeviceWork],
     suspects: pl.DataFrame,
 ) -> pl.DataFrame:
-    """List all launches of the kernels that `suspects` launch: rank, name and call, by start.
+    """List all launches of the kernels that `suspects` launch: rank, name and call.
 
-    Launches of CUDA graphs are left out.
+    They are sorted by start. Launches of CUDA graphs are left out.
     """
     recorded = trace.select("kernels", "rank", "name", "start_ns", "api_call_id")
     ranks = suspects["rank"].unique()

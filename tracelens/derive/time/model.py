@@ -32,7 +32,7 @@ _PLACES = ["rank", "device_id", "idle_ns", "cause", "what"]
 
 
 def list_idle(trace: Trace) -> pl.DataFrame:
-    """List the program's idle time, device by device: one row per interval, by start.
+    """List the program's idle time, device by device: one row per interval, sorted by start.
 
     Columns: rank, device_id, start_ns, end_ns, cause and what (call path). The result is not
     cached, because it may have millions of rows.

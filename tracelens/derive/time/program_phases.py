@@ -125,7 +125,7 @@ def _marked_ranks(trace: Trace) -> pl.Series:
 
 
 class _Rank(Struct, frozen=True, dict=True):
-    """Holds one rank's steps, activities, device work by table, calls by start, and waits.
+    """Holds one rank's steps, activities, device work by table, sorted calls, and waits.
 
     `ops` has the step of each op. It is empty if any rank has device work.
     """

@@ -30,20 +30,22 @@ The shifted copies of more rows would take gigabytes.
 
 
 class Ranges(Struct, frozen=True):
-    """Holds ranges and the work launched on each thread, for ranks with times that do not overlap.
-
-    - `tree`: one row per range: rank, process_id, thread_id, domain, name, path, depth, start_ns,
-      duration_ns, self_ns
-    - `launched`: work by thread and segment, with the columns of `_launched`, and `within`, which
-      is True for work within any range
-    - `own_ns`: per range, device time of work for which no inner range of the domain is open
-    - `edges`: moments at which any range starts or ends
-    """
+    """Holds ranges and the work launched on each thread; times of ranks do not overlap."""
 
     tree: pl.DataFrame
+    """One row per range.
+
+    Columns: rank, process_id, thread_id, domain, name, path, depth, start_ns, duration_ns, self_ns.
+    """
     launched: pl.DataFrame
+    """Work by thread and segment (time between two `edges`), as `_launched` returns it.
+
+    The column `within` is True for work within any range.
+    """
     own_ns: pl.Series
+    """Per range, device time of work without an open inner range of the domain."""
     edges: pl.Series
+    """Moments at which any range starts or ends."""
 
 
 def read_ranges(trace: Trace) -> pl.DataFrame:

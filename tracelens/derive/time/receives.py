@@ -1,4 +1,4 @@
-"""Distinguish waits for one other rank's data, as in pipelines, from waits in collectives."""
+"""Distinguish waits for one other rank's data, in pipelines, from waits in collectives."""
 
 import polars as pl
 

@@ -30,20 +30,18 @@ _WAITING = ("sync", "memcpy", "memset")
 
 
 class HostIntervals(Struct, frozen=True):
-    """Holds the activities of a rank's host as disjoint intervals (start_ns, end_ns) by start.
-
-    - `calls`: start-up calls
-    - `loads`: loading and compiling of code
-    - `launches`: launching, allocating, and loading of code
-    - `inputs`: loading of data
-    - `profiler`: the profiler's own work
-    """
+    """Holds the activities of a rank's host as disjoint intervals: start_ns, end_ns."""
 
     calls: pl.DataFrame
+    """Start-up calls."""
     loads: pl.DataFrame
+    """Loading and compiling of code."""
     launches: pl.DataFrame
+    """Launching, allocating, and loading of code."""
     inputs: pl.DataFrame
+    """Loading of data."""
     profiler: pl.DataFrame
+    """The profiler's own work."""
 
     def start_ups(self, intervals: pl.DataFrame) -> pl.DataFrame:
         """Return the union of start-up calls, these intervals, and the profiler's own work."""
@@ -51,27 +49,23 @@ class HostIntervals(Struct, frozen=True):
 
 
 class Gaps(Struct, frozen=True):
-    """Holds the long idle times (gaps) between a rank's device work, sorted by start.
+    """Holds the long idle times (gaps) between a rank's device work, sorted by start."""
 
-    `frame` has these columns:
+    frame: pl.DataFrame
+    """One row per gap.
 
     - `start_ns`, `end_ns`
     - `busy_ns`: device work between `begin` and the gap
     - `load_ns`: the part of the gap that is start-up
     - `input_ns`: the part of the gap in which input is loaded
-
-    The other fields:
-
-    - `begin`, `end`: limits of the examined time
-    - `busy_ns`: all device work from `begin` to `end`
-    - `input_start`: first moment at which input is loaded
     """
-
-    frame: pl.DataFrame
     begin: int
     end: int
+    """The limits of the examined time are `begin` and `end`."""
     busy_ns: int
+    """All device work from `begin` to `end`."""
     input_start: int
+    """First moment at which input is loaded."""
 
     @classmethod
     def between(

@@ -32,25 +32,24 @@ _LONGEST_NS = 1 << 62
 
 
 class ThreadAxis(Struct, frozen=True):
-    """Holds spans and calls of threads that lie one after another on one time axis.
+    """Holds spans and calls of threads that lie one after another on one time axis."""
 
-    - `spans`, `calls`: `row` (the row in the whole table), start_ns and end_ns, sorted by start
-    - `overhead`: spans in which the profiler itself works or the driver loads code
-    - `calls_are_known`: the source records API calls, so a thread without calls made none
-
-    `threads` has one row per thread: process_id, thread_id and
+    threads: pl.DataFrame
+    """One row per thread: process_id, thread_id and more.
 
     - `is_main`
     - `pause_ns`: longest pause between two ops that is part of launching them
     - `first_ns`: the thread's start on the axis
     - `shift_ns`: number added to the thread's times
     """
-
-    threads: pl.DataFrame
     spans: pl.DataFrame
+    """Row number in the whole table (`row`), start_ns and end_ns, sorted by start."""
     calls: pl.DataFrame
+    """The same columns, for calls."""
     overhead: pl.DataFrame
+    """Spans in which the profiler itself works or the driver loads code."""
     calls_are_known: bool
+    """True if the source records API calls, so that a thread without calls made none."""
 
     def thread_of(self, moments: pl.Series) -> pl.Series:
         """Return the row of the thread that each moment of the axis belongs to."""
@@ -90,7 +89,7 @@ def axes_in_batches(
 
 
 def _overhead(spans: pl.DataFrame) -> pl.DataFrame:
-    """Return the overhead of all threads by start: start_ns, end_ns and loads.
+    """Return the overhead of all threads, sorted by start: start_ns, end_ns and loads.
 
     `loads` is True if the driver loads code.
     """

@@ -47,31 +47,33 @@ _BEYOND_JUDGING = 20
 
 
 class TimeModel(Struct, frozen=True):
-    """Holds the time of each rank and device, divided by step, part, cause and call path.
-
-    - `steps`: the table of steps
-    - `host`: the table of activities of host threads, with cause and call path
-    - `phases`: the windows in which time is summed
-    - `program_steps`: the program's whole steps, or all its steps if none is whole
-    - `processes`: the ranks without a device, which are judged by their process
-    - `device`: one row per rank, device, step and phase, with the columns of TIME_BREAKDOWN except
-      the shares. device_id is None for a process without a device.
-    - `idle`: the program's idle time by rank, device, cause and call path (what), the largest
-      first: idle_ns, n_gaps, longest_ns (the longest idle interval) and example_ns (its start)
-    - `collectives`: kernels of different ranks, matched by call
-    - `waits`: time that one rank waited for another in collectives, one row per pair
-    """
+    """Holds the time of each rank and device, divided by step, part, cause and call path."""
 
     trace: Trace
     steps: pl.DataFrame
     host: pl.DataFrame
+    """Activities of host threads, with cause and call path."""
     phases: pl.DataFrame
+    """Windows in which time is summed."""
     program_steps: pl.DataFrame
+    """The program's whole steps, or all its steps if none is whole."""
     processes: list[int]
+    """Ranks without a device, which are judged by their process."""
     collectives: Matched
+    """Kernels of different ranks, matched by call."""
     waits: pl.DataFrame
+    """Time that one rank waited for another in collectives, one row per pair."""
     device: pl.DataFrame
+    """One row per rank, device, step and phase, as TIME_BREAKDOWN without the shares.
+
+    device_id is None for a process without a device.
+    """
     idle: pl.DataFrame
+    """The program's idle time by rank, device, cause and call path, the largest first.
+
+    Columns: rank, device_id, cause, what, idle_ns, n_gaps, longest_ns (the longest interval) and
+    example_ns (its start).
+    """
 
     def by(self, *keys: str) -> pl.DataFrame:
         """Sum the program's time by part: one row per combination of keys, sorted.
@@ -194,26 +196,24 @@ def _used_devices(windows: pl.DataFrame) -> pl.DataFrame:
 
 
 class RankTime(Struct, frozen=True):
-    """Holds the time of a rank's program in ns by part, with and without the profiler's time.
-
-    - `parts`: sums over the used devices, without the time that the profiler adds
-    - `recorded`: the same sums with this time
-    - `n_work`: number of the program's kernels, or of a process's ops
-    - `step_ns`: median recorded step, None without steps
-    - `unprofiled_ns`: measured time of a step without the profiler, None if not known
-    - `is_process`: the rank uses no device, so its process is judged
-    - `n_devices`: number of devices that the rank really uses
-    """
+    """Holds the time of a rank's program in ns by part, with and without the profiler's time."""
 
     rank: int
     parts: dict[str, int]
+    """Sums over the used devices, without the time that the profiler adds."""
     recorded: dict[str, int]
+    """The same sums with this time."""
     n_work: int
+    """Number of the program's kernels, or of a process's ops."""
     n_steps: int
     step_ns: int | None
+    """Median recorded step, None without steps."""
     unprofiled_ns: int | None
+    """Measured time of a step without the profiler, None if not known."""
     is_process: bool
+    """True if the rank uses no device, so that its process is judged."""
     n_devices: int = 1
+    """Number of devices that the rank really uses."""
 
     @property
     def judged_step_ns(self) -> int | None:
