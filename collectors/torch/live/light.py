@@ -43,7 +43,7 @@ class LightWindow:
         settings: Settings,
         trace: Path,
         own_calls: OwnCalls,
-        on_save: Callable[[int | None], None],
+        on_save: Callable[[Window], None],
         note: Callable[[str], None],
     ) -> None:
         self._settings = replace(settings, shapes=False, stacks=False, modules=False, memory=False)
@@ -118,6 +118,7 @@ class LightWindow:
             )
             self._window.step_num = n
             self._window.samples_lines = False
+            self._window.is_last = True
             self._window.start()
 
     def _offset(self, n: int) -> int | None:
@@ -133,4 +134,4 @@ class LightWindow:
 
     def _save(self, profiler: Any) -> None:
         export_trace(profiler, self._trace, [profiler.step_num])
-        self._on_save(profiler.stopped_ns)
+        self._on_save(profiler)

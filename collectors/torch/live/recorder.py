@@ -14,6 +14,7 @@ import torch
 from torch.profiler import ProfilerAction
 
 from .at_exit import at_end, held_interrupts, is_main_thread, later
+from .cupti import is_always_detached, leave_attached
 from .light import LightWindow
 from .main_thread import at_thread_end
 from .modules import ModuleCalls, describe_modules, numbered_modules
@@ -25,7 +26,7 @@ from .settling import LONG_PAUSE_NS, Settling, has_workers, steps_in_a_turn
 from .status_file import DONE, RECORDING, StatusFile
 from .step_times import ACTIVE, FIRST, PLAIN, SETTLING, WARMUP, StepTimes
 from .steps import BEGIN_STEPS, StepFinder
-from .window import Window, export_trace, is_cupti_taken_out
+from .window import Window, export_trace
 
 BUSY = (
     "steps ran in another thread while the main thread was inside one call, where the recording of"
@@ -280,7 +281,7 @@ class Recorder:
             if not self._is_finished and self.settings.window_s is None:
                 self.times.wait_ended(profiler.stopped_ns)
             # CUPTI slows later steps unless it is taken out. Waits for a loader may hide this.
-            self.times.is_slower_after = not (is_cupti_taken_out() or has_workers())
+            self.times.is_slower_after = not (is_always_detached() or has_workers())
             export_trace(profiler, self.status.trace, self._part_steps(profiler))
             self._is_saved = True
             self._describe(profiler)
@@ -315,9 +316,11 @@ class Recorder:
             self._light.plan(self.n, self._turn)
         self._light.begin_step(self.n)
 
-    def _light_saved(self, stopped_ns: int | None) -> None:
+    def _light_saved(self, window: Window) -> None:
         """Write the light window's step times to the status file, after its trace was written."""
-        self.times.wait_ended(stopped_ns)
+        self.times.wait_ended(window.stopped_ns)
+        if window.is_cupti_detached:
+            self.times.fast_from = self.n + 1
         self._count()
         self.status.write()
 
@@ -402,6 +405,7 @@ class Recorder:
     def _foreign(self) -> None:
         """Stop recording, because the program starts torch's profiler itself."""
         self._light.drop()
+        leave_attached()
         if not self._is_finished and not self._is_done:
             self.status.note(FOREIGN)
             self._is_done = True

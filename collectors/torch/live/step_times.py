@@ -88,6 +88,8 @@ class StepTimes:
         self.n_in_a_row = 0
         self.is_slower_after = False
         """True if CUPTI stays in the process, which slows steps after the recording."""
+        self.fast_from: int | None = None
+        """The first step after CUPTI was detached from the process, None while it is attached."""
 
     def begin(self, state: str) -> None:
         """Begin to time a step. `state` is the profiler's state in the step."""
@@ -196,22 +198,27 @@ class StepTimes:
             plain |= {"n_long": len(long), "long_ns": round(mean(long))}
         return {
             "unprofiled_step_ns": plain if run else None,
-            "is_run_slower": self.is_slower_after and blocks[-1:] == self._after[-1:],
+            "is_run_slower": self._is_slowed(blocks),
             "profiled_step_ns": _spread(active),
             "light_step_ns": _spread(light),
         }
 
     def _run(self) -> list[_Timed]:
         """Return the longest run of successive plain steps, cut to a multiple of `turn` steps."""
+        # Of equally long runs, this takes the last, farthest from the program's start.
+        run = _longest_run([*self._before, *self._after])
         before = _longest_run(self._before)
         # Steps before the recording are as fast as in a process that never profiled.
-        if self.is_slower_after and len(before) >= whole_turns(TIMED, self.turn):
+        if self._is_slowed(run) and len(before) >= whole_turns(TIMED, self.turn):
             run = before
-        else:
-            # Of equally long runs, this takes the last, farthest from the program's start.
-            run = _longest_run([*self._before, *self._after])
         # In fewer than `turn` steps, the only wait for a batch may be missing.
         return run[len(run) % self.turn :]
+
+    def _is_slowed(self, run: Sequence[_Timed]) -> bool:
+        """Return whether CUPTI slowed a run of steps."""
+        is_after = bool(run) and run[-1] in self._after
+        is_detached = self.fast_from is not None and bool(run) and run[0].number >= self.fast_from
+        return self.is_slower_after and is_after and not is_detached
 
     def whole(self) -> set[int]:
         """Return the steps that were recorded from beginning to end, or until the program ended."""

@@ -14,6 +14,7 @@ from typing import Any
 import torch
 from torch.profiler import ProfilerActivity, profile
 
+from .cupti import detach_after_recording
 from .lines import LineSampler
 from .settings import Settings
 
@@ -127,11 +128,14 @@ class Window(QuietProfile):
     """Runs torch.profiler, and waits for the devices before the recording begins and ends.
 
     So every recorded kernel has its launch, and every kernel is complete. `stopped_ns` is the end
-    of the last wait, by the host's clock.
+    of the last wait, by the host's clock. CUPTI is detached after the window that
+    `is_last`.
     """
 
     stopped_ns: int | None = None
     samples_lines = True
+    is_last = False
+    is_cupti_detached = False
     lines: LineSampler | None = None
 
     @classmethod
@@ -169,6 +173,8 @@ class Window(QuietProfile):
             self.lines.stop()
         drain()
         self.stopped_ns = time.perf_counter_ns()
+        if self.is_last:
+            self.is_cupti_detached = detach_after_recording()
         super().stop_trace()
 
 
@@ -187,11 +193,6 @@ def quiet_profiler() -> Iterator[None]:
         yield
     finally:
         os.environ.pop(_LOG_LEVEL, None)
-
-
-def is_cupti_taken_out() -> bool:
-    """Return whether the user makes Kineto detach CUPTI from the process after a recording."""
-    return os.environ.get("TEARDOWN_CUPTI") == "1"
 
 
 def export_trace(profiler: profile, trace: Path, part_steps: Iterable[int] = ()) -> None:
