@@ -1,6 +1,7 @@
 """Live captures of programs that wait for threads or processes: which steps stand for all."""
 
 import importlib
+import os
 import re
 import sys
 import threading
@@ -154,6 +155,53 @@ def test_the_longest_run_stands_for_a_step(
     is_before = is_slower and n_before >= 10
     assert (plain["n"], plain["mean"]) == (expected, (5 if is_before else 6) * MS)
     assert facts["is_run_slower"] is (is_slower and not is_before)
+
+
+def test_steps_are_not_slower_once_cupti_is_detached(
+    take: Callable[[Any, int, int], None],
+) -> None:
+    times = step_times.StepTimes()
+    times.is_slower_after = True
+    for number in range(-12, 0):  # before the recording, enough to be preferred to slow steps
+        take(times, number, 5)
+    for number in (10, 11, 12, 20, 21, 22, 23):  # between the windows, and after both
+        take(times, number, 6)
+    times.fast_from = 20
+    for number in range(24, 40):
+        take(times, number, 7)
+    facts = times.facts()
+    assert facts["unprofiled_step_ns"]["n"] == 20
+    assert facts["is_run_slower"] is False
+    times.fast_from = None
+    assert times.facts()["unprofiled_step_ns"]["mean"] == 5 * MS
+
+
+@pytest.mark.parametrize(
+    ("cuda", "of_user", "expected"),
+    [
+        ("13.0", None, (True, "1", None)),
+        ("12.6", None, (True, "1", None)),
+        ("12.4", None, (False, None, None)),  # programs with CUDA graphs crashed
+        (None, None, (False, None, None)),  # torch for the CPU or for ROCm
+        ("13.0", "0", (False, "0", "0")),
+        ("13.0", "1", (True, "1", "1")),
+    ],
+)
+def test_cupti_is_detached_where_cuda_and_the_user_allow_it(
+    monkeypatch: pytest.MonkeyPatch,
+    cuda: str | None,
+    of_user: str | None,
+    expected: tuple[bool, str | None, str | None],
+) -> None:
+    cupti = importlib.import_module("tracelens.collectors.torch.live.cupti")
+    monkeypatch.setattr("torch.version.cuda", cuda)
+    monkeypatch.setattr(cupti, "_OF_USER", of_user)
+    monkeypatch.delenv("TEARDOWN_CUPTI", raising=False)
+    if of_user is not None:
+        monkeypatch.setenv("TEARDOWN_CUPTI", of_user)
+    is_detached, during = cupti.detach_after_recording(), os.environ.get("TEARDOWN_CUPTI")
+    cupti.leave_attached()
+    assert (is_detached, during, os.environ.get("TEARDOWN_CUPTI")) == expected
 
 
 def test_at_least_ten_steps_are_timed_for_a_second(take: Callable[[Any, int, int], None]) -> None:

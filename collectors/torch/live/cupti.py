@@ -37,9 +37,10 @@ def detach_after_recording() -> bool:
 
 
 def leave_attached() -> None:
-    """Let CUPTI stay after recordings that the program makes itself, as the user chose.
+    """Let CUPTI stay after recordings of the program itself and of its children, as before.
 
-    Detaching it between two recordings in quick succession can crash (kineto#1554).
+    A program that makes several recordings in quick succession could hang if each one detached
+    CUPTI (kineto#1554).
     """
     if _OF_USER is None:
         os.environ.pop(_TEARDOWN, None)

@@ -139,7 +139,7 @@ class Recorder:
                 self._follow(self.n)
         self._follow_light()
         if self._is_timed():
-            self.finder.remove()
+            self._stop_watching()
         pause_ns = time.perf_counter_ns() - ended_ns
         if self._is_done and pause_ns > LONG_PAUSE_NS:
             self._settling.begin(pause_ns, self.finder.n_workers)
@@ -154,7 +154,12 @@ class Recorder:
         self.times.go_on(self.n)
         self.n += 1
         if self.times.is_run_complete():
-            self.finder.remove()
+            self._stop_watching()
+
+    def _stop_watching(self) -> None:
+        """Watch for no more steps, because enough of them were timed."""
+        self.finder.remove()
+        leave_attached()
 
     def _is_timed(self) -> bool:
         """Return whether all windows are over, and enough steps were timed after them."""
@@ -346,7 +351,7 @@ class Recorder:
         if self._is_finished:
             return
         self._is_finished = True
-        self.finder.remove()
+        self._stop_watching()
         if self.times.began_ns is not None and self.finder.source in BEGIN_STEPS:
             # The last step ends with the program. It counts, but its time is not typical.
             self.times.end(self.n, self._state(), is_after=self._is_done, note=", to the end")
