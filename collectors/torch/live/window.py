@@ -128,13 +128,13 @@ class Window(QuietProfile):
     """Runs torch.profiler, and waits for the devices before the recording begins and ends.
 
     So every recorded kernel has its launch, and every kernel is complete. `stopped_ns` is the end
-    of the last wait, by the host's clock. CUPTI is detached after the window that
-    `is_last`.
+    of the last wait, by the host's clock.
     """
 
     stopped_ns: int | None = None
     samples_lines = True
     is_last = False
+    """True if no other window follows. CUPTI is then detached from the process, where it can be."""
     is_cupti_detached = False
     lines: LineSampler | None = None
 
