@@ -84,6 +84,8 @@ def said(row: dict[str, Any], what: str) -> Predicted:
 
 def line_of(row: dict[str, Any]) -> str:
     """Return a row's line of its table."""
+    if "said" not in row and row["kind"] != "change":
+        return f"| {row['name']} | {row['way']} | | none: {row['why']} | | | |"
     if "said" not in row:
         return (
             f"| `{row['way']}` | {row['name']} | {row['before']:.3f} | none: {row['why']} |"
@@ -93,6 +95,7 @@ def line_of(row: dict[str, Any]) -> str:
     notes = ["" if is_held else "outside", "" if row["same"] else "another speed"]
     notes += [] if row.get("clear", True) else ["no clear gain"]
     notes += [] if row.get("steady", True) else ["unsteady"]
+    notes += [row["why"]] if "why" in row else []
     predicted = f"{row['said']:.3f} ({row['low']:.3f} to {row['high']:.3f})"
     error = f"{row['said'] / row['truth'] - 1:+.1%}"
     note = ", ".join(note for note in notes if note)

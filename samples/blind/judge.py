@@ -192,9 +192,10 @@ def _nsys(path: Path, name: str, turn: int, row: dict[str, Any]) -> dict[str, An
 def _nsys_beside(path: Path, name: str, row: dict[str, Any]) -> dict[str, Any]:
     """Return the row of one capture: the truth is of the turns in the process without nsys.
 
-    `own` has the turns in the recorded process, outside of the recorded range.
+    `own` has the turns in the recorded process, outside of the recorded range, if it took any.
     """
-    beside, own = ([_middle(turn) for turn in row[which]] for which in ("plain", "outside"))
+    beside = [_middle(turn) for turn in row["plain"]]
+    own = {"own": [_middle(turn) for turn in row["outside"]]} if "outside" in row else {}
     counts = row["recorded"]["counts_ns"]
     half = len(counts) // 2
     usual = statistics.median(_middle(turn, "count_ns") for turn in row["plain"])
@@ -209,7 +210,7 @@ def _nsys_beside(path: Path, name: str, row: dict[str, Any]) -> dict[str, Any]:
         "name": name,
         "way": "-",
         "beside": beside,
-        "own": own,
+        **own,
         "truth": round(statistics.median(beside), 4),
         "same": all(abs(ratio - 1) <= SAME_SPEED for ratio in ratios),
         "steady": _is_steady(beside),

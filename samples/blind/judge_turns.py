@@ -1,0 +1,88 @@
+"""Judge captures of take_turns.py: one JSON row per program and kind of capture.
+
+python -m samples.blind.judge_turns LIVE NSYS ROWS.jsonl
+
+LIVE and NSYS are the folders of its two runs. The truth of each row is the median of the program's
+turns in both. README.md has the rules.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from samples.blind.judge import _live, _middle, _nsys_beside
+from tracelens.errors import TracelensError
+
+STEADY = 0.05
+"""A steady program's turns are at most so far from the median of its others, in the median."""
+FEWEST = 5
+"""A steady program has at least so many turns."""
+Row = dict[str, Any]
+
+
+def is_steady(times: list[float]) -> bool:
+    """Return whether a program's turns predict each other."""
+    if len(times) < FEWEST:
+        return False
+    distances = [
+        abs(statistics.median([*times[:n], *times[n + 1 :]]) / ms - 1) for n, ms in enumerate(times)
+    ]
+    return statistics.median(distances) <= STEADY
+
+
+def judged(live: Path, nsys: Path) -> list[Row]:
+    """Return a row of each kind for each program."""
+    of_live, of_nsys = (json.loads((folder / "pairs.json").read_text()) for folder in (live, nsys))
+    captured = {row["program"]: row for row in of_live["live"]}
+    rows: list[Row] = []
+    for name in of_live["changes"]:
+        turns = [turn["-"] for run in (of_live, of_nsys) for turn in run["changes"][name]["turns"]]
+        recorded = of_nsys["nsys"].get(name, {}) | {"plain": turns}
+        predictions: dict[str, Callable[[], Row]] = {}
+        if name in captured:
+            predictions["live"] = lambda: _live(live, captured[name], turns)  # noqa: B023 - called at once
+        if "recorded" in recorded:
+            predictions["nsys"] = lambda: _nsys_beside(nsys / "nodes.sqlite", name, recorded)  # noqa: B023 - called at once
+        for kind, run in (("live", of_live), ("nsys", of_nsys)):
+            errors = [error for error in run["errors"] if name in error]
+            rows.append(row_of(kind, name, turns, predictions.get(kind), "; ".join(errors)))
+    return rows
+
+
+def row_of(
+    kind: str, name: str, turns: list[Any], predict: Callable[[], Row] | None, errors: str
+) -> Row:
+    """Return a prediction's row. Without a capture, the row says why.
+
+    A capture without a number counts as a prediction of the recorded step. If there is no such step
+    either, it counts as a prediction of nothing, which is 100 % too short.
+    """
+    times = [_middle(turn) for turn in turns]
+    row: Row = {"kind": kind, "name": name, "way": "usual", "beside": times}
+    if times:
+        row["truth"] = round(statistics.median(times), 4)
+    if predict is None or not times:
+        return row | {"steady": False, "why": errors or "not captured"}
+    try:
+        row |= predict()
+    except (TracelensError, IndexError, KeyError) as error:
+        row |= {"same": False, "recorded": 0.0, "said": None, "why": f"no step: {error}"[:200]}
+    if row["said"] is None:
+        recorded = row["recorded"] or 0.0
+        row |= {"recorded": recorded, "said": recorded, "low": recorded, "high": recorded}
+    return row | {"steady": is_steady(times)}
+
+
+def main() -> None:
+    """Write the rows."""
+    live, nsys, rows = map(Path, sys.argv[1:])
+    rows.write_text("".join(json.dumps(row) + "\n" for row in judged(live, nsys)))
+
+
+if __name__ == "__main__":
+    main()
