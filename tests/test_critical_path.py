@@ -110,7 +110,7 @@ def test_a_blocking_copy_holds_the_host() -> None:
     ]
 
 
-def test_threads_that_take_turns_are_one_chain() -> None:
+def test_threads_that_take_turns_have_one_timeline() -> None:
     made = StepTrace()
     made.step(0, 400)
     made.span("aten::mm", 10, 40)

@@ -33,10 +33,10 @@ from tracelens.trace import Trace
 
 
 @pytest.mark.parametrize(
-    ("n_threads", "at_once", "n_chains"), [(200, 1, [1]), (64, 64, [64]), (65, 65, [])]
+    ("n_threads", "at_once", "n_timelines"), [(200, 1, [1]), (64, 64, [64]), (65, 65, [])]
 )
-def test_many_threads(n_threads: int, at_once: int, n_chains: list[int]) -> None:
-    """In turns they are one chain; more side by side than any program has are not replayed."""
+def test_many_threads(n_threads: int, at_once: int, n_timelines: list[int]) -> None:
+    """In turns they have one timeline; more side by side than any program has are not replayed."""
     made = StepTrace()
     made.step(0, 4000)
     made.launch("gemm", 1, 5, 6)
@@ -44,7 +44,7 @@ def test_many_threads(n_threads: int, at_once: int, n_chains: list[int]) -> None
         start = 10 * (thread // at_once + 1)
         made.span("aten::mm", start, start + 5, thread_id=thread + 1)
     found = replays(made.trace())
-    assert [len(replay.chain_ends) for replay in found.values()] == n_chains
+    assert [len(replay.timeline_ends) for replay in found.values()] == n_timelines
 
 
 def test_a_replay_filters_rows_of_its_own_rank_only(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,7 +1,6 @@
-"""Add the host to a replay's graph.
+"""Add the host to a replay's graph, with one timeline per team of threads.
 
-Threads that work one at a time, such as the main and the autograd thread, form a team. The graph
-has one sequence of moments per team.
+A team's threads work one at a time, such as the main thread and the autograd thread.
 """
 
 from __future__ import annotations
@@ -21,8 +20,8 @@ _MOST_TEAMS = 64
 """At most this many groups of threads are compared and replayed; the time grows with the square."""
 
 
-class Chain(Struct, frozen=True):
-    """Holds the moments of a team of threads in order of time, and the intervals between them."""
+class Timeline(Struct, frozen=True):
+    """Holds a team's timeline: its moments in order of time, and the intervals between them."""
 
     times: Ints
     calls: Ints  # row of the API call around each interval, -1 for none
@@ -38,13 +37,13 @@ class Chain(Struct, frozen=True):
     is_main: bool
 
 
-def host_chains(excerpt: Excerpt) -> list[Chain]:
-    """Return the moments of each team of host threads, first the team with the most API calls.
+def host_timelines(excerpt: Excerpt) -> list[Timeline]:
+    """Return the timeline of each team of host threads, first the team with the most API calls.
 
     This team has the marks of steps. The list is empty if there are more than _MOST_TEAMS teams.
     """
     teams = _teams(excerpt)
-    return [_chain(excerpt, team, is_main=i == 0) for i, team in enumerate(teams)]
+    return [_timeline(excerpt, team, is_main=i == 0) for i, team in enumerate(teams)]
 
 
 def _teams(excerpt: Excerpt) -> list[pl.DataFrame]:
@@ -152,8 +151,8 @@ def _by_start(
     return begins[order], np.concatenate([first[1], second[1]])[order]
 
 
-def _chain(excerpt: Excerpt, team: pl.DataFrame, *, is_main: bool) -> Chain:
-    """Return the moments of a team of threads; `is_main` adds the marks of steps."""
+def _timeline(excerpt: Excerpt, team: pl.DataFrame, *, is_main: bool) -> Timeline:
+    """Return the timeline of a team of threads; `is_main` adds the marks of steps."""
     key = ["process_id", "thread_id"]
     calls = excerpt.calls.with_row_index("row").join(
         team, on=key, how="semi", maintain_order="left"
@@ -183,7 +182,7 @@ def _chain(excerpt: Excerpt, team: pl.DataFrame, *, is_main: bool) -> Chain:
     n_marks = len(marks)
     n_calls = len(starts)
     edges = _span_edges(excerpt, team, times)
-    return Chain(
+    return Timeline(
         times,
         _within(times, starts, ends, calls["row"].to_numpy()),
         _within(times, op_starts, op_ends, ops["row"].to_numpy()),

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from tracelens.derive.replay.device import Latency, Work, add_device_edges, read_work
 from tracelens.derive.replay.excerpt import Excerpt, read_excerpt
-from tracelens.derive.replay.host import Chain, covered_ns, host_chains
+from tracelens.derive.replay.host import Timeline, covered_ns, host_timelines
 from tracelens.derive.replay.moment_graph import (
     CALL,
     LAUNCH,
@@ -51,7 +51,7 @@ class Replay(Struct, frozen=True, dict=True):
     work_ends: Ints  # moments at which device work ends
     work_steps: Ints  # step that launched each work, -1 for a launch before the excerpt
     call_ops: Ints  # row of the op around each API call
-    chain_ends: list[tuple[int, int]]  # first and last moment of each team of threads
+    timeline_ends: list[tuple[int, int]]  # first and last moment of each timeline of the host
     usual: Latency
     waits: list[HostWait]
     worker_waits: tuple[Ints, Ints]  # begins and ends of waits for a loader's workers
@@ -129,19 +129,22 @@ def replay_of(trace: Trace, rank: int) -> Replay | None:
 
 
 def build(excerpt: Excerpt) -> Replay | None:
-    """Return the replay of an excerpt; None if too many threads work at once: see `host_chains`."""
+    """Return the replay of an excerpt; None if too many threads work at once.
+
+    The limit is in `host_timelines`.
+    """
     edges = Edges()
-    chains = host_chains(excerpt)
-    if not chains:
+    timelines = host_timelines(excerpt)
+    if not timelines:
         return None
-    # Moment 0 is the excerpt's beginning; the moments of each chain and of work follow.
-    lengths = [len(chain.times) for chain in chains]
-    firsts = [1 + sum(lengths[:number]) for number in range(len(chains))]
+    # Moment 0 is the excerpt's beginning; the moments of each timeline and of work follow.
+    lengths = [len(timeline.times) for timeline in timelines]
+    firsts = [1 + sum(lengths[:number]) for number in range(len(timelines))]
     n_host_moments = 1 + sum(lengths)
     work = read_work(excerpt, n_host_moments)
     times = [
         np.zeros(1, np.int64),
-        *(chain.times for chain in chains),
+        *(timeline.times for timeline in timelines),
         work.starts,
         work.ends,
     ]
@@ -153,10 +156,10 @@ def build(excerpt: Excerpt) -> Replay | None:
     ]
     waits = find_waits(excerpt, work)
     worker_waits = _worker_waits(excerpt)
-    call_begins, call_ends, call_ops = _moments_of_calls(excerpt, chains, firsts)
-    step_moments = firsts[0] + chains[0].marks
-    for chain, first in zip(chains, firsts, strict=True):
-        _add_host_edges(edges, excerpt, chain, first, waits, step_moments)
+    call_begins, call_ends, call_ops = _moments_of_calls(excerpt, timelines, firsts)
+    step_moments = firsts[0] + timelines[0].marks
+    for timeline, first in zip(timelines, firsts, strict=True):
+        _add_host_edges(edges, excerpt, timeline, first, waits, step_moments)
     for wait in waits:
         if call_ends[wait.call] >= 0:
             edges.add(
@@ -218,39 +221,39 @@ def _waited_ns(table: EdgeTable, begins: Ints, ends: Ints) -> Ints:
 
 def _moments_of_calls(
     excerpt: Excerpt,
-    chains: Sequence[Chain],
+    timelines: Sequence[Timeline],
     firsts: Sequence[int],
 ) -> tuple[Ints, Ints, Ints]:
     """Return each API call's begin and end moment, and the row of the op around the call.
 
-    Each is -1 if there is none. `firsts` has the first moment of each team of threads.
+    Each is -1 if there is none. `firsts` has the first moment of each timeline.
     """
     begins = np.full(excerpt.calls.height, -1, np.int64)
     ends = np.full(excerpt.calls.height, -1, np.int64)
     ops = np.full(excerpt.calls.height, NONE, np.int64)
-    for chain, first in zip(chains, firsts, strict=True):
-        begins[chain.call_rows] = first + chain.call_begins
-        ends[chain.call_rows] = first + chain.call_ends
-        has_interval = chain.call_begins < len(chain.ops)
-        ops[chain.call_rows[has_interval]] = chain.ops[chain.call_begins[has_interval]]
+    for timeline, first in zip(timelines, firsts, strict=True):
+        begins[timeline.call_rows] = first + timeline.call_begins
+        ends[timeline.call_rows] = first + timeline.call_ends
+        has_interval = timeline.call_begins < len(timeline.ops)
+        ops[timeline.call_rows[has_interval]] = timeline.ops[timeline.call_begins[has_interval]]
     return begins, ends, ops
 
 
 def _add_host_edges(  # noqa: PLR0913, PLR0917 - of three tables each
     edges: Edges,
     excerpt: Excerpt,
-    chain: Chain,
+    timeline: Timeline,
     first: int,
     waits: list[HostWait],
     marks: Ints,
 ) -> None:
-    """Add the graph edges of a team of threads, one per interval between its moments."""
-    if not len(chain.times):
+    """Add the graph edges of a timeline, one per interval between its moments."""
+    if not len(timeline.times):
         return
-    ns = np.diff(chain.times)
+    ns = np.diff(timeline.times)
     pieces = np.arange(len(ns))
     place_of = {
-        int(row): int(end) for row, end in zip(chain.call_rows, chain.call_ends, strict=True)
+        int(row): int(end) for row, end in zip(timeline.call_rows, timeline.call_ends, strict=True)
     }
     # The wait itself becomes a dependency on device work, so the call's last interval is without
     # it.
@@ -258,8 +261,8 @@ def _add_host_edges(  # noqa: PLR0913, PLR0917 - of three tables each
         end = place_of.get(wait.call)
         if end is not None and end > 0:
             ns[end - 1] = min(int(ns[end - 1]), wait.own_ns)
-    in_call = chain.calls >= 0
-    in_op = chain.ops >= 0
+    in_call = timeline.calls >= 0
+    in_op = timeline.ops >= 0
     kinds = np.where(
         in_call,
         CALL,
@@ -267,35 +270,35 @@ def _add_host_edges(  # noqa: PLR0913, PLR0917 - of three tables each
     )
     items = np.where(
         in_call,
-        chain.calls,
-        np.where(in_op, chain.ops, NONE),
+        timeline.calls,
+        np.where(in_op, timeline.ops, NONE),
     )
     ends_call = np.zeros(len(ns), np.int64)
-    ends_call[chain.call_ends[chain.call_ends > 0] - 1] = 1
+    ends_call[timeline.call_ends[timeline.call_ends > 0] - 1] = 1
     edges.add(
         first + pieces,
         first + pieces + 1,
         ns,
         kinds,
         items,
-        n_ops=chain.n_op_edges,
-        n_python=chain.n_python_edges,
-        n_generated=chain.n_generated_edges,
+        n_ops=timeline.n_op_edges,
+        n_python=timeline.n_python_edges,
+        n_generated=timeline.n_generated_edges,
         n_calls=ends_call * in_call,
-        profiler_ns=chain.profiler_ns,
+        profiler_ns=timeline.profiler_ns,
     )
-    edges.add(0, first, chain.times[0], START)
-    if not chain.is_main:
+    edges.add(0, first, timeline.times[0], START)
+    if not timeline.is_main:
         # A data loader's queue ties these threads to the main team, so they follow the steps'
         # marks.
         at_marks = np.searchsorted(
-            chain.times,
+            timeline.times,
             excerpt.marks[:-1],
             "left",
         )
         for step, moment in enumerate(at_marks.tolist()):
-            if moment < len(chain.times):
-                since = int(chain.times[moment]) - excerpt.marks[step]
+            if moment < len(timeline.times):
+                since = int(timeline.times[moment]) - excerpt.marks[step]
                 edges.add(marks[step], first + moment, since, START)
 
 
@@ -318,7 +321,7 @@ def _is_free(replay: Replay) -> Flags:
 def _joints(replay: Replay) -> list[tuple[int, int, int]]:
     """Return the edges that tie the second copy to the first: source, target and time in ns.
 
-    Each team of threads and each queue continues where it ended.
+    Each timeline and each queue continues where it ended.
     """
     n_moments = replay.table.graph.n_moments
     work = replay.work
@@ -329,7 +332,7 @@ def _joints(replay: Replay) -> list[tuple[int, int, int]]:
             0,
         )
     ]
-    joints += [(last, n_moments + first, 0) for first, last in replay.chain_ends[1:]]
+    joints += [(last, n_moments + first, 0) for first, last in replay.timeline_ends[1:]]
     for queue in sorted(set(work.queues.tolist())):
         rows = np.flatnonzero(work.queues == queue)
         last_work = rows[np.argmax(work.ends[rows])]
