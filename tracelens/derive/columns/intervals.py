@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
+from tracelens.derive.columns.filling import gathered, repeated
 from tracelens.derive.columns.lookup import last_before
 
 END = pl.col("start_ns") + pl.col("duration_ns")
@@ -70,9 +71,9 @@ def _covered_until(pieces: pl.DataFrame, moments: pl.Series) -> pl.Series:
     last_pieces = pl.DataFrame(
         {
             "moment": moments,
-            "start_ns": starts.gather(rows),
-            "end_ns": ends.gather(rows),
-            "before_ns": before.gather(rows),
+            "start_ns": gathered(starts, rows),
+            "end_ns": gathered(ends, rows),
+            "before_ns": gathered(before, rows),
         }
     )
     reached_ns = pl.min_horizontal("moment", "end_ns")
@@ -99,13 +100,7 @@ def covered_ns(
         as_dict=True,
         include_key=False,
     )
-    zeros = pl.repeat(
-        0,
-        frame.height,
-        dtype=pl.Int64,
-        eager=True,
-    )
-    covered = zeros.alias("covered_ns")
+    covered = repeated(0, frame.height, pl.Int64).alias("covered_ns")
     for key, part in rows_by_key.items():
         if key in intervals_by_key:
             pieces = union(intervals_by_key[key])

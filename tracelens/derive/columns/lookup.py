@@ -4,6 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import polars as pl
 
+from tracelens.derive.columns.filling import repeated
+
 AT_ONCE = 1 << 17
 """Number of ids that are compared with their row numbers at a time.
 
@@ -26,6 +28,9 @@ def by_value(frame: pl.DataFrame, column: str) -> Iterator[tuple[int, pl.DataFra
             yield int(value), parts[key]
         return
     first = 0
+    if frame.height and values[0] == values[-1]:  # usually there is one value
+        yield int(values[0]), frame
+        return
     runs = values.rle().struct.unnest()
     for n, value in runs.iter_rows():
         yield int(value), frame.slice(first, n)
@@ -162,12 +167,7 @@ def is_each_once(rows: pl.Series) -> bool:
     if not isinstance(highest, int):
         return True
     # Marking a million rows in an array takes 5 ms, `n_unique` takes 30 ms.
-    unmarked = pl.repeat(
-        0,
-        highest + 1,
-        dtype=pl.UInt8,
-        eager=True,
-    )
+    unmarked = repeated(0, highest + 1, pl.UInt8)
     n_different = unmarked.scatter(rows, 1).sum()
     return bool(n_different == len(rows))
 
@@ -177,12 +177,7 @@ def numbered(frame: pl.DataFrame, keys: Sequence[str]) -> tuple[pl.Series, pl.Da
 
     Rows with equal keys are a group. Groups are numbered in the order of their keys.
     """
-    zeros = pl.repeat(
-        0,
-        frame.height,
-        dtype=pl.UInt32,
-        eager=True,
-    )
+    zeros = repeated(0, frame.height, pl.UInt32)
     keys_of_rows = frame.select(keys)
     if _are_all_equal(keys_of_rows):
         return zeros, keys_of_rows.head(1)

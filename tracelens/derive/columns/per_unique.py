@@ -9,6 +9,8 @@ from typing import TypeAlias
 
 import polars as pl
 
+from tracelens.derive.columns.filling import filled, repeated
+
 # Polars numbers the categories of all columns of a process together, so a table indexed by the
 # number may be far longer than a column.
 _SPARSE = 4
@@ -37,9 +39,9 @@ def matching(words: pl.Series, *patterns: str) -> list[pl.Series]:
     flags = _of_texts([distinct], _matches(patterns))
     results = []
     for flag in flags.get_columns():
-        matched = distinct.filter(flag.fill_null(value=False))
+        matched = distinct.filter(flag)
         is_match = words.is_in(matched.implode())
-        results.append(is_match.fill_null(value=False))
+        results.append(filled(is_match, value=False))
     return results
 
 
@@ -76,10 +78,10 @@ def each_once(
         of_rows = _of_texts([words], evaluate)
         return of_rows.to_series().alias(words.name)
     rows, indices = distinct_rows(_codes(words))
-    distinct = words.gather(rows)
+    distinct = words[rows]
     of_distinct = _of_texts([distinct], evaluate)
     results = of_distinct.to_series()
-    return results.gather(indices).alias(words.name)
+    return results[indices].alias(words.name)
 
 
 def _codes(words: pl.Series) -> pl.Series:
@@ -112,7 +114,7 @@ def each_pair_once(
     if n_seconds != 1:
         pair = first.cast(pl.Int64) * n_seconds + second
     rows, indices = distinct_rows(pair)
-    distinct_pairs = [words.gather(rows) for words in (first_words, second_words)]
+    distinct_pairs = [words[rows] for words in (first_words, second_words)]
     results = _of_texts(distinct_pairs, compute)
     of_each_row = pl.all().gather(indices)
     return results.select(of_each_row)
@@ -177,8 +179,7 @@ def _indices(numbers: pl.Series, rows: pl.Series) -> pl.Series:
 
     The index of a missing number is `len(rows)`, or None if the number is None.
     """
-    distinct = numbers.gather(rows)
-    is_none = distinct.is_null()
+    distinct = numbers[rows]
     indices = _indices_by_table(numbers, distinct)
     if indices is None:
         indices = numbers.replace_strict(
@@ -187,8 +188,8 @@ def _indices(numbers: pl.Series, rows: pl.Series) -> pl.Series:
             default=len(rows),
             return_dtype=pl.UInt32,
         )
-    if is_none.any():
-        index_of_none = is_none.arg_max()
+    if distinct.has_nulls():
+        index_of_none = distinct.is_null().arg_max()
         return indices.fill_null(index_of_none)
     return indices
 
@@ -215,19 +216,16 @@ def _indices_by_table(numbers: pl.Series, distinct: pl.Series) -> pl.Series | No
     if highest - lowest > widest_table:
         return None
     n_distinct = len(distinct)
-    is_known = distinct.is_not_null()
+    known_indices = _numbers_up_to(n_distinct)
+    if distinct.has_nulls():
+        is_known = distinct.is_not_null()
+        distinct = distinct.filter(is_known)
+        known_indices = known_indices.filter(is_known)
     # Checked casts and gathering None values take several times as long.
     slot_of, width = _from_zero(lowest, highest)
-    unknown = pl.repeat(
-        n_distinct,
-        width,
-        dtype=pl.UInt32,
-        eager=True,
-    )
-    slots = slot_of(distinct.filter(is_known))
-    known_indices = _numbers_up_to(n_distinct).filter(is_known)
-    table = unknown.scatter(slots, known_indices)
-    return table.gather(slot_of(numbers))
+    unknown = repeated(n_distinct, width, pl.UInt32)
+    table = unknown.scatter(slot_of(distinct), known_indices)
+    return table[slot_of(numbers)]
 
 
 def _from_zero(lowest: int, highest: int) -> tuple[_OnNumbers, int]:

@@ -8,6 +8,7 @@ from itertools import accumulate
 
 import polars as pl
 
+from tracelens.derive.columns.filling import filled, gathered, repeated
 from tracelens.derive.columns.per_unique import each_pair_once
 from tracelens.native import LIBRARY
 from tracelens.native.columns import memory, series
@@ -24,7 +25,7 @@ _ROWS_AT_ONCE = 1 << 19
 
 def nearest(parent: pl.Series, values: pl.Series) -> pl.Series:
     """Return each row's value; None becomes the value of the nearest ancestor that has one."""
-    return values.gather(nearest_row(parent, values.is_not_null()))
+    return gathered(values, nearest_row(parent, values.is_not_null()))
 
 
 def outermost(parent: pl.Series, values: pl.Series) -> pl.Series:
@@ -59,7 +60,7 @@ def _flagged_row(
     wanted_pass = _OUTERMOST if outermost else _NEAREST
     rows_above = _in_c(wanted_pass, parent, flags)
     if rows_above is not None:
-        wanted_rows = rows_above if rows is None else rows_above.gather(rows)
+        wanted_rows = rows_above if rows is None else gathered(rows_above, rows)
         has_none = wanted_rows < 0
         return wanted_rows.set(has_none, None)
     row = pl.int_range(pl.len())
@@ -123,13 +124,7 @@ def repeats(
         .filter(wanted)
         .drop_nulls("up")
     )
-    no_flags = pl.repeat(
-        False,
-        len(code),
-        dtype=pl.Boolean,
-        eager=True,
-    )
-    flags = no_flags.alias(code.name)
+    flags = repeated(False, len(code), pl.Boolean).alias(code.name)
     while left.height:
         same = code.gather(left["up"]) == left["code"]
         repeating_rows = left["row"].filter(same)
@@ -222,7 +217,7 @@ class CallPaths:
             row=pl.int_range(pl.len()),
         )
         levels = numbered.partition_by("depth", as_dict=True)
-        chain_of_row = pl.repeat(-1, rows.height, dtype=pl.Int32, eager=True)
+        chain_of_row = repeated(-1, rows.height, pl.Int32)
         for depth_of_level in sorted(levels):
             level = levels[depth_of_level]
             chain_in_part = chain_of_row.gather(level["up"])
@@ -287,8 +282,7 @@ def _in_c(what: int, parent: pl.Series, values: pl.Series) -> pl.Series | None:
         marks = None
         results = bytearray(memory(values, _I64))
     else:
-        as_bytes = values.fill_null(value=False).cast(pl.UInt8)
-        marks = memory(as_bytes, pl.UInt8())
+        marks = memory(filled(values, value=False).cast(pl.UInt8), pl.UInt8())
         results = bytearray(8 * len(parent))
     # Read the tree chunk by chunk, so that no column is copied as a whole.
     parts = parent.get_chunks()
@@ -299,7 +293,7 @@ def _in_c(what: int, parent: pl.Series, values: pl.Series) -> pl.Series | None:
         LIBRARY.among(
             what,
             memory(
-                parts[k].cast(pl.Int64).fill_null(_NONE),
+                filled(parts[k].cast(pl.Int64), _NONE),
                 _I64,
             ),
             firsts[k],

@@ -11,6 +11,7 @@ import polars as pl
 from msgspec import Struct
 from msgspec.structs import replace
 
+from tracelens.derive.columns.filling import filled
 from tracelens.derive.replay.costs import (
     NO_COSTS,
     SLOWEST_HOST,
@@ -313,7 +314,7 @@ def weights_without(replay: Replay, costs: Costs, host_factor: float = 1) -> Int
             np.maximum(recorded - _GRAPH_KERNEL_NS, 0),
             recorded,
         )
-    is_pageable = replay.excerpt.work["is_pageable"].fill_null(value=False).to_numpy()
+    is_pageable = filled(replay.excerpt.work["is_pageable"], value=False).to_numpy()
     is_staged = (table.kinds == COPY) & picked(is_pageable, table.items)
     # The host moves the bytes of these copies. Under nsys, they took as long at either speed of the
     # host, because memory limits them.
@@ -339,8 +340,10 @@ def _is_far_from_launches(replay: Replay) -> Flags:
     Waits for a loader's workers are not part of a pause.
     """
     table = replay.table
-    calls = replay.excerpt.calls.sort("start")
-    starts, ends = calls["start"].to_numpy(), calls["end"].cum_max().to_numpy()
+    calls = replay.excerpt.calls
+    order = np.argsort(calls["start"].to_numpy(), kind="stable")
+    starts = calls["start"].to_numpy()[order]
+    ends = np.maximum.accumulate(calls["end"].to_numpy()[order])
     begins = np.append(0, ends)[
         np.searchsorted(starts, table.recorded[table.graph.sources], "right")
     ]

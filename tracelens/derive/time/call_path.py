@@ -3,6 +3,7 @@
 import polars as pl
 from msgspec import Struct
 
+from tracelens.derive.columns.filling import filled, gathered
 from tracelens.derive.columns.per_unique import each_once
 from tracelens.derive.events.call_tree import count_among, nearest_row, outermost, outermost_row
 from tracelens.derive.events.steps import FAMILIES
@@ -66,7 +67,7 @@ class CallPaths(Struct, frozen=True):
         return self._gather("depth", rows)
 
     def _gather(self, column: str, rows: pl.Series) -> pl.Series:
-        return self.frame[column].gather(self._positions(rows))
+        return gathered(self.frame[column], self._positions(rows))
 
     def _positions(self, rows: pl.Series) -> pl.Series:
         """Return the position of each row in `frame`, None for a missing row."""
@@ -85,7 +86,7 @@ class CallPaths(Struct, frozen=True):
         rows_of_paths = parts.unpivot(index="place", value_name="row").drop_nulls("row")
         distinct = rows_of_paths.select("place", "row").unique()
         rows = distinct["row"]
-        names = spans["name"].gather(rows)
+        names = gathered(spans["name"], rows)
         named = distinct.with_columns(
             depth=self._gather("depth", rows),
             text=each_once(names, shortened).cast(pl.String),
@@ -114,11 +115,11 @@ def find_paths(spans: pl.DataFrame, rows: pl.Series) -> CallPaths:
     `rows` are sorted and include all parents.
     """
     span_rows = rows.cast(pl.Int64).alias("row")
-    parent = spans["parent_id"].gather(span_rows).cast(pl.Int64)
+    parent = gathered(spans["parent_id"], span_rows).cast(pl.Int64)
     parent_at = positions_in(span_rows, parent)
     parts = _parts(_facts(spans, span_rows), parent_at)
     depth = count_among(parent_at, parent_at.is_not_null())
-    rows_of_parts = [span_rows.gather(part).alias(name) for name, part in parts.items()]
+    rows_of_parts = [gathered(span_rows, part).alias(name) for name, part in parts.items()]
     columns = [
         span_rows,
         parent.alias("parent"),
@@ -131,11 +132,9 @@ def find_paths(spans: pl.DataFrame, rows: pl.Series) -> CallPaths:
 def positions_in(sorted_rows: pl.Series, wanted: pl.Series) -> pl.Series:
     """Return the position of each wanted row among the sorted rows, None for a missing row."""
     positions = sorted_rows.search_sorted(wanted).cast(pl.Int64)
-    is_missing = wanted.is_null() | (positions >= len(sorted_rows))
-    existing = positions.set(is_missing, None)
-    is_row = sorted_rows.gather(existing) == wanted
-    is_known = is_row.fill_null(value=False)
-    return existing.set(~is_known, None)
+    existing = positions.set(positions >= len(sorted_rows), None)
+    is_row = filled(gathered(sorted_rows, existing) == wanted, value=False)
+    return existing.set(~is_row, None)
 
 
 def _parts(facts: pl.DataFrame, parent: pl.Series) -> dict[str, pl.Series]:
@@ -145,22 +144,22 @@ def _parts(facts: pl.DataFrame, parent: pl.Series) -> dict[str, pl.Series]:
     """
     is_python = facts["is_python"]
     loader = outermost_row(parent, facts["is_loader"])
-    starts_loader = (loader == pl.int_range(len(loader), eager=True)).fill_null(value=False)
+    starts_loader = filled(loader == pl.int_range(len(loader), eager=True), value=False)
     is_own = _is_own_code(facts, parent)
     own = nearest_row(parent, is_own | starts_loader)
-    own = own.set(starts_loader.gather(own), None)
+    own = own.set(gathered(starts_loader, own), None)
     # An anchor is code that a reader can find: own code, a data loader, or a user's annotation.
     is_anchor = is_own | starts_loader | facts["is_note"]
     anchor = nearest_row(parent, is_anchor)
-    anchor_above = anchor.gather(parent)
+    anchor_above = gathered(anchor, parent)
     # The leaf below an anchor is the outermost op, else the library's function that is called.
-    below_anchor = parent.set(is_anchor | is_anchor.gather(parent), None)
-    is_in_loader = starts_loader.gather(anchor_above).fill_null(value=False)
+    below_anchor = parent.set(is_anchor | gathered(is_anchor, parent), None)
+    is_in_loader = filled(gathered(starts_loader, anchor_above), value=False)
     may_be_called = anchor_above.is_not_null() & ~is_in_loader & ~is_anchor
     op = outermost_row(below_anchor, facts["is_op"] & ~is_anchor)
     callee = outermost_row(below_anchor, is_python & may_be_called)
     wait = outermost_row(below_anchor, facts["is_wait"] & may_be_called)
-    waits_inside = wait.is_not_null() & op.is_null() & (wait != callee).fill_null(value=False)
+    waits_inside = wait.is_not_null() & op.is_null() & filled(wait != callee, value=False)
     # The leaf without an anchor is the innermost Python function.
     innermost = nearest_row(parent, is_python & anchor_above.is_null())
     leaf = _first_known(
@@ -171,7 +170,7 @@ def _parts(facts: pl.DataFrame, parent: pl.Series) -> dict[str, pl.Series]:
     )
     return {
         "annotation": nearest_row(parent, facts["is_note"]),
-        "caller": own.gather(parent.gather(loader)),
+        "caller": gathered(own, gathered(parent, loader)),
         "loader": loader,
         "own": own,
         "called": callee.set(~waits_inside, None),
@@ -190,7 +189,7 @@ def _is_own_code(facts: pl.DataFrame, parent: pl.Series) -> pl.Series:
     is_in_program = outermost_row(parent, is_program).is_not_null()
     is_outside = is_library & ~is_in_program
     # Outside of the program's code, the outermost package counts as the program.
-    counts_as_program = is_outside & is_of_outermost.fill_null(value=False)
+    counts_as_program = is_outside & filled(is_of_outermost, value=False)
     return (is_program | counts_as_program) & ~facts["is_loader"]
 
 
@@ -201,8 +200,8 @@ def _first_known(*rows: pl.Series) -> pl.Series:
 
 def _facts(spans: pl.DataFrame, rows: pl.Series) -> pl.DataFrame:
     """Classify each span by its name and kind, and add the package of a Python frame."""
-    name = spans["name"].gather(rows)
-    kinds = spans["kind"].gather(rows)
+    name = gathered(spans["name"], rows)
+    kinds = gathered(spans["kind"], rows)
     by_name = each_once(name, _by_name).struct.unnest()
     facts = by_name.with_columns(kinds.cast(pl.String).alias("kind"))
     kind = pl.col("kind")

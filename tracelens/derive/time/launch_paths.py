@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterator
 
 import polars as pl
 
+from tracelens.derive.columns.filling import repeated
 from tracelens.derive.events.call_tree import call_paths, outermost_row, sum_within
 from tracelens.derive.events.span_trees import one_tree
 from tracelens.derive.time.call_path import find_paths
@@ -13,6 +14,8 @@ from tracelens.trace import Trace
 
 _THREAD = ["rank", "process_id", "thread_id"]
 _SPANS = ("rank", "span_id", "parent_id", "kind", "name")
+_FEW = 1 << 14
+"""Up to this number of spans, examining each span is faster than finding distinct chains."""
 PLACED = {"rank": pl.Int32, "api_call_id": pl.Int64, "what": pl.Categorical}
 
 
@@ -63,11 +66,10 @@ def _place(
     spans = kept.with_columns(parent_id=kept_row.gather(kept["parent_id"]))
     # Calls with the same spans around them have one call path. A million calls have about a
     # thousand different paths.
-    chain_of_span, chains = call_paths(spans, "kind", "name")
-    paths = find_paths(
-        chains,
-        pl.int_range(chains.height, eager=True),
-    )
+    rows = pl.int_range(spans.height, eager=True)
+    is_small = spans.height <= _FEW
+    chain_of_span, chains = (rows, spans) if is_small else call_paths(spans, "kind", "name")
+    paths = find_paths(chains, rows.head(chains.height))
     lacks_own = paths.frame["own"].is_null()
     place = paths.frame["place"].set(lacks_own, None)
     what_of_chain = paths.texts(chains, place).cast(pl.Categorical)
@@ -81,10 +83,5 @@ def _place(
 
 def _are_around(parent: pl.Series, rows: pl.Series) -> pl.Series:
     """Return, per span, whether it is among the rows or encloses a span among them."""
-    no_rows = pl.repeat(
-        0,
-        len(parent),
-        dtype=pl.Int64,
-        eager=True,
-    )
+    no_rows = repeated(0, len(parent), pl.Int64)
     return sum_within(parent, no_rows.scatter(rows, 1)) > 0
