@@ -240,7 +240,7 @@ def _nodes(graph: str, inputs: dict[str, str | None]) -> dict[str, _Node]:
 def _module_by_number(word: str, order: list[str | None]) -> str | None:
     """Return the module of an input such as `primals_3`, None for any other word.
 
-    AOTAutograd names Dynamo's inputs by their position, and `order` has their modules.
+    `order` lists the modules of all inputs by their number.
     """
     match = _NUMBERED.match(word)
     position = int(match[2]) - 1 if match and match[2] else int(match[1]) if match else -1

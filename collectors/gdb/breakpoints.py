@@ -33,8 +33,9 @@ PRESETS: dict[str, tuple[str, ...]] = {
 }
 """Symbols of each preset, by its name.
 
-`cudnn` stops at convolutions in cuDNN. `launch` stops at kernel launches of CUDA's runtime and
-driver. `cpu` stops at oneDNN's primitives.
+- cudnn: convolutions in cuDNN
+- launch: kernel launches of CUDA's runtime and driver
+- cpu: oneDNN's primitives
 """
 
 _LEGACY = frozenset(symbol for symbol in PRESETS["cudnn"] if symbol != BACKEND_SYMBOL)

@@ -209,8 +209,8 @@ def with_sampled_lines(
 
     - A path without a Python frame gets the innermost frame of the program's code.
     - An activity without recorded lines gets the lines of other activities with the same path.
-    - Launch activities keep their path if the process has a device. If it has none, they are split
-      where the sampled line changes, if `spans` are given.
+    - With a device, launch activities keep their path. Without a device, they are split at changes
+      of the sampled line, if `spans` are given.
     """
     if spans is not None and "op_ns" in activities.columns:
         activities = _split_where_lines_change(activities, recorded, spans)

@@ -1,4 +1,4 @@
-"""Results of analyses of time by use: parts of a step, causes of idle time, and the bound."""
+"""Results of analyses of time by use: parts of a step, causes of idle time, and the verdict."""
 
 import polars as pl
 

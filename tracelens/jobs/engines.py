@@ -193,9 +193,10 @@ def _imported() -> Any:
 def _connected(ray: Any, address: str | None) -> Iterator[None]:
     """Connect to the cluster at the address while the body runs.
 
-    Without an address, a cluster on this machine is started for the body. If this program is
-    connected already, it stays connected. Raises ToolError if no cluster can be joined.
+    Without an address, a cluster on this machine is started. Raises ToolError if no cluster can be
+    joined.
     """
+    # If this program is connected already, it stays connected.
     if ray.is_initialized():
         yield
         return

@@ -26,9 +26,11 @@ _AT_ONCE, _LONGEST_MARK = 1 << 20, 64
 def captures_of(path: str | os.PathLike[str], trace: Trace) -> list[Path]:
     """Return the files at a path that hold captures of the graphs that a trace replays.
 
-    For each batch size of the trace's steps, this is the file with the smallest sufficient batch
-    size. Without such a file, it is the first file with launches that fit a replay. The path itself
-    is returned for a file, and for a folder with one file or without batch sizes.
+    - A file is returned as it is. So is a folder with one file, or without batch sizes in its
+      files.
+    - Of other folders, the result has the file with the smallest sufficient batch size, for each
+      batch size of the trace's steps.
+    - If there is no such file, it is the first file with launches that fit a replay.
     """
     folder = Path(path)
     # Of several ranks' files, the files of the lowest rank are read.

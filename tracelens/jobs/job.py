@@ -37,9 +37,8 @@ Work: TypeAlias = Callable[[Task], Any]
 Engine: TypeAlias = Callable[[Sequence[Task], Work], Iterator[tuple[Task, Any]]]
 """A function that runs the work for each task, and yields each task with its result.
 
-Results come in order of completion. The work must be picklable. The result is a SourceError if the
-task's sources cannot be read, or if its process is killed every time. A TargetError of a task is
-raised and ends the job.
+Tasks are yielded in order of completion. The work must be picklable. The result of a failed task is
+a SourceError. A TargetError is raised and ends the job.
 """
 
 

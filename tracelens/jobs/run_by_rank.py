@@ -76,11 +76,11 @@ def _ask_rank(
 ) -> tuple[dict[str, pl.DataFrame], Breakdown | None]:
     """Return the results for a task's rank by analysis, and the breakdown of the rank's time.
 
-    Analyses that lack a table are left out. The breakdown is None without `of_time`. `awaited` is
-    the result of `awaited_from` for all ranks.
+    Analyses that lack a table are left out. The breakdown is None without `of_time`.
     """
     trace = Trace.open(place, task.ranks[0]).with_listed_names()
     # With this, a late rank is distinguished from a rank that is starting up.
+    # `awaited` comes from all ranks. It distinguishes a late rank from a rank that starts up.
     give_awaited(trace, awaited)
     frames = {}
     for name in names:

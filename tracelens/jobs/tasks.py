@@ -57,9 +57,9 @@ def tasks_of(
     """Return the tasks for the sources at these paths.
 
     - If all sources are profilers' files, each source gets a task.
-    - If some are other sources, such as call stacks, a task has all sources with one rank in their
-      names.
-    - If some name has no rank, one task has all sources.
+    - If there are others, such as call stacks, sources with the same rank in their names share a
+      task.
+    - If a name has no rank, all sources share a task.
 
     Names of files that are no traces are appended to `skipped`. Raises SourceError for sources that
     cannot be read, and UsageError without paths.

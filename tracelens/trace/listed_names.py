@@ -23,7 +23,7 @@ _NAMED = {
 """The table and column that give the time of each name, by table with many names."""
 _KERNELS, _OPS, _FUNCTIONS, _RANGES, _MODULES = "kernels", "ops", "Python functions", "ranges", ""
 _WHAT = pl.Enum([_KERNELS, _OPS, _RANGES, _FUNCTIONS, _MODULES])
-"""Groups of names, each with its own limit. Only modules, the last group, are all listed."""
+"""Groups of names. Each has the limit NAMES, except modules, which are all listed."""
 _OF_KIND = {"op": _OPS, "python": _FUNCTIONS, "module": _MODULES}
 """The group of names by kind of span. Spans of other kinds are ranges."""
 _KEY = ("hash", "what")
@@ -112,10 +112,11 @@ def listed_names(trace: Source) -> dict[str, ListedNames]:
 
 
 def _most_names(trace: Source, table: str) -> int:
-    """Return an upper bound of the table's number of names, summed over its parts."""
+    """Return an upper bound of the table's number of names."""
     known = trace.n_names(table)
     if known is not None:
         return known
+    # A name in several batches is counted several times.
     return sum(
         len(batch.column("name").dictionary)
         for _, batches in trace.batches(table, "name")

@@ -68,13 +68,12 @@ def refuse_unrelated(ranks: Sequence[RankFacts], *, force_mix: bool = False) -> 
 
     - Two sources state different numbers of ranks.
     - A source states fewer ranks than there are files, or a rank beyond its number of ranks.
-    - Two process groups have the same name, and only some of their ranks are the same.
+    - Two process groups of one name have some ranks in common, but not all.
     - Two sources lie an hour or more apart and issue different collectives, and some source states
       no number of ranks.
     - One process wrote two sources one after the other, and neither states its rank.
 
-    Ranks that did not run at the same time always get a warning. Several traces in one file are
-    always taken to be of one program.
+    Ranks that did not run at the same time always get a warning.
     """
     for one, other, why in (
         *_sizes(ranks),
@@ -179,9 +178,7 @@ def _windows(ranks: Sequence[RankFacts]) -> Iterator[tuple[RankFacts, RankFacts,
 def _far(ranks: Sequence[RankFacts]) -> Iterator[tuple[RankFacts, RankFacts, str]]:
     """Yield the first two sources that lie an hour or more apart, and the distance in words.
 
-    Two sources may lie farther apart if they are in one file or issue the same collectives, or if
-    every source states the number of ranks. A source that began after all earlier sources had ended
-    gets a warning.
+    Sources that began after all earlier sources had ended get a warning.
     """
     extents = [(rank, rank.extent) for rank in ranks if rank.extent is not None]
     extents.sort(key=lambda pair: pair[1])
@@ -194,6 +191,8 @@ def _far(ranks: Sequence[RankFacts]) -> Iterator[tuple[RankFacts, RankFacts, str
         )
         gap_ns = begins - ended
         is_one_file = one.source.sha256 == other.source.sha256
+        # Sources in one file, or with the same collectives, may lie farther apart. So may all
+        # sources if each states the number of ranks.
         if gap_ns >= FAR_NS and not (
             are_told or is_refused or is_one_file or _kinds(one) == _kinds(other) != frozenset()
         ):

@@ -38,9 +38,9 @@ _SHORTEST = 20_000
 Calls inside a short call are not recorded, because they explain nothing.
 """
 _APART = 4
-"""A short call is recorded only if it begins late enough after its frame's last recorded call.
+"""A short call is left out if it begins sooner than this after its frame's last recorded call.
 
-The time between the two calls must be this many times the limit for short calls.
+The unit is the limit for short calls.
 """
 _LIBRARIES = tuple(
     {

@@ -1,4 +1,4 @@
-"""Write the status file of one process, JSON for the collector, anew at each stage."""
+"""Write the status file of one process at each stage, as JSON for the collector."""
 
 from __future__ import annotations
 

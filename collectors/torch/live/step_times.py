@@ -170,11 +170,11 @@ class StepTimes:
         """Return n, mean, median, min and max of the times of unprofiled, profiled and light steps.
 
         - The value of a kind of step is None if no such step was timed.
-        - Unprofiled steps follow each other without a pause. `turn` of them are averaged before the
-          median, min and max are taken.
-        - `n_long` and `long_ns`: number and mean of unprofiled steps that were left out, because
-          they are much longer than the others and than any recorded step.
-        - `is_run_slower` is True if CUPTI was in the process during the unprofiled steps.
+        - Unprofiled steps follow each other. `turn` of them are averaged before median, min and max
+          are taken.
+        - `n_long`, `long_ns`: number and mean of unprofiled steps that are left out, because they
+          are much longer than others and than any recorded step.
+        - `is_run_slower`: True if CUPTI was in the process during the unprofiled steps.
         """
         blocks = self._run()
         run = _durations(blocks)
@@ -241,7 +241,10 @@ def _n_steps(blocks: Sequence[_Timed]) -> int:
 
 
 def _durations(blocks: Sequence[_Timed]) -> list[float]:
-    """Return the nanoseconds of each step. The steps of a block get equal times."""
+    """Return the nanoseconds of each step.
+
+    The steps of a block get equal times, except a long last step.
+    """
     times = [(ns, block.n_steps) for block in blocks if (ns := block.began.until(block.ended))]
     means = [ns / n for ns, n in times for _ in range(n)]
     usual_ns = median(means) if means else 0
