@@ -378,7 +378,10 @@ class _Parser:
             place += len(table)
 
     def _column(self, of: fields.Column, cells: bytes) -> pl.Series:
-        """Return a column of numbers or strings from its cells. A string's cell has its number."""
+        """Return a column of numbers or strings from its cells.
+
+        The cell of a string holds the string's number.
+        """
         # Operations on a Series run only in this thread. As expressions, they would take ten times
         # as long here.
         if of.name in fields.FLOATS:

@@ -28,9 +28,9 @@ def captures_of(path: str | os.PathLike[str], trace: Trace) -> list[Path]:
 
     - A file is returned as it is. So is a folder with one file, or without batch sizes in its
       files.
-    - Of other folders, the result has the file with the smallest sufficient batch size, for each
-      batch size of the trace's steps.
-    - If there is no such file, it is the first file with launches that fit a replay.
+    - From other folders, one file is returned for each batch size of the trace's steps, the file
+      with the smallest sufficient batch size.
+    - Without a sufficient batch size, the first file with launches that fit a replay is returned.
     """
     folder = Path(path)
     # Of several ranks' files, the files of the lowest rank are read.

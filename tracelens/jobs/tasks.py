@@ -153,8 +153,8 @@ def local(path: Path) -> Listed:
 def _remote(url: str, kind: str | None, skipped: list[str]) -> list[tuple[bool, Task]]:
     """Return the sources at a URL as tasks, each with whether a profiler wrote it.
 
-    The sources are the object itself, or objects directly below the URL that a collector recognises
-    by their first bytes.
+    The source is the object itself, or else objects directly below the URL. A collector must
+    recognise their first bytes.
     """
     members, more = listed(url)
     is_itself = members[0].address == url

@@ -101,7 +101,7 @@ class Collector(Struct, frozen=True, kw_only=True, eq=False):
 COLLECTORS: dict[str, Collector] = {}
 """All collectors by kind, in the order in which they sniff a file.
 
-`tracelens.collectors` fills this dictionary. If several profilers captured a rank, the first here is
+`tracelens.collectors` fills this dictionary. If several profilers captured a rank, the first one is
 used by default.
 """
 

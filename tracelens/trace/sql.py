@@ -126,7 +126,10 @@ def _refuse_other_functions(statement: str) -> None:
 
 
 def _is_of_columns(name: str) -> bool:
-    """Return whether Polars accepts the function in an expression, and so only for columns."""
+    """Return whether the function can be part of a Polars expression.
+
+    Such a function only reads columns.
+    """
     if re.fullmatch(r"\w+", name) is None:
         return False
     try:

@@ -250,7 +250,7 @@ def _called(target: str) -> str:
 def _arguments(node: Any, same: dict[str, str]) -> tuple[list[str | None], list[Any]]:
     """Return the names of the nodes that a call reads, and its other arguments with defaults.
 
-    `same` maps the name of a node that only takes a result to the name of the operator's node.
+    Some nodes only take an operator's first result. `same` maps their names to the operator's node.
     """
     schema = getattr(node.target, "_schema", None)
     values = list(node.args)

@@ -54,8 +54,8 @@ _LIBRARIES = tuple(
 class LineSampler:
     """Samples the stack of one thread: file, function and line of each frame, innermost first.
 
-    The profiler names a Python call by the first line of its function, a sample by the line that
-    runs. Call `start` after the profiler's start, so that the sampling thread is not profiled.
+    The profiler only names the first line of a function. A sample has the line that runs. Call
+    `start` after the profiler's start, so that the sampling thread is not profiled.
     """
 
     def __init__(self) -> None:

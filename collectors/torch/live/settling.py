@@ -26,8 +26,8 @@ By default a loader keeps two batches per worker ready. While they are used up, 
 class Settling:
     """Decides how long steps are not typical after a pause in which the main thread wrote a trace.
 
-    In such a pause, a data loader's workers and other threads fill their queues. The next steps
-    find batches ready for which they usually wait.
+    In such a pause, a data loader's workers and other threads fill their queues. So the next steps
+    wait less for batches than other steps.
     """
 
     def __init__(self) -> None:

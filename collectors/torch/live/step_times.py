@@ -170,8 +170,8 @@ class StepTimes:
         """Return n, mean, median, min and max of the times of unprofiled, profiled and light steps.
 
         - The value of a kind of step is None if no such step was timed.
-        - Unprofiled steps follow each other. `turn` of them are averaged before median, min and max
-          are taken.
+        - Unprofiled steps follow each other. Groups of `turn` steps are averaged before median, min
+          and max are taken.
         - `n_long`, `long_ns`: number and mean of unprofiled steps that are left out, because they
           are much longer than others and than any recorded step.
         - `is_run_slower`: True if CUPTI was in the process during the unprofiled steps.

@@ -384,10 +384,10 @@ class StepFinder:
             self._begin_at_calls(module)
 
     def _maybe_another(self, module: Any) -> None:
-        """Handle a call of this module, which may become the main module.
+        """Handle a call of a module that may become the main module.
 
-        It does if the loop no longer calls the main module, or calls the main module several times
-        between two calls of this module.
+        The module becomes the main module if the loop no longer calls the old one, or calls the old
+        one several times between two calls of this module.
         """
         if module is not self.main and (self._is_in_main() or not self._may_mark(module)):
             return

@@ -26,7 +26,8 @@ _WHOLE, _PART = b'"ProfilerStep#%d"', b'"ProfilerPart#%d"'
 def drain() -> None:
     """Wait until every device that this process uses has finished its work.
 
-    Return at once if the program uses no device, or captures a graph, which waiting would break.
+    Return at once if the program uses no device. Return at once, too, while it captures a graph,
+    because waiting would break the capture.
     """
     module = _used()
     if module is None or _is_capturing(module):
