@@ -1,22 +1,4 @@
-"""Read the marks that inference servers give their steps: phase and size of a batch.
-
-A mark counts tokens (T), requests in prefill (C) and requests in decode (G). Some marks have sums
-over requests: sq of query lengths, sk of key lengths, sqsq of squared query lengths, and sqsk of
-query length times key length.
-
-- vLLM, and SGLang of 2026: execute_T_context_C(sqA skB sqsqE sqskF)_generation_G(…), without the
-  spaces.
-- vLLM without these sums: execute_context_C(q_…)_generation_G(n).
-- vLLM of 2025: execute_new_C_cached_G. G counts requests that ran before, even if only a part of
-  their prompt did.
-- SGLang: step[DECODE bs=G] and step[EXTEND bs=C toks=T]. It can add the sums, with the prefix c_
-  for prompts and g_ for further tokens, and in a mixed batch c=C g=G (build_step_span_name, 2026).
-- SGLang, replay of a draft model: step[DRAFT_LOOP raw_bs=G bs=N topk=K]. N includes empty requests
-  (graph runners of draft models, 2026).
-- AMD's ATOM: prefill[bs=C tok=T …] and decode[bs=G/N tok=T …], perhaps with sk, sqsq and sqsk.
-- TensorRT-LLM, as NVTX ranges: [Executor] _forward_step N: C ctx reqs, T ctx tokens, G gen reqs.
-  Older versions leave out T (py_executor.py, 2025 and 2026).
-"""
+"""Read the marks that inference servers give their steps: phase and size of a batch."""
 
 import polars as pl
 
@@ -30,6 +12,22 @@ def _lengths(of: str) -> str:
     return rf"\({''.join(sums)}\)"
 
 
+# A mark counts tokens (T), requests in prefill (C) and requests in decode (G). Some marks have sums
+# over requests: sq of query lengths, sk of key lengths, sqsq of squared query lengths, and sqsk of
+# query length times key length.
+# - vLLM, and SGLang of 2026: execute_T_context_C(sqA skB sqsqE sqskF)_generation_G(…), without the
+#   spaces.
+# - vLLM without these sums: execute_context_C(q_…)_generation_G(n).
+# - vLLM of 2025: execute_new_C_cached_G. G counts requests that ran before, even if only a part of
+#   their prompt did.
+# - SGLang: step[DECODE bs=G] and step[EXTEND bs=C toks=T]. It can add the sums, with the prefix c_
+#   for prompts and g_ for further tokens, and in a mixed batch c=C g=G (build_step_span_name,
+#   2026).
+# - SGLang, replay of a draft model: step[DRAFT_LOOP raw_bs=G bs=N topk=K]. N includes empty
+#   requests (graph runners of draft models, 2026).
+# - AMD's ATOM: prefill[bs=C tok=T …] and decode[bs=G/N tok=T …], perhaps with sk, sqsq and sqsk.
+# - TensorRT-LLM, as NVTX ranges: [Executor] _forward_step N: C ctx reqs, T ctx tokens, G gen reqs.
+#   Older versions leave out T (py_executor.py, 2025 and 2026).
 _FORMS = {
     "summed": (
         rf"^execute_(?<n_tokens>{_NUMBER})_context_(?<n_prefills>{_NUMBER}){_lengths('c')}"

@@ -63,11 +63,11 @@ def process_work(spans: pl.DataFrame, process_id: int | None) -> pl.DataFrame:
     """Return the work of a process's threads as disjoint intervals, sorted by start.
 
     - `start_ns`, `end_ns`
-    - `work`: the kind of work. Of simultaneous kinds, the first in _BY_PRIORITY counts.
-    - `op`: name of the innermost op, None in communication. In a copy that is part of an operator's
-      arithmetic, it is that operator.
-    - `call`: name of the outermost op, None in communication. While an optimizer reads a value, it
-      is the optimizer's step.
+    - `work`: the kind of work
+    - `op`: name of the innermost op, or of the operator for which a copy is made; None in
+      communication
+    - `call`: name of the outermost op, or of the optimizer's step that reads a value; None in
+      communication
 
     `spans` are of one rank, with COLUMNS and SHAPES; parent_id is the parent's row number.
     """
@@ -84,6 +84,7 @@ def process_work(spans: pl.DataFrame, process_id: int | None) -> pl.DataFrame:
     communication = _communication(spans.filter(is_own))
     by_kind = {kind: work.filter(work=kind) for kind in _BY_PRIORITY}
     by_kind[COMMUNICATES] = communication
+    # If threads do several kinds of work at a time, the first of _BY_PRIORITY counts.
     layers = [layer.select(communication.columns) for layer in (*by_kind.values(), whole)]
     intervals = overlay([_disjoint(layer) for layer in layers])
     names = spans["name"].cast(pl.Categorical)

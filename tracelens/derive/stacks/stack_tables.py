@@ -23,16 +23,14 @@ _NO_FRAMEWORK = frozenset({"runtime", "python", "library", "user", "unknown"})
 
 
 class StackFrame(Struct, frozen=True):
-    """Holds one frame of a stop.
-
-    The address shows which frames are inlined and which stops repeat. It is not part of the tables.
-    If `has_debug_info` is None, a source line counts as debug information.
-    """
+    """Holds one frame of a stop."""
 
     level: int
     address: str | None
+    """The address shows which frames are inlined and which stops repeat. No table contains it."""
     printed: PrintedFrame
     has_debug_info: bool | None = None
+    """If it is None, a source line counts as debug information."""
     is_python: bool = False
 
     @property
@@ -42,15 +40,14 @@ class StackFrame(Struct, frozen=True):
 
 
 class Stop(Struct):
-    """Holds one stop of the program: its thread and its frames, the innermost first.
-
-    `thread` is the debugger's id of the thread, `thread_id` the system's. A field that is not
-    recorded is None.
-    """
+    """Holds one stop of the program. A field that is not recorded is None."""
 
     frames: list[StackFrame] = field(default_factory=list)
+    """The innermost first."""
     thread: str | None = None
+    """The debugger's id of the thread."""
     thread_id: int | None = None
+    """The system's id of the thread."""
     truncated: bool = False
     depth: int | None = None
     symbol: str | None = None

@@ -86,7 +86,7 @@ class Change(Struct, frozen=True):
 
     @property
     def _where_all(self) -> str:
-        """Name the call path of a change with only one call path, else return an empty text."""
+        """Name the change's call path if there is only one, else return an empty text."""
         return f", {place_phrase(self.places[0][0])}" if len(self.places) == 1 else ""
 
     @property

@@ -181,9 +181,9 @@ def process_idle(trace: Trace, rank: int) -> pl.DataFrame:
 
 
 def busiest_places(trace: Trace, work: int) -> dict[int, list[tuple[str, int]]]:
-    """Return, by rank, the ops or call paths with most time of a kind of work, with ns.
+    """Return, by rank, the program's time in ns by op or call path, for one kind of work.
 
-    The largest is first. ARITHMETIC is summed by op, any other kind of work by call path.
+    The longest is first. ARITHMETIC is summed by op, any other kind of work by call path.
     """
     name = pl.col("op") if work == ARITHMETIC else pl.coalesce("what", "op")
     places_by_rank = {}

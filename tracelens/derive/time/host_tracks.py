@@ -44,7 +44,10 @@ _THREAD = ["rank", "process_id", "thread_id"]
 
 
 class Tracks(Struct, frozen=True):
-    """Holds the tracks that explain the threads of one rank."""
+    """Holds the activities that explain delays of one rank's threads, as tracks.
+
+    A track is a list of disjoint intervals, sorted by start.
+    """
 
     segments: pl.DataFrame
     """Intervals with the columns SEGMENTS, track after track; other ranks' too."""
@@ -102,7 +105,7 @@ def tracks_by_rank(
     mains: Mapping[int, Mapping[int | None, Thread]],
     threads: Mapping[int, Iterable[Thread]],
 ) -> dict[int, Tracks]:
-    """Return the tracks of each rank's threads.
+    """Return the `Tracks` of each rank.
 
     - `segments`: SEGMENTS and thread_number
     - `active_threads`: threads with activities: rank, process_id, thread_id and thread_number
@@ -196,7 +199,7 @@ def _of_rank(
     mains: Mapping[int | None, Thread],
     threads: Iterable[Thread],
 ) -> Tracks:
-    """Return a rank's tracks.
+    """Return the `Tracks` of one rank.
 
     - `thread_bounds`: row bounds of each thread's segments
     - `processes`: row bounds of the merged segments of each process with several threads

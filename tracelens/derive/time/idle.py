@@ -100,7 +100,7 @@ def known_place(n_places: int) -> pl.Expr:
 
 
 def _gaps(work: pl.DataFrame, device: DeviceWork) -> Iterator[pl.DataFrame]:
-    """Yield the gaps between device work, sorted by start, in several frames.
+    """Yield the idle times (gaps) between device work, sorted by start, in several frames.
 
     The first gap begins with the first window, and the last gap ends with the last window.
 
@@ -146,7 +146,7 @@ def _gaps(work: pl.DataFrame, device: DeviceWork) -> Iterator[pl.DataFrame]:
 
 
 def _with_calls(gaps: pl.DataFrame, device: DeviceWork) -> pl.DataFrame:
-    """Add end, thread and call path of the call that launched the work after each gap."""
+    """Add end, thread and call path of the call that launched the work after each idle time."""
     calls = device.host.calls
     call = gaps["call"]
     is_row = call.is_between(0, calls.height - 1)
@@ -213,7 +213,7 @@ def _cause(cause: int) -> list[pl.Expr]:
 
 
 def _on_host(gaps: pl.DataFrame, host: HostTime) -> pl.DataFrame:
-    """Return the part of each gap before the launching call returns, cut by activity.
+    """Return each idle time up to the return of the launching call, cut by activity.
 
     The activities are those that delay the thread of the launching call.
     """

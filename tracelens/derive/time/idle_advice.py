@@ -308,7 +308,7 @@ def _few_batches_are_late(program: JudgedProgram) -> bool:
 
 
 def _is_mostly(places: list[tuple[str, int]], kind: str) -> bool:
-    """Return whether call paths that match a pattern have at least half of the time of all."""
+    """Return whether call paths that match the pattern `kind` take at least half of the time."""
     of_kind = [place for place in places if re.search(kind, place[0])]
     return bool(places) and 2 * _total_ns(of_kind) >= _total_ns(places)
 

@@ -230,9 +230,10 @@ def _median(values: pl.Series) -> float:
 def _with_host_excess(
     model: TimeModel, late_steps: pl.DataFrame, delays: pl.DataFrame
 ) -> pl.DataFrame:
-    """Limit each idle cause's part of a delay (`CAUSE_excess_ns`) to the host's extra time for it.
+    """Limit the columns `CAUSE_excess_ns` to the extra time that the host spent on each idle cause.
 
-    Add by_speed_ns, the time that the host's speed explains.
+    These columns are the part of a delay that idle time of each cause makes. Add by_speed_ns, the
+    time that the host's speed explains.
     """
     idle_ns = pl.sum_horizontal(f"{cause}_excess_ns" for cause in IDLE_PARTS)
     idle_explains = idle_ns > EXPLAINS * pl.col(OWN)
@@ -271,7 +272,10 @@ def _with_slowdown(late_steps: pl.DataFrame, hosts: pl.DataFrame) -> pl.DataFram
 
 
 def _limited_to_host(late_steps: pl.DataFrame, hosts: pl.DataFrame, cause: str) -> pl.DataFrame:
-    """Limit an idle cause's part of a delay (`CAUSE_excess_ns`) to the host's extra time for it."""
+    """Limit the column `CAUSE_excess_ns` to the extra time that the host spent on this cause.
+
+    The column is the part of a delay that idle time of this cause makes.
+    """
     column = f"{cause}_excess_ns"
     of_hosts = _with_host_times(late_steps, hosts, cause)
     # Extra time exceeds the time of the median host, slowed down like the rank's host.

@@ -125,10 +125,7 @@ def _marked_ranks(trace: Trace) -> pl.Series:
 
 
 class _Rank(Struct, frozen=True, dict=True):
-    """Holds one rank's steps, activities, device work by table, sorted calls, and waits.
-
-    `ops` has the step of each op. It is empty if any rank has device work.
-    """
+    """Holds one rank's steps, activities, device work by table, sorted calls, and waits."""
 
     rank: int
     steps: pl.DataFrame
@@ -137,6 +134,7 @@ class _Rank(Struct, frozen=True, dict=True):
     calls: pl.DataFrame
     waits: pl.DataFrame
     ops: pl.DataFrame
+    """The step of each op; empty if any rank has device work."""
 
     @cached_property
     def edges(self) -> CaptureEdges:

@@ -81,15 +81,18 @@ def ranks_to_draw(model: TimeModel) -> list[int]:
 
 
 class HeatMap(Struct, frozen=True):
-    """Holds the times of ranks (rows) and steps (columns): row and column labels, and cells.
-
-    `cells` has row, column, step_ns, waiting_ns, compute_ns, idle_ns, and cause: the cause of most
-    idle time, or None. If a cell covers several ranks or steps, its times are their maxima.
-    """
+    """Holds the times of ranks (rows) and steps (columns)."""
 
     ranks: list[str]
+    """Labels of rows."""
     steps: list[str]
+    """Labels of columns."""
     cells: pl.DataFrame
+    """Columns: row, column, step_ns, waiting_ns, compute_ns, idle_ns, and cause.
+
+    `cause` is the cause of most idle time, or None. If a cell covers several ranks or steps, its
+    times are their maxima.
+    """
 
 
 def heat_map(

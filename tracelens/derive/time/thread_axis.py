@@ -109,7 +109,7 @@ def _launching(
     calls: pl.DataFrame,
     marks: pl.DataFrame,
 ) -> pl.DataFrame:
-    """List the threads that launch work or mark steps, by process, with `is_main`.
+    """List the threads that launch work or mark steps, process by process, with `is_main`.
 
     A process's threads that mark steps come first, then those with most launches, or with most ops
     if nothing launches.

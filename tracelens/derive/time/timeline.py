@@ -21,29 +21,26 @@ _MOST_STEPS = 6
 
 
 class DrawnStep(Struct, frozen=True):
-    """Holds a step to draw. `step` is None for the whole program of a rank without steps.
-
-    `length_word` is "median" or "longest" for the rank's median or longest step.
-    """
+    """Holds a step to draw."""
 
     rank: int
     step: int | None
+    """None for the whole program of a rank without steps."""
     length_word: str
+    """The word "median" or "longest" for the rank's median or longest step, else empty."""
     start_ns: int
     duration_ns: int
 
 
 class Timeline(Struct, frozen=True):
-    """Holds the bars of a drawn step of one or several ranks, with times since the step's start.
-
-    The bars have the columns BARS and DETAILS. Bars shorter than `merged_ns` are merged; None means
-    that each bar is drawn.
-    """
+    """Holds the bars of a drawn step of one or several ranks, with times since the step's start."""
 
     drawn_step: DrawnStep
     ranks: list[int]
     bars: pl.DataFrame
+    """Columns: BARS and DETAILS."""
     merged_ns: int | None
+    """Bars shorter than this are merged; None if each bar is drawn."""
     n_left_out: int = 0
     """Number of bars on the deepest levels that are not drawn for want of room."""
     calls: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=BARS | DETAILS))
