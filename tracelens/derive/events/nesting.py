@@ -195,13 +195,13 @@ class _Walk:
             return
         position = stack.index(caller)
         for i in range(position + 1, len(stack)):
-            # Spans below the caller without a recorded caller stay open.
+            # Spans between `caller` and the first span with a recorded caller stay open.
             if stack[i] not in self._hinted:
                 continue
             for row in stack[i:]:
                 self.n_unreturned += row in self._hinted
-                # Time after `moment` is self time of the span around the closed spans.
                 self._end_self_time(row, moment)
+            # Time after `moment` is self time of the span around the closed spans.
             self._give_back(stack[i - 1], moment)
             del stack[i:]
             return

@@ -94,7 +94,7 @@ def _with_cause(name: str, intervals: pl.DataFrame) -> pl.DataFrame:
 
 
 def _python_of_nodes(axis: ThreadAxis) -> pl.DataFrame:
-    """Return the times in which Python works long inside the program's own autograd functions."""
+    """Return long times of Python work inside the program's own autograd functions."""
     edges = ["start_ns", "end_ns"]
     (is_node,) = matching(axis.spans["name"], PYTHON_NODE)
     nodes = axis.spans.filter(is_node).select(edges)

@@ -254,7 +254,7 @@ def _with_work(tiles: pl.DataFrame, work: pl.DataFrame) -> pl.DataFrame:
     """Cut intervals where the work changes: start_ns, end_ns, step, phase, cause, what, work, op.
 
     Intervals are disjoint and sorted by start. `work` is None if the process does no work, or if
-    the main thread's activity takes precedence.
+    the main thread's activity takes precedence over it.
     """
     cut = cut_rows(tiles, work)
     work_rows = cut["at"]

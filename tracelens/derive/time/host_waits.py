@@ -1,4 +1,4 @@
-"""Recognise call paths on which the host only waits. A profiler makes such waits no longer."""
+"""Recognise call paths on which the host only waits. A profiler does not lengthen such waits."""
 
 import re
 

@@ -212,7 +212,7 @@ def _summed_places(idle: pl.DataFrame, n_places: int) -> pl.DataFrame:
     The intervals are sorted by start.
     """
     place = known_place(n_places)
-    # Intervals of one cause and call path between the same two pieces of work are one.
+    # Intervals of one cause and call path between the same two kernels or copies are one.
     by_gap = idle.group_by(
         "gap",
         "cause",
