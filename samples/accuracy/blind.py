@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-import json
-import math
 import statistics
 from collections.abc import Callable, Iterable
-from functools import cache
-from pathlib import Path
 from typing import Any
 
 from samples.accuracy import blind_texts as texts
+from samples.accuracy.blind_rows import SMALL_CHANGE, errors, line_of, of_turns, rows, said
 from samples.accuracy.predictions import Predicted, summary
 
-ROWS = Path(__file__).resolve().parents[1] / "blind"
-_BOTH = 2
-"""Turns of a live capture's truth, before and after it; more alternate with it."""
-_SMALL = 0.05
-"""If a step changes by less, the change has no sign."""
 _KINDS = {
     "trace": "steps of a trace alone",
     "live": "steps captured live",
@@ -27,8 +19,6 @@ _KINDS = {
 _WAYS = {"late": "recorded late", "teardown": "with TEARDOWN_CUPTI=1"}
 """Ways of capturing that are not the usual one, which the second judgement tried."""
 _JUDGED = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth")
-_LATER = ("after", "fresh")
-"""Steps of a program after its recording, and in a process that never profiled."""
 _STEADY = ", steady programs"
 _NOTES: dict[str, Callable[[dict[str, Any]], bool]] = {
     "": lambda _: True,
@@ -36,7 +26,6 @@ _NOTES: dict[str, Callable[[dict[str, Any]], bool]] = {
     _STEADY: lambda row: row.get("steady", False),
 }
 """Rows of a kind that have a line of their own."""
-Rows = list[dict[str, Any]]
 
 _TRACE_HEAD = (
     "| Trace | recorded | predicted | before it | later | never profiled | error | |\n"
@@ -60,73 +49,6 @@ _CHANGE_HEAD = (
     "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | --- |"
 )
 _HEADS = {"trace": _TRACE_HEAD, "live": _LIVE_HEAD, "nsys": _NSYS_HEAD, "change": _CHANGE_HEAD}
-
-
-@cache
-def rows(name: str) -> Rows:
-    """Return the rows of a judgement."""
-    return [json.loads(line) for line in (ROWS / f"{name}.jsonl").read_text().splitlines()]
-
-
-def said(row: dict[str, Any], what: str) -> Predicted:
-    """Return a row as a prediction, whose group is not set yet.
-
-    `what` is truth or factor. "No clear gain" is no wrong sign.
-    """
-    of_factor = what == "factor"
-    predicted = row["said"] / row["said_before"] if of_factor else row["said"] or row["recorded"]
-    has_sign = True
-    if row["kind"] == "change" and row.get("clear", True) and abs(row["factor"] - 1) >= _SMALL:
-        has_sign = (row["said"] < row["said_before"]) == (row["factor"] < 1)
-    is_held = (row["low"] or 0) <= row["truth"] <= (row["high"] or math.inf)
-    return Predicted("", predicted, row[what], is_held, line_of(row), has_sign)
-
-
-def line_of(row: dict[str, Any]) -> str:
-    """Return a row's line of its table."""
-    if "said" not in row and row["kind"] != "change":
-        return f"| {row['name']} | {row['way']} | | none: {row['why']} | | | |"
-    if "said" not in row:
-        return (
-            f"| `{row['way']}` | {row['name']} | {row['before']:.3f} | none: {row['why']} |"
-            f" {row['truth']:.3f} | | | {row['factor']:.2f} | |"
-        )
-    is_held = row["low"] <= row["truth"] <= row["high"]
-    notes = ["" if is_held else "outside", "" if row["same"] else "another speed"]
-    notes += [] if row.get("clear", True) else ["no clear gain"]
-    notes += [] if row.get("steady", True) else ["unsteady"]
-    notes += [row["why"]] if "why" in row else []
-    predicted = f"{row['said']:.3f} ({row['low']:.3f} to {row['high']:.3f})"
-    error = f"{row['said'] / row['truth'] - 1:+.1%}"
-    note = ", ".join(note for note in notes if note)
-    if row["kind"] == "change":
-        expected = row["said"] / row["said_before"]
-        return (
-            f"| `{row['way']}` | {row['name']} | {row['before']:.3f} | {predicted} |"
-            f" {row['truth']:.3f} | {error} | {expected:.2f} | {row['factor']:.2f} | {note} |"
-        )
-    if row["kind"] == "trace":
-        times = row["turns"]
-        after, fresh = ("" if row[when] is None else f"{row[when]:.3f}" for when in _LATER)
-        return (
-            f"| {row['name']} | {row['recorded']:.3f} | {predicted} | {min(times):.3f} to"
-            f" {max(times):.3f} | {after} | {fresh} | {error} | {note} |"
-        )
-    if "own" in row:
-        truth, own = row["truth"], statistics.median(row["own"])
-        return (
-            f"| {row['name']} | {row['recorded']:.3f} | {predicted} | {truth:.3f} | {error} |"
-            f" {own:.3f} | {row['said'] / own - 1:+.1%} | {note} |"
-        )
-    times = row["beside"]
-    both = ", ".join(f"{ms:.3f}" for ms in times)
-    beside = (
-        both if len(times) == _BOTH else f"{len(times)} turns: {min(times):.3f} to {max(times):.3f}"
-    )
-    return (
-        f"| {row['name']} | {row['way']} | {row['recorded']:.3f} | {predicted} | {beside} |"
-        f" {error} | {note} |"
-    )
 
 
 def _grouped(
@@ -204,18 +126,6 @@ def compiled() -> list[str]:
     known = (row for row in compile_rows if "said" in row)
     table = _grouped(known, "truth", lambda row: row["half"])
     return [*table, "", _CHANGE_HEAD, *lines, ""]
-
-
-def errors(predicted: Iterable[Predicted], *, has_range: bool = True) -> str:
-    """Return number, median error, 90th percentile and how many ranges hold, as cells."""
-    group = list(predicted)
-    sizes = sorted(abs(row.error) for row in group)
-    ninth = sizes[math.ceil(0.9 * len(sizes)) - 1]
-    held = sum(row.is_held for row in group) / len(group)
-    return (
-        f"{len(group)} | {statistics.median(sizes):.1%} | {ninth:.1%} |"
-        f" {f'{held:.0%}' if has_range else ''}"
-    )
 
 
 def _of(name: str, kind: str, note: str) -> Iterable[Predicted]:
@@ -310,7 +220,7 @@ def _apart(name: str) -> tuple[float, float]:
 def _signs(name: str) -> dict[str, int]:
     """Count the changes of 5 % or more with the right sign, the wrong one, and no clear gain."""
     changes = [row for row in rows(name) if row["kind"] == "change" and "said" in row]
-    changes = [row for row in changes if _is_usual(row) and abs(row["factor"] - 1) >= _SMALL]
+    changes = [row for row in changes if _is_usual(row) and abs(row["factor"] - 1) >= SMALL_CHANGE]
     clear = [row for row in changes if row.get("clear", True)]
     right = sum(said(row, "truth").has_sign for row in clear)
     wrong, none = len(clear) - right, len(changes) - len(clear)
@@ -324,10 +234,7 @@ def _own_turns(name: str) -> Iterable[Predicted]:
     """
     of_traces = {row["name"]: row["turns"] for row in rows(name) if "turns" in row}
     beside_captures = [row["beside"] for row in rows(name) if {"beside", "steady"} <= row.keys()]
-    for times in of_traces.values() or beside_captures:
-        for n, ms in enumerate(times):
-            others = statistics.median([*times[:n], *times[n + 1 :]])
-            yield Predicted("", others, ms, is_held=True, line="")
+    yield from of_turns(of_traces.values() or beside_captures)
 
 
 def _fourth() -> str:
@@ -358,8 +265,8 @@ def _sixth() -> str:
 
 def _is_false_hope(row: dict[str, Any]) -> bool:
     """Return whether an answer names a clear gain of 5 % or more where there is less than that."""
-    is_small = abs(row["factor"] - 1) < _SMALL
-    return is_small and row["clear"] and row["said"] <= (1 - _SMALL) * row["said_before"]
+    is_small = abs(row["factor"] - 1) < SMALL_CHANGE
+    return is_small and row["clear"] and row["said"] <= (1 - SMALL_CHANGE) * row["said_before"]
 
 
 def _of_changes(name: str, name_before: str) -> dict[str, float]:
