@@ -7,10 +7,43 @@ import polars as pl
 from tracelens.analyses.analysis import Analysis, Chart, SplitBars, named
 from tracelens.derive.columns.time_text import duration
 from tracelens.derive.comparing.comparability import same_steps
+from tracelens.derive.comparing.rows import Comparison
 from tracelens.derive.layers.rank_pairs import pairs_ranks, says_ranks
 from tracelens.errors import MissingTableError
 from tracelens.schemas.results.work import COMPARE_COPIES
 from tracelens.trace import Trace
+
+
+def _copies(trace: Trace) -> pl.DataFrame:
+    """Sum the copies of each rank and direction."""
+    size, duration = pl.col("size_bytes"), pl.col("duration_ns")
+    kinds = pl.concat_str("source_memory", pl.lit(" to "), "destination_memory")
+    # A copy of unknown size is stored with 0 bytes.
+    sized_ns = duration.filter(size > 0).sum()
+    return trace.memcpys.group_by("rank", "direction").agg(
+        kinds.unique().sort().str.join(", ").alias("memory"),
+        pl.len().cast(pl.Int64).alias("n_calls"),
+        size.sum(),
+        duration.sum(),
+        (size == 0).sum().cast(pl.Int64).alias("n_unsized"),
+        bandwidth_bytes_per_s=pl.when(sized_ns > 0).then(size.sum() / sized_ns * 1e9),
+    )
+
+
+_COPIES = Comparison(("rank", "direction"), _copies)
+_COLUMNS = {
+    f"{side}_{measure}": column.replace("SIDE", side)
+    for side in ("base", "other")
+    for measure, column in (
+        ("memory", "memory_SIDE"),
+        ("n_calls", "n_calls_SIDE"),
+        ("n_unsized", "n_unsized_SIDE"),
+        ("size_bytes", "size_SIDE_bytes"),
+        ("duration_ns", "duration_SIDE_ns"),
+        ("bandwidth_bytes_per_s", "bandwidth_SIDE_bytes_per_s"),
+    )
+}
+"""This table names the side of a column before its unit."""
 
 
 @pairs_ranks
@@ -25,48 +58,19 @@ def compare_copies(base: Trace, other: Trace) -> pl.DataFrame:
             " make the input's copy inside the profiled region, and tracelens collect torch or nsys"
             " gives it"
         )
-    frame = _side(base, "base").join(
-        _side(other, "other"),
-        on=["rank", "direction"],
-        how="full",
-        coalesce=True,
-    )
-    counts = [name for name in frame.columns if name.startswith(("n_", "size", "duration"))]
-    frame = frame.with_columns(pl.col(counts).fill_null(0))
+    copies = _COPIES.sums(base, other).rename(_COLUMNS)
     sides = ("base", "other")
     sized = [pl.col(f"n_calls_{which}") - pl.col(f"n_unsized_{which}") for which in sides]
     each = [pl.col(f"size_{which}_bytes") / n for which, n in zip(sides, sized, strict=True)]
     both = (pl.col("n_calls_base") > 0) & (pl.col("n_calls_other") > 0)
     same = both & (same_steps(base, other) | (pl.col("n_calls_base") == pl.col("n_calls_other")))
-    frame = frame.with_columns(
+    copies = copies.with_columns(
         size_ratio=pl.when((sized[0] > 0) & (sized[1] > 0)).then(each[0] / each[1]),
         speedup=pl.when(same & (pl.col("duration_other_ns") > 0)).then(
             pl.col("duration_base_ns") / pl.col("duration_other_ns")
         ),
     )
-    return COMPARE_COPIES.conform(frame.sort("rank", "direction"))
-
-
-def _side(trace: Trace, which: str) -> pl.DataFrame:
-    size, duration = pl.col("size_bytes"), pl.col("duration_ns")
-    kinds = pl.concat_str("source_memory", pl.lit(" to "), "destination_memory")
-    return (
-        trace.memcpys.group_by("rank", "direction")
-        .agg(
-            kinds.unique().sort().str.join(", ").alias(f"memory_{which}"),
-            pl.len().cast(pl.Int64).alias(f"n_calls_{which}"),
-            size.sum().alias(f"size_{which}_bytes"),
-            duration.sum().alias(f"duration_{which}_ns"),
-            # A copy of unknown size is stored with 0 bytes.
-            (size == 0).sum().cast(pl.Int64).alias(f"n_unsized_{which}"),
-            sized_ns=duration.filter(size > 0).sum(),
-        )
-        .with_columns(
-            pl.when(pl.col("sized_ns") > 0)
-            .then(pl.col(f"size_{which}_bytes") / pl.col("sized_ns") * 1e9)
-            .alias(f"bandwidth_{which}_bytes_per_s")
-        )
-    )
+    return COMPARE_COPIES.conform(copies.sort("rank", "direction"))
 
 
 @says_ranks

@@ -3,14 +3,15 @@
 import polars as pl
 
 from tracelens.analyses.analysis import Analysis, Chart, SplitBars, named
-from tracelens.derive.columns.ratios import over, percent, which_side
+from tracelens.derive.columns.ratios import over, percent
 from tracelens.derive.comparing.name_spelling import with_one_spelling
+from tracelens.derive.comparing.rows import Comparison
 from tracelens.derive.layers.rank_pairs import pairs_ranks, says_ranks
 from tracelens.schemas.device import FAMILIES
 from tracelens.schemas.results.cross_layer import COMPARE_CROSS_LAYER
 from tracelens.trace import Trace
 
-_PAIR = ["rank", "library", "primitive"]
+_KEY = ("rank", "library", "primitive")
 _SIDES = ("base", "other")
 
 
@@ -22,34 +23,26 @@ def compare_cross_layer(base: Trace, other: Trace) -> pl.DataFrame:
     `reused` have the time of kernels whose names are in both traces. Raises MissingTableError if
     one of the traces has no kernels.
     """
-    sides = []
     for trace in (base, other):
         trace.require("compare_cross_layer", "kernels")
-        kernels = trace.select("kernels", "name", *_PAIR, "duration_ns")
-        sides.append(with_one_spelling(base, other, kernels))
-    rows = []
-    for side, side_rows, beside in zip(_SIDES, sides, reversed(sides), strict=True):
-        again = beside.select("rank", "name", is_reused=pl.lit(value=True)).unique()
-        marked = side_rows.join(again, on=["rank", "name"], how="left")
+
+    def times_by_name(trace: Trace) -> pl.DataFrame:
+        kernels = trace.select("kernels", "name", *_KEY, "duration_ns")
+        times = kernels.group_by("name", *_KEY).agg(pl.col("duration_ns").sum())
+        return with_one_spelling(base, other, times)
+
+    names_of_both = times_by_name(base).join(times_by_name(other), on=["rank", "name"], how="semi")
+    reused = names_of_both.select("rank", "name", is_reused=pl.lit(value=True)).unique()
+
+    def kernel_times(trace: Trace) -> pl.DataFrame:
+        kernels = times_by_name(trace).join(reused, on=["rank", "name"], how="left")
         ns = pl.col("duration_ns")
-        rows.append(
-            marked.group_by(_PAIR).agg(
-                ns.sum().alias(f"{side}_duration_total_ns"),
-                ns.filter("is_reused").sum().alias(f"{side}_reused_ns"),
-                pl.lit(value=True).alias(f"in_{side}"),
-            )
+        return kernels.group_by(_KEY).agg(
+            ns.sum().alias("duration_total_ns"),
+            ns.filter("is_reused").sum().alias("reused_ns"),
         )
-    both = (
-        rows[0]
-        .join(
-            rows[1],
-            on=_PAIR,
-            how="full",
-            coalesce=True,
-        )
-        .cast({pl.Categorical: pl.String})
-    )
-    both = both.with_columns(pl.selectors.ends_with("_ns").fill_null(0))
+
+    both = Comparison(_KEY, kernel_times).sums(base, other)
     times = {side: pl.col(f"{side}_duration_total_ns") for side in _SIDES}
     family = {primitive: name for name, primitives in FAMILIES.items() for primitive in primitives}
     frame = both.with_columns(
@@ -58,7 +51,6 @@ def compare_cross_layer(base: Trace, other: Trace) -> pl.DataFrame:
             for side, ns in times.items()
         ),
         family=pl.col("primitive").replace_strict(family, return_dtype=pl.String),
-        match=which_side("in_base", "in_other"),
     )
     order = frame.sort(
         "rank",

@@ -3,8 +3,9 @@
 import polars as pl
 
 from tracelens.analyses.analysis import TOP, Analysis, Bars, Chart, SplitBars
-from tracelens.derive.columns.ratios import over, percent, speedup, which_side
+from tracelens.derive.columns.ratios import over, percent, speedup
 from tracelens.derive.comparing.comparability import same_steps
+from tracelens.derive.comparing.rows import side_by_side
 from tracelens.derive.kernels.grids import SHAPE, by_grid
 from tracelens.schemas.results.grids import COMPARE_GRIDS
 from tracelens.trace import Trace
@@ -149,20 +150,11 @@ def _match_kernels(
 
 def _match_primitives(base: pl.DataFrame, other: pl.DataFrame) -> pl.DataFrame:
     """Sum the unmatched kernels by primitive, with base and other side by side."""
-    sums = [
-        side.group_by("primitive").agg(pl.col(_SUMS).sum().name.prefix(f"{prefix}_"))
-        for prefix, side in (("base", base), ("other", other))
-    ]
-    both = sums[0].join(
-        sums[1],
-        on="primitive",
-        how="full",
-        coalesce=True,
+    base_sums, other_sums = (
+        side.group_by("primitive").agg(pl.col(_SUMS).sum()) for side in (base, other)
     )
-    return both.with_columns(
-        match=which_side("base_n_calls", "other_n_calls", ("only_base", "only_other", "primitive"))
-    ).with_columns(
-        pl.col(f"{side}_{name}").fill_null(0) for side in ("base", "other") for name in _SUMS
+    return side_by_side(base_sums, other_sums, ["primitive"]).with_columns(
+        pl.col("match").replace("both", "primitive")
     )
 
 
