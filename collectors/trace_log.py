@@ -221,7 +221,7 @@ def _nodes(graph: str, inputs: dict[str, str | None]) -> dict[str, _Node]:
             for word in words
             if word in nodes and (path := nodes[word].module_path) is not None
         ]
-        path, rule = (
+        module_path, rule = (
             (of_inputs[0], "trace_log")
             if of_inputs
             else (near[0], "trace_log_neighbour")
@@ -230,7 +230,7 @@ def _nodes(graph: str, inputs: dict[str, str | None]) -> dict[str, _Node]:
         )
         nodes[node[1]] = _Node(
             target[1] if target else "operator",
-            path,
+            module_path,
             rule,
             _bytes(node[2] or ""),
         )

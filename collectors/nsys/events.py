@@ -269,10 +269,10 @@ def with_process(session: Session, frame: pl.DataFrame, calls: pl.DataFrame) -> 
     """
     if not frame["process_id"].null_count():
         return frame
-    frame = frame.with_columns(pl.col("process_id").cast(pl.Int32))
+    rows = frame.with_columns(pl.col("process_id").cast(pl.Int32))
     processes = calls["process_id"].unique()
     if processes.len() == 1:
-        return frame.with_columns(pl.col("process_id").fill_null(processes.item()))
+        return rows.with_columns(pl.col("process_id").fill_null(processes.item()))
     owners = (
         calls.select(pl.col("correlation_id", "process_id").cast(pl.Int64)).drop_nulls().unique()
     )
@@ -280,14 +280,14 @@ def with_process(session: Session, frame: pl.DataFrame, calls: pl.DataFrame) -> 
     if owners.height:
         wide = pl.col("correlation_id").cast(pl.Int64)
         owner = wide.replace_strict(owners["correlation_id"], owners["process_id"], default=None)
-        frame = frame.with_columns(pl.col("process_id").fill_null(owner))
-    lost = frame["process_id"].null_count()
+        rows = rows.with_columns(pl.col("process_id").fill_null(owner))
+    lost = rows["process_id"].null_count()
     text = (
         "the export does not show to which of several processes this GPU work belongs; it is"
         " listed under process 0"
     )
     session.diagnostics.add("warning", "process_unknown", text, lost)
-    return frame.with_columns(pl.col("process_id").fill_null(0))
+    return rows.with_columns(pl.col("process_id").fill_null(0))
 
 
 def _correlation() -> pl.Expr:

@@ -63,12 +63,14 @@ def versions(export: Export, diagnostics: Diagnostics) -> dict[str, str]:
         numbers = versions.get("nsys_schema", "").split(".")[:2]
     is_known = len(numbers) == 2 and all(number.isdecimal() for number in numbers)
     version = tuple(map(int, numbers)) if is_known else None
-    code = None
-    if version is None:
-        code = "schema_unknown"
-    elif not OLDEST_SCHEMA <= version <= NEWEST_SCHEMA:
-        code = "schema_newer" if version > NEWEST_SCHEMA else "schema_older"
-    if code is not None:
+    if version is None or not OLDEST_SCHEMA <= version <= NEWEST_SCHEMA:
+        code = (
+            "schema_unknown"
+            if version is None
+            else "schema_newer"
+            if version > NEWEST_SCHEMA
+            else "schema_older"
+        )
         oldest, newest, recorded = (
             ".".join(map(str, schema_version)) if schema_version else "not recorded"
             for schema_version in (OLDEST_SCHEMA, NEWEST_SCHEMA, version)
@@ -209,13 +211,19 @@ def note_losses(export: Export, diagnostics: Diagnostics) -> None:
             export.n_rows(table) if export.has(table) else 0,
         )
 
-    text = (
+    count(
+        "warning",
+        "graph_kernels_hidden",
+        WHOLE_GRAPHS,
         "replays of CUDA graphs were recorded whole: each counts as one kernel, named CUDA graph N;"
-        " to see the kernels in them, capture again with nsys profile --cuda-graph-trace=node"
+        " to see the kernels in them, capture again with nsys profile --cuda-graph-trace=node",
     )
-    count("warning", "graph_kernels_hidden", WHOLE_GRAPHS, text)
-    text = "frames of call stacks of CUDA API calls (CUDA_CALLCHAINS) are not read"
-    count("info", "callchains_not_read", "CUDA_CALLCHAINS", text)
+    count(
+        "info",
+        "callchains_not_read",
+        "CUDA_CALLCHAINS",
+        "frames of call stacks of CUDA API calls (CUDA_CALLCHAINS) are not read",
+    )
     for table in sorted(export.columns):
         if table not in _READ and not _NO_EVENTS.match(table):
             count(

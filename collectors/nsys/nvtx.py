@@ -117,19 +117,16 @@ def _ranges(
     text = "NVTX ranges were still open when the capture ended; they end there"
     session.diagnostics.add("warning", "open_ranges", text, n_open)
     last = pl.lit(end_ns() if n_open else None, pl.Int64) - session.base_ns
-    chosen = chosen.with_columns(
+    closed = chosen.with_columns(
         end=pl.when(kind.is_in(enums.MARK))
         .then("start")
         .when("is_open")
         .then(pl.max_horizontal("start", last))
         .otherwise("end")
     )
-    path = each_once(
-        chosen["name"],
-        lambda name: name.str.extract(_MODULE),
-    ).alias("exact_path")
-    chosen = chosen.with_columns(path)
-    return session.intervals(table, chosen).select(
+    path = each_once(closed["name"], lambda name: name.str.extract(_MODULE))
+    with_paths = closed.with_columns(path.alias("exact_path"))
+    return session.intervals(table, with_paths).select(
         enums.word(kind, _CATEGORIES | dict.fromkeys(enums.MARK, "mark")).alias("category"),
         pl.col("name").fill_null(""),
         "exact_path",
@@ -221,8 +218,8 @@ def _parsed(texts: pl.Series) -> pl.DataFrame:
         .to_series()
         .arg_true()
     )
-    parsed = frame[rows].select(text.str.extract_groups(_PARTS)).unnest("text")
-    parsed = parsed.with_columns(pl.col("sequence_number", "external_id").cast(pl.Int64))
+    parts = frame[rows].select(text.str.extract_groups(_PARTS)).unnest("text")
+    with_numbers = parts.with_columns(pl.col("sequence_number", "external_id").cast(pl.Int64))
     sequence, op_id = pl.col("sequence_number").is_not_null(), pl.col("external_id").is_not_null()
     has_detail, is_qualified = (
         sequence | pl.col("input_shapes").is_not_null(),
@@ -234,7 +231,7 @@ def _parsed(texts: pl.Series) -> pl.DataFrame:
         | (has_detail & op_id)
         | pl.col("name").str.contains(_BARE)
     )
-    parsed = parsed.select(
+    parsed = with_numbers.select(
         pl.all(),
         kind=pl.when(is_op).then(pl.lit("op")).when(op_id).then(pl.lit("annotation")),
     )

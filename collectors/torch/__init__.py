@@ -297,15 +297,16 @@ def _recorded(path: Path, read: ReadEvents, diagnostics: Diagnostics) -> _Record
     facts = read.facts
     base_ns = integer(facts.get("baseTimeNanoseconds")) or 0
     raw = raw_tables(read.frames, base_ns, diagnostics)
-    beside, light = sidecar.read_sidecar(path, diagnostics), sidecar.light_of(path)
+    written_beside, light = sidecar.read_sidecar(path, diagnostics), sidecar.light_of(path)
     has_light = str(path) != "-" and light.is_file()
     windows = _light_window(light, raw, diagnostics) if has_light else None
+    with_lines = written_beside
     if windows is not None:
-        raw, beside = windows.tables, windows.lines(beside)
+        raw, with_lines = windows.tables, windows.lines(written_beside)
     if "spans" in raw:
-        raw["spans"] = sidecar.exact_paths(raw["spans"], beside, diagnostics)
+        raw["spans"] = sidecar.exact_paths(raw["spans"], with_lines, diagnostics)
     settings = {key: facts[key] for key in _SETTINGS if isinstance(facts.get(key), int)}
-    beside = sidecar.without_cupti(beside, raw)
+    beside = sidecar.without_cupti(with_lines, raw)
     settings |= {"reader": read.path, **sidecar.step_times(beside)}
     if windows is not None:
         settings |= sidecar.light_step_times(beside)

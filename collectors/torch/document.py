@@ -235,12 +235,9 @@ class Document:
             text.reach(size)
             end = object_end(text.data, text.at, depth=1)
             if end is not None:
-                tail = bytes(text.data[text.at : end])
-                text.at = end
-                return tail, True
+                return _take(text, end), True
             if text.over and text.left <= size:
-                tail = bytes(text.data[text.at :])
-                text.at = len(text.data)
+                tail = _take(text, len(text.data))
                 return tail, tail.rstrip(_BETWEEN).endswith(b"}")
             if size > _TAIL_LIMIT:
                 break
@@ -248,11 +245,17 @@ class Document:
         self.diagnostics.add(
             "loss", "tail_too_long", "more than 64 MiB after the event list were not read"
         )
-        tail = bytes(text.data[text.at :])
-        text.at = len(text.data)
+        tail = _take(text, len(text.data))
         while text.more():
             text.at = len(text.data)
         return tail, False
+
+
+def _take(text: Text, end: int) -> bytes:
+    """Return the text from its position up to `end`, and move the position to `end`."""
+    taken = bytes(text.data[text.at : end])
+    text.at = end
+    return taken
 
 
 def what_follows(text: Text) -> bytes:

@@ -385,10 +385,10 @@ class _Parser:
         # Operations on a Series run only in this thread. As expressions, they would take ten times
         # as long here.
         if of.name in fields.FLOATS:
-            values = series(cells, pl.Float64())
-            return values.set(values.is_nan(), None)
-        values = series(cells, pl.Int64())
-        values = values.set(values == _NULL, None)
+            floats = series(cells, pl.Float64())
+            return floats.set(floats.is_nan(), None)
+        numbers = series(cells, pl.Int64())
+        values = numbers.set(numbers == _NULL, None)
         if of.how in fields.STRINGS:
             return (self._shapes if of.how == fields.SHAPE else self._texts)[values.cast(pl.UInt32)]
         low, high = values.min(), values.max()

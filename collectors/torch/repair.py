@@ -73,13 +73,16 @@ def _shallow(piece: bytes, diagnostics: Diagnostics) -> Event | None:
 
 
 def _characters(piece: bytes) -> bytes:
-    text = piece.decode("utf-8", "replace").encode()
-    text = _ESCAPE.sub(
+    as_utf8 = piece.decode("utf-8", "replace").encode()
+    whole_escapes = _ESCAPE.sub(
         lambda match: match.group() if len(match.group()) > 1 else rb"\\",
-        text,
+        as_utf8,
     )
-    text = _LONE_SURROGATE.sub(lambda match: match.group(1) or rb"\ufffd", text)
-    return _CONTROL.sub(b" ", text)
+    no_lone_surrogates = _LONE_SURROGATE.sub(
+        lambda match: match.group(1) or rb"\ufffd",
+        whole_escapes,
+    )
+    return _CONTROL.sub(b" ", no_lone_surrogates)
 
 
 def _bare_words(text: bytes) -> bytes:

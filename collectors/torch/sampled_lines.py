@@ -288,10 +288,11 @@ def _split_where_lines_change(
         whole.with_columns(end_ns=END),
         pl.Series("edges", edges, dtype=pl.Int64).unique().sort(),
     )
-    pieces = pieces.with_columns(duration_ns=pl.col("end_ns") - pl.col("start_ns"))
-    pieces = pieces.with_columns(op_ns=covered_ns(pieces, outermost_ops(spans), ["process_id"]))
+    timed_pieces = pieces.with_columns(duration_ns=pl.col("end_ns") - pl.col("start_ns"))
+    op_ns = covered_ns(timed_pieces, outermost_ops(spans), ["process_id"])
+    new_rows = timed_pieces.with_columns(op_ns=op_ns).select(activities.columns)
     rest = activities.filter(~is_cut.fill_null(value=False))
-    return pl.concat([rest, pieces.select(activities.columns)]).sort("start_ns")
+    return pl.concat([rest, new_rows]).sort("start_ns")
 
 
 def _with_lines(what: str | None, lines: dict[Function, Line | None]) -> str | None:

@@ -82,13 +82,11 @@ def exact_paths(
     if not known:
         return spans
     name = spans["name"]
+    kind = spans["kind"]
     if facts.get("is_marked") is True:
         # Module calls that the capture itself marked were recorded as ops.
-        marked = (spans["kind"] == "op") & each_once(
-            name, lambda text: text.str.starts_with(MODULE_PREFIX)
-        )
-        words = spans["kind"].cast(pl.String)
-        spans = spans.with_columns(words.set(marked, "module").cast(pl.Categorical).alias("kind"))
+        marked = (kind == "op") & each_once(name, lambda text: text.str.starts_with(MODULE_PREFIX))
+        kind = kind.cast(pl.String).set(marked, "module").cast(pl.Categorical)
     exact_path = each_once(
         name,
         lambda text: text.str.strip_prefix(MODULE_PREFIX).replace_strict(
@@ -96,17 +94,17 @@ def exact_paths(
         ),
     )
     is_module = pl.col("kind") == "module"
-    spans = spans.with_columns(exact_path=exact_path).with_columns(
+    with_paths = spans.with_columns(kind.alias("kind"), exact_path=exact_path).with_columns(
         pl.when(is_module).then("exact_path").alias("exact_path")
     )
-    unnamed = spans.filter(is_module & pl.col("exact_path").is_null())["name"].n_unique()
+    unnamed = with_paths.filter(is_module & pl.col("exact_path").is_null())["name"].n_unique()
     diagnostics.add(
         "info",
         "modules_unnamed",
         "modules that were gone when the trace was written; named by their calls",
         unnamed,
     )
-    return spans
+    return with_paths
 
 
 def describe_layers(layers: pl.DataFrame, facts: dict[str, Any]) -> pl.DataFrame:

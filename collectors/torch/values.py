@@ -62,17 +62,15 @@ def nanoseconds(texts: Sequence[bytes]) -> pl.Series:
     # Kineto's own notation, which most files have.
     if raw.str.contains(_THREE_DECIMALS).all(ignore_nulls=False):
         return raw.str.replace(".", "", literal=True).cast(pl.Int64)
-    raw = raw.str.strip_chars('"')
-    sign, whole, fraction = (raw.str.extract(_PLAIN_MICROSECONDS, part) for part in (1, 2, 3))
-    plain = whole.cast(pl.Int64) * 1000 + fraction.str.pad_end(3, "0").cast(pl.Int64).fill_null(0)
-    plain = plain.zip_with(sign != "-", -plain)
-    odd = (plain.is_null() & raw.is_not_null()).arg_true()
-    if len(odd):
-        plain = plain.scatter(
-            odd,
-            [_exact(text) for text in raw.gather(odd)],
-        )
-    return plain
+    unquoted = raw.str.strip_chars('"')
+    sign, whole, fraction = (unquoted.str.extract(_PLAIN_MICROSECONDS, part) for part in (1, 2, 3))
+    fraction_ns = fraction.str.pad_end(3, "0").cast(pl.Int64).fill_null(0)
+    unsigned = whole.cast(pl.Int64) * 1000 + fraction_ns
+    plain = unsigned.zip_with(sign != "-", -unsigned)
+    odd = (plain.is_null() & unquoted.is_not_null()).arg_true()
+    if not len(odd):
+        return plain
+    return plain.scatter(odd, [_exact(text) for text in unquoted.gather(odd)])
 
 
 def _exact(text: str) -> int | None:

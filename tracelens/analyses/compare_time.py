@@ -36,16 +36,16 @@ def compare_time(base: Trace, other: Trace, *, rules: Rules = DEFAULT) -> pl.Dat
     for trace in (base, other):
         require_time(trace, "compare_time")
     step = pl.col("base_value").filter(pl.col("part") == "window").first().over("rank", "device")
-    rows = _TIME.values(base, other, rules, whole=step)
+    judged = _TIME.values(base, other, rules, whole=step)
     every_run = (base, other, *rules.base_runs, *rules.other_runs)
     if any(model_for_times(trace).kept_shares() for trace in every_run):
         recorded = _RECORDED.values(base, other, rules, whole=step)
-        rows = _widened(recorded, rows)
+        judged = _widened(recorded, judged)
     more, is_cause = pl.col("other_value") - pl.col("base_value"), pl.col("part").is_in(CAUSE_PARTS)
-    rows = rows.with_columns(
+    without_causes = judged.with_columns(
         pl.when(~is_cause).then(name).alias(name) for name in ("outcome", "reason")
     )
-    differences = rows.with_columns(of_step_frac=over(more, step)).rename(
+    differences = without_causes.with_columns(of_step_frac=over(more, step)).rename(
         {
             "base_value": "base_ns",
             "other_value": "other_ns",
@@ -53,15 +53,15 @@ def compare_time(base: Trace, other: Trace, *, rules: Rules = DEFAULT) -> pl.Dat
             "high": "more_high_ns",
         }
     )
-    place = pl.col("part").replace_strict(
+    order_of_parts = pl.col("part").replace_strict(
         {part: number for number, part in enumerate(PARTS)},
         return_dtype=pl.Int64,
     )
-    differences = differences.with_columns(
+    with_speedups = differences.with_columns(
         speedup=speedup(pl.col("base_ns"), pl.col("other_ns")),
         more_ns=pl.col("other_ns") - pl.col("base_ns"),
     )
-    return COMPARE_TIME.conform(differences.sort("rank", "device", place))
+    return COMPARE_TIME.conform(with_speedups.sort("rank", "device", order_of_parts))
 
 
 def _widened(recorded: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:

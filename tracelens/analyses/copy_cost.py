@@ -204,19 +204,20 @@ def _about_pinning(where: str, row: dict[str, Any]) -> str:
 
 
 def _charts(frame: pl.DataFrame) -> list[Chart]:
-    if frame["step"].null_count():  # if single steps have rows, the whole trace has rows as well
-        frame = frame.filter(pl.col("step").is_null())
-    frame = frame.with_columns(hidden_ns=pl.col("duration_total_ns") - pl.col("exposed_ns"))
-    names = named(frame, "direction", "source_memory", "destination_memory")
+    # If single steps have rows, the whole trace has rows as well.
+    has_whole_trace = frame["step"].null_count() > 0
+    rows = frame.filter(pl.col("step").is_null()) if has_whole_trace else frame
+    copies = rows.with_columns(hidden_ns=pl.col("duration_total_ns") - pl.col("exposed_ns"))
+    names = named(copies, "direction", "source_memory", "destination_memory")
     return [
         SplitBars(
             "Copy time",
-            frame,
+            copies,
             names,
             {"exposed_ns": "exposed", "hidden_ns": "hidden behind kernels"},
         ),
-        Bars("Bytes copied", frame, names, "size_bytes"),
-        Bars("Bandwidth", frame, names, "bandwidth_bytes_per_s"),
+        Bars("Bytes copied", copies, names, "size_bytes"),
+        Bars("Bandwidth", copies, names, "bandwidth_bytes_per_s"),
     ]
 
 

@@ -229,13 +229,14 @@ def occupancy(launches: pl.DataFrame, devices: pl.DataFrame) -> pl.DataFrame:
     13.0), with all shared memory that an SM can give to blocks. Barriers are not counted, because a
     trace does not record them: a kernel with many named barriers may fit fewer blocks.
     """
-    frame = launches.join(
+    with_rules = launches.join(
         _rules(devices),
         on=["rank", "device_id"],
         how="left",
         maintain_order="left",
     )
-    frame = frame.with_columns(_warps=_ceil_div(pl.col("threads_per_block").cast(pl.Int64), _WARP))
+    n_threads = pl.col("threads_per_block").cast(pl.Int64)
+    with_warps = with_rules.with_columns(_warps=_ceil_div(n_threads, _WARP))
     # If several resources limit equally, the first of these is named.
     limits = {
         "warps": _by_warps(),
@@ -244,9 +245,9 @@ def occupancy(launches: pl.DataFrame, devices: pl.DataFrame) -> pl.DataFrame:
         "blocks": pl.col("_max_blocks").cast(pl.Int64),
     }
     fitting = pl.min_horizontal(limits.values())
-    frame = frame.with_columns(occupancy_reason=_reason(fitting))
+    with_reasons = with_warps.with_columns(occupancy_reason=_reason(fitting))
     blocks = pl.when(pl.col("occupancy_reason").is_null()).then(fitting)
-    return frame.select(
+    return with_reasons.select(
         *launches.columns,
         "sm_count",
         blocks_per_sm=blocks,

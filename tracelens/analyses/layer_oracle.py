@@ -108,10 +108,13 @@ def layer_oracle(
 
 def _chosen_way(pairs: pl.DataFrame, method: str | None) -> dict[str, Any]:
     """Return the first way of timing, by method, that timed a layer in both traces."""
+    known_methods = [*_METHODS] if method is None else [method]
     if not pairs.is_empty():
-        pairs = pairs.filter((pl.col("match") == "both") & ~pl.col("layer").str.starts_with("("))
-        known = [*_METHODS] if method is None else [method]
-        pairs = pairs.filter(pl.col("method").is_in(known))
+        pairs = pairs.filter(
+            pl.col("match") == "both",
+            ~pl.col("layer").str.starts_with("("),
+            pl.col("method").is_in(known_methods),
+        )
     if pairs.is_empty():
         raise MissingTableError(
             f"layer_oracle needs layers with times{f' by {method}' if method else ''} in both"

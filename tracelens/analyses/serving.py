@@ -92,8 +92,8 @@ def serving(
     TensorRT-LLM do.
     """
     trace.require("serving", "steps")
-    steps = steps_of(trace).drop_nulls("phase")
-    if not steps.height:
+    named_steps = steps_of(trace).drop_nulls("phase")
+    if not named_steps.height:
         raise MissingTableError(
             "serving needs steps that name their batch (execute_… of vLLM, step[…] of SGLang,"
             " _forward_step of TensorRT-LLM),"
@@ -101,8 +101,8 @@ def serving(
             " what it writes)"
         )
     key = ["rank", "step"]
-    steps = steps.join(_bytes_of_steps(trace, base), on=key, how="left")
-    steps = steps.join(_replay_gaps(trace).by_step, on=key, how="left")
+    with_bytes = named_steps.join(_bytes_of_steps(trace, base), on=key, how="left")
+    steps = with_bytes.join(_replay_gaps(trace).by_step, on=key, how="left")
     limits = _bandwidths(trace, peaks)
     phases = steps.group_by("rank", "phase").agg(
         pl.len().cast(I64).alias("n_steps"),

@@ -365,13 +365,14 @@ def _count_alike(base: _Path, other: _Path) -> int:
 
 
 def _charts(frame: pl.DataFrame) -> list[Chart]:
-    frame = frame.filter(pl.col("role").is_not_null() & (pl.col("segment") != "entry_to_symbol"))
-    frame = frame.with_columns(pl.col("role").replace(ROLE_WORDS))
+    is_part = pl.col("segment") != "entry_to_symbol"
+    by_role = frame.filter(pl.col("role").is_not_null() & is_part)
+    in_words = by_role.with_columns(pl.col("role").replace(ROLE_WORDS))
     parts = {"n_edges_base": "base", "n_edges_other": "new"}
     return [
         SplitBars(
             "Calls by role",
-            frame,
+            in_words,
             ["segment", "role"],
             parts,
             stacked=False,

@@ -32,15 +32,16 @@ def waiting(trace: Trace) -> pl.DataFrame:
     model = time_model(trace)
     whole = waits_by_step(trace).filter(pl.col("step").is_null()).drop("wait_ns")
     order = ["rank", "exposed_ns", "wait_ns", "awaited_rank"]
-    most = model.waits.sort(order, descending=[False, True, True, False])
-    most = most.unique("rank", keep="first")
-    most = most.select("rank", "awaited_rank", awaited_ns="exposed_ns")
+    longest_first = model.waits.sort(order, descending=[False, True, True, False])
+    most_awaited = longest_first.unique("rank", keep="first").select(
+        "rank", "awaited_rank", awaited_ns="exposed_ns"
+    )
     shares = {rank.rank: rank.shares["waiting"] for rank in rank_times(model)}
     schema = {"rank": pl.Int32, "exposed_frac": pl.Float64}
     judged = pl.DataFrame([*shares.items()], schema, orient="row")
     rows = (
         counts.join(whole, on="rank")
-        .join(most, on="rank", how="left")
+        .join(most_awaited, on="rank", how="left")
         .join(judged, on="rank", how="left")
     )
     return WAITING.conform(rows.sort("exposed_ns", "rank", descending=[True, False]))

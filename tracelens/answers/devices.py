@@ -56,13 +56,13 @@ def sm_use(trace: Trace, rank: int) -> SmUse | None:
     """
     grid = ("grid_x", "grid_y", "grid_z")
     columns = ("device_id", "start_ns", "duration_ns", "is_communication", *grid)
-    kernels = trace.select("kernels", "rank", "step", *columns, rank=rank)
-    kernels = kernels.filter(in_program(trace) & ~pl.col("is_communication"))
-    sm_count = _common_sm_count(trace, rank, kernels["device_id"].unique())
-    if kernels.is_empty() or sm_count is None:
+    recorded = trace.select("kernels", "rank", "step", *columns, rank=rank)
+    computing = recorded.filter(in_program(trace) & ~pl.col("is_communication"))
+    sm_count = _common_sm_count(trace, rank, computing["device_id"].unique())
+    if computing.is_empty() or sm_count is None:
         return None
     n_blocks = pl.col("grid_x").cast(pl.Int64) * pl.col("grid_y") * pl.col("grid_z")
-    kernels = kernels.with_columns(
+    kernels = computing.with_columns(
         n_blocks=n_blocks,
         end_ns=pl.col("start_ns") + pl.col("duration_ns"),
     )
@@ -148,11 +148,11 @@ def _is_in_turns(model: TimeModel, rank: int, shares: float) -> bool:
 
     `shares` is the sum of the devices' shares of the time.
     """
-    kernels = model.trace.select(
+    recorded = model.trace.select(
         "kernels", "rank", "device_id", "step", "start_ns", "duration_ns", rank=rank
     )
-    kernels = kernels.filter(in_program(model.trace)).sort("start_ns")
-    kernels = kernels.select("device_id", "start_ns", end_ns=END)
+    in_order = recorded.filter(in_program(model.trace)).sort("start_ns")
+    kernels = in_order.select("device_id", "start_ns", end_ns=END)
     alone = sum(_length(part) for part in kernels.partition_by("device_id"))
     together = _length(kernels)
     return shares >= _MOSTLY and alone - together < _AT_ONCE * together

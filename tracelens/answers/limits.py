@@ -307,10 +307,8 @@ def _words_with_second(second: str, special: str | None) -> str:
 
     `special` is a more specific sentence on the second part, or None.
     """
-    phrase = special or DEVICE_SENTENCES[second]
-    if special is None:
-        phrase = _PHRASES.get(second, phrase)
-    phrase = phrase.removeprefix(_SUBJECT).removesuffix(_COMPUTES_NOTHING)
+    sentence = special or _PHRASES.get(second) or DEVICE_SENTENCES[second]
+    phrase = sentence.removeprefix(_SUBJECT).removesuffix(_COMPUTES_NOTHING)
     return f"{_SUBJECT}computes or {phrase}"
 
 

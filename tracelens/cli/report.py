@@ -408,12 +408,17 @@ def _conclude(
     if UNCLEAR in verdicts:
         n = verdicts.count(UNCLEAR)
         reasons = [result.reason for result in gate if result.verdict == UNCLEAR]
-        advice = ""
-        if any(REASON_TOO_FEW in reason for reason in reasons):
-            advice = "; profile three steps or more, or give several runs"
-        elif any(REASON_WIDE in reason for reason in reasons):
-            advice = "; profile more steps, or give more runs of each, on a quiet machine"
+        advice = _advice_on_unclear(reasons)
         failure = "" if strict else "; --strict makes this a failure"
         warn(f"{n} of {len(verdicts)} gates could not be judged{advice}{failure}")
         if strict:
             raise typer.Exit(EXIT_UNJUDGED)
+
+
+def _advice_on_unclear(reasons: Sequence[str]) -> str:
+    """Return what to profile so that the gates can be judged, empty if nothing is known to help."""
+    if any(REASON_TOO_FEW in reason for reason in reasons):
+        return "; profile three steps or more, or give several runs"
+    if any(REASON_WIDE in reason for reason in reasons):
+        return "; profile more steps, or give more runs of each, on a quiet machine"
+    return ""

@@ -297,21 +297,32 @@ def _filled(
 
     A raw frame without columns becomes an empty frame of the table `name`.
     """
-    if not frame.width:
-        frame = (
-            TABLES[name]
-            .empty()
-            .drop("rank", "span_id", "api_call_id", "step", "phase", "kind", strict=False)
-        )
-        if name == "spans":
-            frame = frame.with_columns(kind=pl.lit(None, pl.String))
     schema = TABLES[name].schema
+    raw = frame if frame.width else _empty_raw(name)
     missing = [
-        pl.lit(None, schema.get(c, pl.Categorical)).alias(c)
-        for c in columns
-        if c not in frame.columns
+        pl.lit(None, schema.get(column, pl.Categorical)).alias(column)
+        for column in columns
+        if column not in raw.columns
     ]
-    return frame.with_columns(missing)
+    return raw.with_columns(missing)
+
+
+def _empty_raw(name: str) -> pl.DataFrame:
+    """Return the empty table `name` without the columns that are derived."""
+    empty = TABLES[name].empty()
+    raw = empty.drop(
+        "rank",
+        "span_id",
+        "api_call_id",
+        "step",
+        "phase",
+        "kind",
+        strict=False,
+    )
+    if name != "spans":
+        return raw
+    no_kind = pl.lit(None, pl.String)
+    return raw.with_columns(kind=no_kind)
 
 
 def _most_frequent(processes: pl.Series) -> int:

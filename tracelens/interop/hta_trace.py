@@ -327,18 +327,15 @@ def _timed(events: pl.DataFrame, base_ns: int) -> pl.DataFrame:
         (events[name] - base).to_numpy() / 1000
         for name, base in (("start_ns", base_ns), ("duration_ns", 0))
     )
-    events = events.with_columns(
-        ts=pl.Series(ts),
-        dur=pl.Series(dur),
-    )
+    timed = events.with_columns(ts=pl.Series(ts), dur=pl.Series(dur))
     has_fractions = (events["start_ns"] % 1000 != 0).any() or (
         events["duration_ns"] % 1000 != 0
     ).any()
     if has_fractions and not import_module("hta.configs.env_options").disable_ns_rounding():
         start = pl.col("ts").ceil()
         end = (pl.col("ts") + pl.col("dur")).floor()
-        events = events.with_columns(ts=start, dur=end - start)
-    return events.drop("start_ns", "duration_ns").with_row_index("index", offset=1)
+        timed = timed.with_columns(ts=start, dur=end - start)
+    return timed.drop("start_ns", "duration_ns").with_row_index("index", offset=1)
 
 
 def _frame(module: Any, symbols: Any, events: pl.DataFrame) -> Any:

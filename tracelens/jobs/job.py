@@ -102,13 +102,13 @@ def _at_once(job: Job, tell: Tell) -> tuple[Trace, dict[str, str]]:
                 " --out"
             ) from error
         damaged = note_skipped(captures, skipped)
-        trace = combine(
+        combined = combine(
             captures, ranks=job.ranks, events=job.options.events, force_mix=job.force_mix
         )
-        validate_ranks(trace, force_mix=job.force_mix or bool(job.ranks))
-        if job.options.step is not None:
-            trace = mark_steps_by(trace, job.options.step)
-        trace = trace.write(target, force=job.force)
+        validate_ranks(combined, force_mix=job.force_mix or bool(job.ranks))
+        pattern = job.options.step
+        with_steps = combined if pattern is None else mark_steps_by(combined, pattern)
+        trace = with_steps.write(target, force=job.force)
     why = "is damaged gzip, of which nothing can be read; write it again"
     return trace, {str(file): f"{file}: {why}" for file in damaged}
 

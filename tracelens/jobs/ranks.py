@@ -113,11 +113,10 @@ def collect_rank(
             captures = _read(task, folder, files, options.reading)
             bounds = [bound for bound in map(extent_of, captures) if bound is not None]
             # Whether ranks are of one program is checked after all tasks.
-            trace = combine(captures, ranks=task.ranks, events=options.events, is_one_run=True)
-            if options.step is not None:
-                trace = mark_steps_by(trace, options.step)
+            combined = combine(captures, ranks=task.ranks, events=options.events, is_one_run=True)
+            with_steps = combined if options.step is None else mark_steps_by(combined, options.step)
             # The folder itself is locked, so the trace goes into one below it
-            trace = trace.write(folder / "made" / "trace")
+            trace = with_steps.write(folder / "made" / "trace")
         except TracelensError as error:
             raise type(error)(addressed(str(error), files | {folder: task.name})) from None
         alike = {

@@ -66,20 +66,22 @@ def find_program(name: str, environment: Mapping[str, str] | None = None) -> str
     folders = (environment or os.environ).get("PATH", os.environ.get("PATH"))
     path = shutil.which(name, path=folders)
     if path is None:
-        where = (
-            "there is no such program file"
-            if os.sep in name
-            else "no folder of PATH has a program of that name"
-        )
-        if os.sep not in name and name.endswith(".py"):
-            where = "there is no such file in this folder"
-        if os.sep in name and os.path.isfile(name):  # noqa: PTH113 - as text
-            where = "the file is not executable (chmod +x)"
         raise ToolError(
-            f"{name}: cannot be run: {where}; give the program as you would start it in a shell:"
-            " python train.py"
+            f"{name}: cannot be run: {_why_not_found(name)}; give the program as you would start it"
+            " in a shell: python train.py"
         )
     return path
+
+
+def _why_not_found(name: str) -> str:
+    if os.sep in name:
+        is_file = os.path.isfile(name)  # noqa: PTH113 - as text
+        return (
+            "the file is not executable (chmod +x)" if is_file else "there is no such program file"
+        )
+    if name.endswith(".py"):
+        return "there is no such file in this folder"
+    return "no folder of PATH has a program of that name"
 
 
 def script_name(command: Sequence[str]) -> str:

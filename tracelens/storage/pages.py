@@ -78,15 +78,16 @@ def _struct(text: Text, place: int, depth: int = 0) -> tuple[int, dict[int, Any]
     while True:
         if place >= len(text) or depth > _DEEPEST:
             raise ValueError("a page without a header")
-        head, place = text[place], place + 1
+        head, step, kind = text[place], text[place] >> 4, text[place] & 15
+        place += 1
         if head == 0:
             return place, values
-        if head >> 4:
-            field += head >> 4
+        if step:
+            field += step
         else:
             place, field = _integer(text, place)
-        if head & 15 not in _BOOLEANS:  # a boolean has its value in the head
-            place, values[field] = _value(text, place, head & 15, depth)
+        if kind not in _BOOLEANS:  # a boolean has its value in the head
+            place, values[field] = _value(text, place, kind, depth)
 
 
 def _value(text: Text, place: int, kind: int, depth: int) -> tuple[int, Any]:

@@ -48,7 +48,6 @@ def answer_text(
     while len(lines) > most and len(answer.changes) > 1:
         answer = replace(answer, changes=answer.changes[:-1])
         lines = [*_lines(answer, width)]
-    lines = lines[:most]
     stream = io.StringIO()
     console = Console(
         file=stream,
@@ -58,8 +57,7 @@ def answer_text(
         legacy_windows=False,
         force_jupyter=False,
     )
-    for line in lines:
-        line.rstrip()
+    for line in lines[:most]:
         console.print(line, soft_wrap=True, highlight=False, markup=False, emoji=False)
     return stream.getvalue()
 
@@ -110,16 +108,16 @@ def _cut(text: str, width: int, most: int) -> list[str]:
 
     An ellipsis stands for left-out words, and for the middle of a word longer than a line.
     """
-    text = " ".join(_fitted(word, width) for word in text.split())
-    text = _BEFORE_UNIT.sub("\N{NO-BREAK SPACE}", text)
-    lines = wrap(
-        text,
+    fitted = " ".join(_fitted(word, width) for word in text.split())
+    units_beside_numbers = _BEFORE_UNIT.sub("\N{NO-BREAK SPACE}", fitted)
+    wrapped = wrap(
+        units_beside_numbers,
         width,
         break_on_hyphens=False,
         max_lines=most,
         placeholder=f" {ELLIPSIS}",
     )
-    lines = [line.replace("\N{NO-BREAK SPACE}", " ") for line in lines] or [""]
+    lines = [line.replace("\N{NO-BREAK SPACE}", " ") for line in wrapped] or [""]
     return [line if cell_len(line) <= width else set_cell_size(line, width) for line in lines]
 
 

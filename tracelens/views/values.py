@@ -169,18 +169,13 @@ def label_of(
     if name in _LABELS:
         return _LABELS[name]
     unit = unit_of(column)
-    if unit == "ns" and name.startswith(SHARES):
-        name = name.partition("_")[2]
-    if unit is not None:
-        name = name.removesuffix(
-            "_bytes_per_s" if unit == "bytes/s" else "_per_s" if unit == "FLOP/s" else f"_{unit}"
-        )
-    if name.startswith(_OF_ONE_PART) and name in part_words:
-        return part_words[name]
-    return _SIDE.sub(
-        "new",
-        name.removeprefix("n_").replace("_", " "),
-    )
+    is_share_of_time = unit == "ns" and name.startswith(SHARES)
+    suffix = {None: "", "bytes/s": "_bytes_per_s", "FLOP/s": "_per_s"}.get(unit, f"_{unit}")
+    quantity = (name.partition("_")[2] if is_share_of_time else name).removesuffix(suffix)
+    if quantity.startswith(_OF_ONE_PART) and quantity in part_words:
+        return part_words[quantity]
+    words = quantity.removeprefix("n_").replace("_", " ")
+    return _SIDE.sub("new", words)
 
 
 def scale_of(column: Column, largest: float | None) -> Scale:

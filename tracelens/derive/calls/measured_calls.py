@@ -182,21 +182,20 @@ def one_step(ops: pl.DataFrame, n_steps: int) -> list[dict[str, Any]]:
     If all steps make the same calls, times are means over the steps. Otherwise, the second to last
     step is returned, or the last of two steps.
     """
-    if (
-        ops["step"].n_unique() == 1 and n_steps > 1 and ops.height % n_steps == 0
-    ):  # there are no marked steps
+    is_unmarked = ops["step"].n_unique() == 1
+    if is_unmarked and n_steps > 1 and ops.height % n_steps == 0:
         ops = ops.with_columns(step=pl.int_range(pl.len()) // (ops.height // n_steps))
     same = pl.struct("name", "input_shapes", "module_path").hash()
     steps = ops.group_by("step", maintain_order=True).agg(same.implode().alias("calls"))
     if steps.is_empty():
         return []
-    chosen = steps["step"][0]
-    if steps["calls"].n_unique() > 1:
-        chosen = steps["step"][-2 if steps.height > 2 else -1]
-        ops = ops.filter(pl.col("step").eq_missing(chosen))
+    are_equal = steps["calls"].n_unique() == 1
+    second_to_last = -2 if steps.height > 2 else -1
+    chosen = steps["step"][0 if are_equal else second_to_last]
+    ops_of_step = ops.filter(pl.col("step").eq_missing(chosen))
+    averaged = ops if are_equal else ops_of_step
     position = pl.int_range(pl.len()).over("step").alias("position")
-    means = ops.group_by(position).agg(pl.col("device_ns", "transform_ns").mean()).sort("position")
-    step = ops.filter(pl.col("step").eq_missing(chosen)).with_columns(
-        means["device_ns"], means["transform_ns"]
-    )
+    times = pl.col("device_ns", "transform_ns")
+    means = averaged.group_by(position).agg(times.mean()).sort("position")
+    step = ops_of_step.with_columns(means["device_ns"], means["transform_ns"])
     return [_described(row) for row in step.iter_rows(named=True)]

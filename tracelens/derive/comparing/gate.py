@@ -156,28 +156,42 @@ def _check_pattern(
     traces: Iterable[Trace],
 ) -> None:
     """Raise ExpressionError for a pattern that matches nothing, or ops that launch nothing."""
-    matches = matching_names(expression, names)
-    message = (
-        f"no {expression.kind} of either run is called {expression.name!r};"
-        f" {near(expression.name, names)}"
-    )
-    if matches and all(name.startswith("(") for name in matches):
-        message = f"{matches[0]} is not a {expression.kind}: rows in brackets are never judged"
-    elif matches and expression.kind == "op" and expression.measure == "duration":
-        launching = launching_ops(traces)
-        if not launching or set(matches) & launching:
-            return
-        message = (
-            f"{matches[0]} launches no kernel, so it takes no time on the GPU;"
-            f" {near(expression.name, sorted(launching))}"
-        )
-    elif matches or expression.measure == "count":
+    message = _why_unmatched(expression, names, traces)
+    if message is None:
         return
     begin = expression.text.find(expression.name)
     raise ExpressionError(
         expression.text,
         slice(begin, begin + len(expression.name)),
         message,
+    )
+
+
+def _why_unmatched(
+    expression: Expression,
+    names: Sequence[str],
+    traces: Iterable[Trace],
+) -> str | None:
+    """Return why the expression's pattern selects nothing to judge, None if it selects rows.
+
+    A count may be judged without a match: it is then 0.
+    """
+    matches = matching_names(expression, names)
+    if matches and all(name.startswith("(") for name in matches):
+        return f"{matches[0]} is not a {expression.kind}: rows in brackets are never judged"
+    if matches and expression.kind == "op" and expression.measure == "duration":
+        launching = launching_ops(traces)
+        if not launching or set(matches) & launching:
+            return None
+        return (
+            f"{matches[0]} launches no kernel, so it takes no time on the GPU;"
+            f" {near(expression.name, sorted(launching))}"
+        )
+    if matches or expression.measure == "count":
+        return None
+    return (
+        f"no {expression.kind} of either run is called {expression.name!r};"
+        f" {near(expression.name, names)}"
     )
 
 

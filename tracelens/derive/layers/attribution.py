@@ -210,9 +210,8 @@ def _kinds(
     else:
         kernels = _located(trace)
         kind = _KIND
-    if in_steps:
-        kernels = kernels.filter(in_program(trace))
-    by_kind = kernels.lazy().group_by(*kind, *more)
+    counted = kernels.filter(in_program(trace)) if in_steps else kernels
+    by_kind = counted.lazy().group_by(*kind, *more)
     sums = by_kind.agg(
         pl.col("duration_ns").sum(),
         n=pl.len().cast(pl.Int64),
@@ -387,11 +386,11 @@ def _layers_by_kind(trace: Trace) -> pl.DataFrame:
     if trace.has("sites") and not _knows_nodes(trace):
         columns = ("rank", "kernel_id", "site_id", "link", "is_communication")
         kernels = _with_open_ranges(trace.select("kernels", *columns), trace)
-        numbers, kinds = numbered(
+        numbers, sites = numbered(
             kernels,
             ["rank", "site_id", "by_range", *columns[3:]],
         )
-        kinds = _of_sites(kinds, trace)
+        kinds = _of_sites(sites, trace)
     else:
         kernels = _located(trace)
         numbers, kinds = numbered(kernels, _KIND)

@@ -86,12 +86,9 @@ class Captured(Struct):
         return (rank if has_rank else None), size
 
     def _captures(self, rank: int | None, size: int | None) -> list[pl.DataFrame]:
-        launches = self.launches
-        if rank is not None:
-            launches = launches.filter(pl.col("rank") == rank)
-        if size is not None:
-            launches = launches.filter(pl.col("batch_size") == size)
-        return launches.partition_by("rank", "capture", maintain_order=True)
+        wanted = {"rank": rank, "batch_size": size}
+        is_wanted = [pl.col(name) == value for name, value in wanted.items() if value is not None]
+        return self.launches.filter(*is_wanted).partition_by("rank", "capture", maintain_order=True)
 
     def _launches_of(
         self,
@@ -185,14 +182,15 @@ def _best(
 
 def captured_graphs(trace: Trace) -> Captured | None:
     """Return the launches recorded while CUDA graphs were captured, None if there are none."""
-    launches = _captured_launches(trace)
-    if launches.is_empty():
+    captured = _captured_launches(trace)
+    if captured.is_empty():
         return None
-    launches = _with_batch_sizes(launches, trace)
     is_triton = pl.col("op").str.starts_with("triton_")
     name_of_triton = pl.when(is_triton).then("op")
     kernel = pl.col("kernel").str.strip_suffix(".kd")
-    launches = launches.with_columns(name=pl.coalesce(kernel, name_of_triton, pl.lit("")))
+    launches = _with_batch_sizes(captured, trace).with_columns(
+        name=pl.coalesce(kernel, name_of_triton, pl.lit(""))
+    )
     unknown = pl.lit("unknown")
     kernels = launches.with_columns(
         duration_ns=1,

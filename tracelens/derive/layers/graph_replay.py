@@ -60,22 +60,22 @@ def place_replays(
     is_graph = pl.col("link") == "graph"
     has_path_only = pl.col("evidence").is_in(_PATHS_ONLY)
     open_rows = placed.filter(is_graph & has_path_only)
-    replayed = open_rows.join(pairs, on=["rank", "kernel_id"]).join(
+    with_base = open_rows.join(pairs, on=["rank", "kernel_id"]).join(
         _fractions(base_parts),
         on=["base_rank", "base_id"],
         suffix="_base",
         maintain_order="left_right",
     )
-    if replayed.is_empty():
+    if with_base.is_empty():
         return placed
     key = ["rank", "kernel_id"]
     layer = pl.col("layer")
     layer_base = pl.col("layer_base")
     is_unattributed = layer == UNATTRIBUTED
     is_within = (layer_base + ".").str.starts_with(layer + ".")
-    finer = is_unattributed | is_within
-    replayed = replayed.filter((finer & (layer_base != UNATTRIBUTED)).any().over(key))
-    replayed = split_duration(replayed).with_columns(
+    is_finer = (is_unattributed | is_within) & (layer_base != UNATTRIBUTED)
+    with_finer_base = with_base.filter(is_finer.any().over(key))
+    replayed = split_duration(with_finer_base).with_columns(
         layer="layer_base",
         class_name="class_name_base",
         phase=pl.coalesce("phase_base", "phase"),

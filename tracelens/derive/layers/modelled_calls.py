@@ -114,10 +114,9 @@ def _modelled(
     outside_graphs = pl.lit(None, pl.Int64)
     # Ops nest (conv2d, convolution, _convolution, cudnn_convolution). The innermost op of known
     # work is the call.
-    called = with_calls(trace, kernels, only).with_columns(run=outside_graphs)
-    if has_replays(trace):
-        called = _with_replays(called, trace, base)
-    called = with_compiled(called, trace)
+    launched = with_calls(trace, kernels, only).with_columns(run=outside_graphs)
+    replayed = _with_replays(launched, trace, base) if has_replays(trace) else launched
+    called = with_compiled(replayed, trace)
     is_known = called["op"].is_not_null()
     sides = [side for side in (trace, base) if side is not None]
     if not is_known.any() and not any(map(_has_shapes, sides)):
@@ -327,13 +326,11 @@ def replayed_launches(
     for side in filter(None, (trace, base)):
         captured = captured_graphs(side)
         if captured is not None:
-            launches = captured.launches.select(
-                base_rank="rank", base_id="kernel_id", base_span="span_id"
-            )
-            yield side, launches, captured.pairs(trace)
+            yield side, _as_base(captured.launches), captured.pairs(trace)
     if base is not None and base.has("kernels"):
         launches = base.select("kernels", "rank", "kernel_id", "span_id")
-        launches = launches.rename(
-            {"rank": "base_rank", "kernel_id": "base_id", "span_id": "base_span"}
-        )
-        yield base, launches, pairs_by_name(trace, base)
+        yield base, _as_base(launches), pairs_by_name(trace, base)
+
+
+def _as_base(launches: pl.DataFrame) -> pl.DataFrame:
+    return launches.select(base_rank="rank", base_id="kernel_id", base_span="span_id")

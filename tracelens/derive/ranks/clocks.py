@@ -165,10 +165,10 @@ def doubt_of(calls: pl.DataFrame, awaited: Collection[int] | None = None) -> str
     If `awaited` is given, only waits for these ranks are examined.
     """
     wait_ns = pl.col("last_start_ns") - pl.col("start_ns")
-    waits = calls.filter(wait_ns > 0)
-    if awaited is not None:
-        waits = waits.filter(pl.col("awaited_rank").is_in([*awaited]))
-    waits = waits.select("uncertainty_ns", wait_ns=wait_ns)
+    is_for_rank = (
+        pl.lit(value=True) if awaited is None else pl.col("awaited_rank").is_in([*awaited])
+    )
+    waits = calls.filter(wait_ns > 0, is_for_rank).select("uncertainty_ns", wait_ns=wait_ns)
     # The rank is certain if most waiting time is in waits longer than the clocks' uncertainty.
     sure = waits.filter(pl.col("wait_ns") > pl.col("uncertainty_ns"))
     if 2 * int(sure["wait_ns"].sum()) >= int(waits["wait_ns"].sum()):

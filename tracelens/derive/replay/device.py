@@ -145,37 +145,37 @@ def add_device_edges(
         gaps,
         np.minimum(gaps, usual.gap_ns),
     )
-    rows = np.flatnonzero(is_launched)
+    launched = np.flatnonzero(is_launched)
     edges.add(
-        call_begins[work.calls[rows]],
-        work.begin_moments[rows],
-        launch_ns[rows],
+        call_begins[work.calls[launched]],
+        work.begin_moments[launched],
+        launch_ns[launched],
         LAUNCH,
-        rows,
+        launched,
         n_calls=1,
     )
     _add_queue_edges(edges, work, np.flatnonzero(has_previous), queue_ns)
-    rows = np.flatnonzero(awaited >= 0)
+    waiting = np.flatnonzero(awaited >= 0)
     waited = np.where(
         explained,
         work.starts - work.ends[awaited],
         0,
     )
     edges.add(
-        work.end_moments[awaited[rows]],
-        work.begin_moments[rows],
-        np.minimum(waited[rows], usual.gap_ns * 4),
+        work.end_moments[awaited[waiting]],
+        work.begin_moments[waiting],
+        np.minimum(waited[waiting], usual.gap_ns * 4),
         DEPENDENCY,
-        rows,
-        is_inferred=~is_recorded[rows],
+        waiting,
+        is_inferred=~is_recorded[waiting],
     )
-    rows = np.flatnonzero(~is_launched | is_after_unseen)
+    without_cause = np.flatnonzero(~is_launched | is_after_unseen)
     edges.add(
         origin,
-        work.begin_moments[rows],
-        work.starts[rows],
+        work.begin_moments[without_cause],
+        work.starts[without_cause],
         START,
-        rows,
+        without_cause,
     )
     edges.add(
         work.begin_moments,

@@ -97,10 +97,11 @@ def break_down_devices(
         how="left",
         nulls_equal=True,
     )
-    frame = with_kinds.with_columns(pl.col(IDLE_KINDS).fill_null(0))
     kernels_ns = pl.col("kernels_ns")
     all_ns = pl.col("all_ns")
-    frame = frame.with_columns(pl.col("host") + pl.col(PROFILER_KIND)).with_columns(
+    known_kinds = with_kinds.with_columns(pl.col(IDLE_KINDS).fill_null(0))
+    host_with_profiler = pl.col("host") + pl.col(PROFILER_KIND)
+    parts = known_kinds.with_columns(host_with_profiler).with_columns(
         *(pl.col(cause).alias(f"idle_{cause}_ns") for cause in CAUSES),
         profiler_ns=PROFILER_KIND,
         exposed_communication_ns=kernels_ns - pl.col("compute_ns"),
@@ -109,8 +110,8 @@ def break_down_devices(
     )
     is_phase = pl.col("phase").is_not_null()
     order = ["rank", "device_id", "step", is_phase, "start_ns"]
-    frame = TIME_BREAKDOWN.conform(frame.sort(order, nulls_last=False))
-    return Breakdown(frame, _idle_by_place(devices, times.places))
+    rows_in_order = TIME_BREAKDOWN.conform(parts.sort(order, nulls_last=False))
+    return Breakdown(rows_in_order, _idle_by_place(devices, times.places))
 
 
 def idle_intervals(trace: Trace, devices: Mapping[Device, DeviceWork]) -> pl.DataFrame:
@@ -183,18 +184,16 @@ def _whole(
 def _busy_times(trace: Trace, windows: pl.DataFrame, busy: pl.DataFrame) -> pl.DataFrame:
     """Return, per window, window_ns, last_collective_ns and the time that each of UNIONS covers."""
     with_busy = windows.join(busy, on=["device", "window"], how="left")
-    measures = with_busy.sort("end_ns")
-    # The last communication kernel that starts in each window.
     columns = ("rank", "device_id", "start_ns", "duration_ns", "is_communication")
-    kernels = trace.select("kernels", *columns).filter("is_communication")
-    kernels = kernels.sort("start_ns", "duration_ns")
-    kernels = kernels.select(
+    communication = trace.select("kernels", *columns).filter("is_communication")
+    collectives = communication.sort("start_ns", "duration_ns").select(
         *_KEY[:2],
         begun="start_ns",
         last_collective_ns="duration_ns",
     )
-    measures = measures.join_asof(
-        kernels,
+    # The last communication kernel that starts in each window.
+    measures = with_busy.sort("end_ns").join_asof(
+        collectives,
         left_on="end_ns",
         right_on="begun",
         by=_KEY[:2],

@@ -105,12 +105,9 @@ def _model_of(
     pairs = WAITING_FOR.empty()
     if collectives.calls.height:
         pairs = waiting_pairs(trace)
-        waits = waits_by_window(trace, windows)
-        key = ["rank", "device_id", "step", "phase"]
-        device = device.drop("collective_wait_ns")
-        device = device.join(
-            waits,
-            on=key,
+        device = device.drop("collective_wait_ns").join(
+            waits_by_window(trace, windows),
+            on=["rank", "device_id", "step", "phase"],
             how="left",
             nulls_equal=True,
             maintain_order="left",
