@@ -123,7 +123,10 @@ def list_ranks(ranks: Iterable[int]) -> str:
 
 
 def _subject(ranks: Sequence[int], following: str) -> str:
-    """Return the ranks as the beginning of a sentence, such as `Each of ranks 0 to 3`."""
+    """Return the ranks as the beginning of a sentence, such as `Each of ranks 0 to 3`.
+
+    `following` is the next character of the sentence.
+    """
     phrase = list_ranks(ranks)
     # A space is followed by a singular verb, which several ranks do not fit.
     each = following == " " and phrase.startswith("ranks")

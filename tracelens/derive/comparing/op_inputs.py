@@ -42,9 +42,9 @@ def other_work(base: Trace, other: Trace) -> str | None:
 
 
 def differing_inputs(base: Trace, other: Trace, column: str) -> str | None:
-    """Return an op that has, in each run, inputs that the other run lacks: its name with examples.
+    """Return an op with different inputs in the two runs, as text with an example from each run.
 
-    Return None if there is no such op, or only one run has further inputs.
+    Return None if there is none, or if only one run has inputs that the other lacks.
     """
     # Compilers change the dtypes of an op's arguments.
     is_compiled = shows_compilation(base) != shows_compilation(other)

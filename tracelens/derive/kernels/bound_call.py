@@ -112,7 +112,7 @@ class Bound(Struct, frozen=True):
         return self.call.sizes(position, n)
 
     def like(self, tensor: Tensor) -> list[int]:
-        """Return a list with the tensor's number of elements for each result."""
+        """Return the tensor's number of elements once per result, for results of its shape."""
         return [tensor.n_elements] * len(self.results)
 
 

@@ -20,7 +20,7 @@ def _pairs_of_listed(bound: Bound) -> int:
 
 
 def _listed_read(bound: Bound) -> int:
-    """Return the bytes of queries, indices of keys, and one row of the cache per chosen key."""
+    """Return the bytes read by attention to chosen keys: queries, indices, a cache row per key."""
     queries, *lists = (bound.nth(n) for n in range(3))
     n_chosen = sum(chosen.n_elements for chosen in lists)
     list_bytes = sum(chosen.n_bytes for chosen in lists)
@@ -141,7 +141,7 @@ def _bags_of_tables(bound: Bound) -> list[int]:
 
 
 def _tables_changed(bound: Bound) -> int:
-    """Return the bytes of the result's gradient, of indices, and of rows read and written.
+    """Return the bytes of an embedding bag's backward pass: gradient, indices, changed rows.
 
     Inputs: gradient, concatenated tables, offsets of each table's columns, indices.
     """

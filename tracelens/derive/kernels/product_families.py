@@ -74,7 +74,7 @@ def _experts(bound: Bound) -> int:
 
 
 def _parts_of_experts(bound: Bound) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Return tokens, first weights, second weights, and chosen experts."""
+    """Return the inputs of a mixture of experts: tokens, first weights, second weights, choices."""
     inputs = bound.all("tw")
     # Weights have three dimensions, tokens and chosen experts have two.
     weights = [tensor for tensor in inputs if len(tensor.shape) == 3]
@@ -85,7 +85,7 @@ def _parts_of_experts(bound: Bound) -> tuple[Tensor, Tensor, Tensor, Tensor]:
 
 
 def _experts_read(bound: Bound) -> int:
-    """Return the bytes of tokens and choices, and of the weights of the experts in use."""
+    """Return the bytes read by a mixture of experts: tokens, choices, weights of used experts."""
     tokens, first, second, chosen = _parts_of_experts(bound)
     n_experts = max(first.size(0), 1)
     # At most one expert per choice.
@@ -331,7 +331,7 @@ def _unseen_experts(bound: Bound) -> int:
 
 
 def _unseen_experts_read(bound: Bound) -> int:
-    """Return the bytes of tokens and scores, and of the weights of the experts in use."""
+    """Return the bytes read by a mixture of experts: tokens, scores, weights of used experts."""
     tokens, scores = bound.nth(0), bound.nth(1)
     if bound.call.experts is None:
         raise UnknownWorkError
@@ -358,7 +358,7 @@ def _n_chosen(bound: Bound) -> int:
 
 
 def _chosen_experts_read(bound: Bound) -> int:
-    """Return the bytes of tokens, and of the weights of the experts in use."""
+    """Return the bytes read by a mixture of experts: tokens and weights of used experts."""
     tokens, first, second = bound.nth(0), *bound.all("t")[-2:]
     n_experts = max(first.size(0), 1)
     # At most one expert per choice of a token.

@@ -82,7 +82,7 @@ def waits_by_step(trace: Trace, steps: pl.DataFrame | None = None) -> pl.DataFra
 
 
 def _waits_in_all(waits: Waits, ranks: pl.DataFrame) -> pl.DataFrame:
-    """Return each rank's waiting in all its time, with step None."""
+    """Return each rank's waiting over the whole trace, as rows with step None."""
     length = pl.col("end_ns") - pl.col("start_ns")
     sums = waits.intervals.group_by("rank").agg(
         wait_ns=length.sum(),
