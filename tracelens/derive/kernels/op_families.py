@@ -284,7 +284,7 @@ def _best(bound: Bound) -> list[int]:
 
 
 def _padded(bound: Bound) -> list[int]:
-    """Return the number of elements after padding by a list that begins with the last dimension."""
+    """Return the number of elements after padding. Paddings are listed from the last dimension."""
     x, pads = bound.nth(0).shape, bound.value("p")
     if not isinstance(pads, list) or not pads or len(pads) % 2 or len(x) < len(pads) // 2:
         raise UnknownWorkError

@@ -32,11 +32,10 @@ Queued work begins at most _LONG_GAP_NS after the previous work's end. Other wor
 _LONG_LATENCY_NS after the usual latency of its launch.
 """
 _LEAST_REST = 0.1
-"""Least delay of a stream's first work that shows a wait for work from before the excerpt.
+"""Least delay, from launch to start, that shows a wait of a stream's first work for earlier work.
 
-The delay lasts from the launch to the start. It is given as a share of the time from the excerpt's
-begin to the launch. If the excerpt begins with a long pause of the host, a slightly late start has
-another reason than earlier work.
+It is a share of the time from the excerpt's begin to the launch. If the excerpt begins with a long
+pause of the host, a slightly late start has another reason.
 """
 _NEAR_NS = 5_000
 """Work may have waited for other work that ended at most this long before the waiting work began.
@@ -256,7 +255,7 @@ def _just_ended(work: Work, row: int) -> int:
 
 
 def _recorded_waits(excerpt: Excerpt, work: Work) -> tuple[Ints, Flags]:
-    """Return the row of the work that each work's stream waited for, -1 without a recorded wait.
+    """Return the row of the device work that each work had to wait for, -1 without a recorded wait.
 
     Also flag the work that has such a row.
     """

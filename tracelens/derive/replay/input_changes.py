@@ -26,12 +26,14 @@ _BYTES = {
     "int8": 1,
 }
 """Bytes per element by type."""
-_LONG_WAIT_NS, _COLD_NS, _WARM_SHARE = 5_000_000, 3_000_000, 0.5
-"""After a long wait for input, the host's caches are cold, which slows the work that follows.
+_LONG_WAIT_NS = 5_000_000
+"""After a wait for input of this length, the host's caches are cold."""
+_COLD_NS = 3_000_000
+"""Time for which caches stay cold after a long wait."""
+_WARM_SHARE = 0.5
+"""Share of its time that the work after a long wait takes if caches are warm.
 
-_LONG_WAIT_NS is the shortest such wait, and _COLD_NS is the time for which caches stay cold. With
-warm caches, the same work takes _WARM_SHARE of its time. The share was measured on two programs of
-samples/whatif. In the other programs, it differs from this value by at most a quarter.
+It was measured on two programs of samples/whatif. In the others, it differs by at most a quarter.
 """
 _NO_INPUT = (
     "the trace shows no time of a loader; record with stacks, or annotate what reads the input with"
