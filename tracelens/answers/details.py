@@ -193,6 +193,9 @@ def _profiler_cost(trace: Trace, rank: RankTime) -> str | None:
     if measured is None or rank.recorded_step_ns is None or judged_ns is None:
         return None
     step_ns, low_ns, high_ns = measured
+    step = unprofiled_steps(trace).get(rank.rank)
+    if step is not None and step.low_ns is not None and step.high_ns is not None:
+        low_ns, high_ns = step.low_ns, step.high_ns
     plain, recorded = duration(step_ns), duration(rank.recorded_step_ns)
     is_range = duration(low_ns) != duration(high_ns)
     spread = f" ({span_text(low_ns, high_ns)})" if is_range else ""
