@@ -47,9 +47,8 @@ class Nesting(Struct, frozen=True):
 def nest(spans: pl.DataFrame, calls: pl.DataFrame) -> Nesting:
     """Return each span's parent, depth and self time, and the span that encloses each call.
 
-    Spans of a thread nest by containment. A parent or a call's span is the innermost open span that
-    contains the end, within TOLERANCE_NS. `self_ns` is a span's duration minus the union of its
-    children's time.
+    The parent of a span, and the span of a call, is the innermost open span that contains its end,
+    within TOLERANCE_NS. `self_ns` is a span's duration minus the union of its children's time.
 
     - `spans`: process_id, thread_id, start_ns, duration_ns and parent_hint, the row of the recorded
       caller or None. When a span with a recorded caller starts, the caller's open callees end.

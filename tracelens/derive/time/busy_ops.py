@@ -20,9 +20,9 @@ _TIMES = ["start_ns", "duration_ns"]
 
 
 def busy_ops(trace: Trace, ranks: pl.Series) -> pl.DataFrame:
-    """List long intervals of operators of these ranks in which no call or other op begins or ends.
+    """List long times in which an op of these ranks runs and no call or other op begins or ends.
 
-    One row per interval: rank, process_id, thread_id, start_ns and duration_ns.
+    One row per time: rank, process_id, thread_id, start_ns and duration_ns.
     """
     of_ranks = pl.col("rank").is_in(ranks.implode())
     is_op = pl.col("kind") == "op"

@@ -217,6 +217,7 @@ def _idle(
     for (device_id,), work_of_device in by_device.items():
         columns = work_of_device.select(*_TIMES, "kind", call).sort("start_ns")
         device = DeviceWork(host, (columns, columns.clear()), windows)
+        # Loading of code at a kernel's first use is not told from launching here.
         idle = pl.concat(counted_idle(device, None))
         place_names = pl.Series([*host.places, None], dtype=pl.String)
         what = place_names.gather(idle["place"])

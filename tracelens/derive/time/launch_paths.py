@@ -43,10 +43,10 @@ def below_python(
             rank=ranks_of_group,
         )
         tree, calls_of_tree = one_tree(spans, calls)
-        yield _place(tree, calls_of_tree, earlier)
+        yield _with_call_paths(tree, calls_of_tree, earlier)
 
 
-def _place(
+def _with_call_paths(
     tree: pl.DataFrame,
     calls: pl.DataFrame,
     earlier: Collection[str] | None,

@@ -51,7 +51,7 @@ _WORK = ("device_id", "stream_id", "start_ns", "duration_ns", "api_call_id", "li
 
 
 def phases(trace: Trace) -> pl.DataFrame:
-    """Return the phases of each rank, with the columns of WINDOWS: disjoint, by rank and start.
+    """Return the phases of each rank, with the columns of WINDOWS, sorted by rank and start.
 
     On a rank that marks steps, there is one row per step. All steps are the program, except:
 

@@ -206,8 +206,6 @@ def draw_timeline(
     length = drawn_step.duration_ns
     if begins is None:
         place = drawn_step.rank, drawn_step.start_ns, length
-        # Here, loading of code at a kernel's first use has the cause launch, unlike in
-        # `time_breakdown`.
         calls = python_calls(model.trace, *place)
         bars = bars_between(model, *place)
     else:
