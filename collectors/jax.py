@@ -40,7 +40,7 @@ _CALL = re.compile(r"^(?:cu|hip)[A-Z]|^cuda[A-Z]")
 _COPIES = ("h2d", "d2h", "d2d", "p2p")
 _MEMORIES = {"host": "pageable", "pageable": "pageable", "pinned": "pinned", "device": "device"}
 _MOST_EVENTS = 1_000_000
-"""The number of events above which XLA leaves out the less important ones, without a notice."""
+"""Above this number of events, XLA leaves out less important events, without a notice."""
 _MOST_DIGITS = 18
 _AXES = ("x", "y", "z")
 _PLACE = ("process_id", "thread_id", "start_ns", "duration_ns")

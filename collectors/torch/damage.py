@@ -55,7 +55,7 @@ class Recovery:
     """Continues reading a text where there is no intact event at `Text.at`."""
 
     def __init__(self, text: Text, diagnostics: Diagnostics) -> None:
-        """Start before the first event. Later events are expected to begin like the first one."""
+        """Start before the first event. Later events are expected to begin like the first event."""
         text.reach(_NEAR)
         text.skip(SEPARATORS)
         starts = _PHASED if _PHASED.match(text.data, text.at) else EVENT_START

@@ -190,9 +190,9 @@ _TIMES = ("start_ns", "end_ns")
 def without_cupti(facts: Mapping[str, Any], raw: Mapping[str, pl.DataFrame]) -> dict[str, Any]:
     """Return a sidecar's facts with step times as if CUPTI had never been loaded.
 
-    Only `unprofiled_step_ns` changes. Once CUPTI has recorded a GPU, it stays in the process and
-    slows each API call (torch 2.11, CUDA 13.0). A slow call makes a step longer only while the
-    device waits for the call. `max` stays as measured.
+    Only `unprofiled_step_ns` changes, if CUPTI stayed in the process after the recording and slowed
+    each API call (torch 2.11, CUDA 13.0). A slow call makes a step longer only while the device
+    waits for the call. `max` stays as measured.
     """
     times = facts.get("unprofiled_step_ns")
     if not (isinstance(times, dict) and _are_times(times) and facts.get("is_run_slower") is True):

@@ -34,7 +34,7 @@ _END = pl.col("start_ns") + pl.col("duration_ns")
 
 
 class StepSequence(Struct, frozen=True):
-    """Maps times of the deep window to the light window, for successive steps of the same work."""
+    """Maps times of the deep window to the light window, for successive steps in both."""
 
     begin: int
     """The first moment of the sequence, on the deep window's clock."""

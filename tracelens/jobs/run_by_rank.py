@@ -18,7 +18,10 @@ from tracelens.storage.objects import Listed
 from tracelens.trace import Trace
 
 _BYTES_A_ROW = 500
-"""Estimated bytes of a profiler's file per row of the tables, for the memory of a task."""
+"""Estimated size of a profiler's file in bytes per row of the trace's tables.
+
+The memory of a task is estimated from this size.
+"""
 
 
 def ask_ranks(trace: Trace, names: Sequence[str], engine: Engine) -> Mapping[str, pl.DataFrame]:

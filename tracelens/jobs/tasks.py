@@ -43,7 +43,7 @@ class Task(Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """The name in messages: the folder, else the first source and the number of the rest."""
+        """The name in messages: the folder, else the first source and how many more there are."""
         more = len(self.sources) - 1
         return self.folder or self.sources[0].name + (f" and {more} more" if more else "")
 

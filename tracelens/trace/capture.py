@@ -24,7 +24,7 @@ from tracelens.schemas import SCHEMA_VERSION, TABLES
 from tracelens.storage.table import Stored
 
 SOURCE_UNREAD = "source_unread"
-"""Diagnostic code for a source that could not be read, while the rest of the run could."""
+"""Diagnostic code for a source that could not be read, although other sources were read."""
 
 
 class SourceFile(Struct, frozen=True):
@@ -188,8 +188,8 @@ class Manifest(Struct):
 
         - A live capture times consecutive steps before or after the profiled steps.
         - A step lasts from the end of the previous step to the end of its work on host and device.
-        - CUPTI stays loaded after the profiler has stopped. The delay that it adds to API calls is
-          subtracted.
+        - If CUPTI stayed loaded after the profiler had stopped, the delay that it added to API
+          calls is subtracted.
         - Much longer steps are left out: see `long_steps`.
         - Captures of earlier versions give the median instead of the mean.
 

@@ -28,7 +28,7 @@ _STORED_AS: dict[Any, tuple[str, ...]] = {
 _ANEW = "collect the trace again"
 _FILE = "_file"
 _MANY = 1 << 20
-"""Small files are read by one query up to this number of rows."""
+"""Small files with at most this many rows in total are read by one query."""
 
 
 def is_stored_trace(folder: Path) -> bool:

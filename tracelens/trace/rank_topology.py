@@ -76,7 +76,7 @@ def rank_rows(known: Sequence[RankPlace]) -> list[tuple[int, pl.DataFrame]]:
 
 
 def _device(capture: Capture) -> int | None:
-    """Return the device that ran most kernels; among equals, the one with the lowest id.
+    """Return the device that ran most kernels, of several such devices the lowest id.
 
     Return None if there are no kernels.
     """

@@ -225,7 +225,7 @@ class Tables:
     def _read(self, name: str, columns: Sequence[str]) -> pl.DataFrame:
         """Return columns of a table, strings as Categorical.
 
-        If all files have these columns, Arrow reads them. Otherwise Polars does.
+        If all files have these columns, Arrow reads them, otherwise Polars.
         """
         files = self._files.get(name, [])
         if _have(files, columns):
@@ -281,7 +281,7 @@ class Tables:
             ) from error
 
     def _refuse_another(self) -> None:
-        """Raise ReplacedError if the trace on disk is no longer the one that was opened."""
+        """Raise ReplacedError if the trace on disk was replaced after it was opened."""
         if self._witness is not None and version_of(self._witness[0]) != self._witness[1]:
             raise ReplacedError(
                 f"{shown(self.path or '')}: another trace took its place while it was read; open"

@@ -26,9 +26,9 @@ def is_always_detached() -> bool:
 
 
 def detach_after_recording() -> bool:
-    """Have Kineto detach CUPTI when the current recording ends, and return whether it will.
+    """Have Kineto detach CUPTI when the current recording ends, and return True.
 
-    It will not if CUDA is too old, or if the user has set the variable to another value.
+    Return False if CUDA is too old, or if the user has set the variable to another value.
     """
     version = tuple(int(part) for part in (torch.version.cuda or "0").split(".")[:2])
     if version < _DETACHABLE:
@@ -37,7 +37,7 @@ def detach_after_recording() -> bool:
 
 
 def leave_attached() -> None:
-    """Let CUPTI stay after recordings of the program itself and of its children, as before.
+    """Let CUPTI stay in the process after later recordings, and in child processes.
 
     A program that makes several recordings in quick succession could hang if each one detached
     CUPTI (kineto#1554).

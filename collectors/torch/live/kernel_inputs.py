@@ -133,7 +133,7 @@ def _buffer(graph: Any, name: str) -> Any:
 
 
 def _iterations(item: Any) -> list[tuple[list[Any], str, list[Any], int]]:
-    """Return a Triton kernel's numbers of iterations: one over its results, and one per sum."""
+    """Return a Triton kernel's numbers of iterations: over its results, and over each sum."""
     counts = (part if isinstance(part, (list, tuple)) else (part,) for part in item.group[1])
     return [([], "Scalar", [], prod(_sizes(sizes))) for sizes in counts]
 

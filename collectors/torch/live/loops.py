@@ -83,7 +83,7 @@ class Loops:
                 caller.f_trace = _Mark(self, depth, caller.f_lasti, caller.f_lasti)
 
     def turned(self, frame: FrameType | None) -> Loop | None:
-        """Return the loop that began another iteration since the last call, None without one.
+        """Return the loop that began another iteration since the last call, None if no loop did.
 
         `frame` makes the present call.
         """

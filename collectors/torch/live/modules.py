@@ -171,7 +171,7 @@ def _unique(name: str, taken: set[str]) -> str:
 def _facts(module: Any) -> dict[str, Any]:
     """Return class_name, n_parameters and hyperparameters of a module.
 
-    Parameters of submodules do not count. Hyperparameters are constructor arguments that the module
+    Parameters of submodules are left out. Hyperparameters are constructor arguments that the module
     keeps.
     """
     # Parameters of scripted modules are in an object that only resembles a dictionary.

@@ -117,7 +117,9 @@ class _ObservedGraph:
         self._writers.update((value[0], name) for value, *_ in results)
 
     def _name_of(self, value: list[Any], facts: tuple[Any, ...]) -> str | None:
-        """Return the name of the row that wrote a tensor, None for an empty tensor without one.
+        """Return the name of the row that wrote a tensor.
+
+        Return None for an empty tensor that no row wrote.
 
         A new input or parameter gets its row here.
         """

@@ -21,10 +21,10 @@ A window leaves caches and clocks cold, and a host changes its speed within a se
 _MOST = 200
 """At most this many blocks are kept, the latest ones, because their events take memory."""
 _SHORTEST_BLOCK_NS, _LONGEST_BLOCK_NS = 1_000_000, 5_000_000
-"""Limits in nanoseconds on the length of a block, steps that are timed together.
+"""Limits in nanoseconds on the length of a block. Its steps are timed together.
 
-Within them, a block takes a tenth of the time since the recording. Reading the clocks of host and
-device takes up to 30 µs, so very short steps cannot be timed one by one.
+Within these limits, a block takes a tenth of the time since the recording. Reading the clocks of
+host and device takes up to 30 µs, so very short steps cannot be timed one by one.
 """
 _LONG = 3
 """A step is long if it takes more than this many times the median.
@@ -226,7 +226,7 @@ class StepTimes:
 
 
 def _longest_run(blocks: Sequence[_Timed]) -> list[_Timed]:
-    """Return the longest run of successive steps, the last one if several are as long."""
+    """Return the longest run of successive steps, the last of several equally long runs."""
     runs: list[list[_Timed]] = [[]]
     for block in blocks:
         if runs[-1] and block.number == runs[-1][-1].number + block.n_steps:

@@ -32,7 +32,7 @@ acts 2,048 times before it learns.
 """
 _CALLS_OF_ONE_BATCH = 2
 _N_TURNS_MISSED = 4
-"""A loop has ended if it begins no iteration within the calls of this many iterations."""
+"""A loop has ended after as many calls as in this many iterations, without a new iteration."""
 
 
 class StepFinder:
@@ -118,7 +118,7 @@ class StepFinder:
     def mark(self) -> None:
         """Mark a step on request of the program.
 
-        From the first mark on, no other sign counts.
+        From then on, other signs of a step are ignored.
         """
         source_before, self.source = self.source, PROGRAM
         self._note_work()

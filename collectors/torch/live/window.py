@@ -62,7 +62,7 @@ def _is_capturing(module: Any) -> bool:
 def _indices(module: Any) -> list[tuple[int, ...]]:
     """Return arguments for calls of `synchronize`, one per device with a context.
 
-    Waiting for a device without a context would create one.
+    Waiting for a device without a context would create a context.
     """
     has_context = getattr(torch._C, "_cuda_hasPrimaryContext", None)
     if module is not torch.cuda or has_context is None:

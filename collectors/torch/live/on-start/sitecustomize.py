@@ -1,4 +1,4 @@
-"""Begin the live capture, then run the sitecustomize that this one hides.
+"""Begin the live capture, then run the user's sitecustomize, because this file hides it.
 
 Python imports this file at its start.
 """
@@ -26,7 +26,7 @@ def _begin() -> None:
 
 
 def _chain() -> None:
-    """Run the sitecustomize that this one hides."""
+    """Run the user's sitecustomize, because this file hides it."""
     elsewhere = [entry for entry in sys.path if Path(entry or ".").resolve() != _HERE]
     spec = PathFinder.find_spec("sitecustomize", elsewhere)
     if spec is None or spec.loader is None:
