@@ -46,8 +46,9 @@ def assemble(
     - graph_nodes lists the span in which each CUDA graph node was captured, see `spans_of_nodes`
 
     Each frame is removed from `raw` when it is processed, to save memory. The result has no rank
-    column and no empty tables. With a store, spans, calls and device work are written to the store,
-    and only the other tables are returned.
+    column and no empty tables. Integers may be narrower than declared, strings are Categorical.
+    With a store, spans, calls and device work are written to the store, and only the other tables
+    are returned.
     """
     rank = _Rank(raw, diagnostics, store)
     for stage in _STAGES:

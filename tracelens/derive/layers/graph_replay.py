@@ -245,8 +245,8 @@ def _run(kernels: pl.DataFrame) -> pl.DataFrame:
 def in_launch_order(trace: Trace, columns: Sequence[str] = ()) -> pl.DataFrame:
     """Return every kernel of each rank in the order of launches, or of a replayed graph's nodes.
 
-    With `columns`, the frame has only these and the rank. Otherwise it has all columns and
-    launch_ns.
+    With `columns`, the frame has only these (strings as Categorical) and the rank. Otherwise it has
+    all columns and launch_ns.
     """
     order = ("rank", "launch_ns", "graph_node_id", "start_ns")
     if columns:

@@ -19,7 +19,7 @@ _ORIGIN = ("op", "place", "phase")
 
 
 def kernel_origins(trace: Trace, base: Trace | None = None) -> pl.DataFrame:
-    """Return the origin of each kernel, None if unknown.
+    """Return the origin of each kernel, None if unknown; texts are Categorical.
 
     - rank, kernel_id
     - op: the innermost op

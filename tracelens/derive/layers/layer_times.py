@@ -26,11 +26,11 @@ _KEY = ("rank", "layer", "phase")
 def kernel_times(trace: Trace) -> pl.DataFrame:
     """Return the GPU time per step of each layer and phase.
 
-    If no step is marked, the whole trace is one step.
-
     - rank, layer, class_name, phase, evidence
     - n: kernels per step
     - low_ns, estimate_ns, high_ns, primitive_*_ns: per step
+
+    Kernels outside of steps are left out. If no step is marked, the whole trace is one step.
     """
     launching = trace.select("kernels", "rank", "step")
     steps = launching.filter(in_program(trace)).unique()

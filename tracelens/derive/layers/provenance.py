@@ -46,8 +46,9 @@ def split_kernels(
     """Return one row per kernel and module from which it was made, with columns PARTS.
 
     A kernel's time is split by the bytes that each module's nodes write. low_ns and high_ns are the
-    least and the most of several ways to split: see `shares_of`. `kernels` needs, in launch order:
-    rank, kernel_id, name, span_id, primitive, link, start_ns and duration_ns.
+    least and the most of several ways to split: see `shares_of`. Kernels without a recorded call
+    are left out. `kernels` needs, in launch order: rank, kernel_id, name, span_id, primitive, link,
+    start_ns and duration_ns.
     """
     placed = recorded_calls(kernels, spans, provenance)
     return _parts(placed, kernel_shares(provenance)) if placed.height else PARTS.to_frame()

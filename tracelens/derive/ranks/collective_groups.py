@@ -88,7 +88,8 @@ def assign_sequence(grouped: pl.DataFrame) -> tuple[pl.DataFrame, str | None]:
     """Add `call`, the index in the group, and is_ordered; also return a remark.
 
     The index follows the recorded sequence numbers. If a call of the group has none, it follows the
-    order of starts, and is_ordered is True. The remark names such groups, None without any.
+    order of starts, and is_ordered is True. The remark names such groups, None without any. Calls
+    are sorted by rank, group and index.
     """
     by_start = grouped.sort("start_ns", "kernel_id", maintain_order=True)
     sequence = pl.col("sequence")

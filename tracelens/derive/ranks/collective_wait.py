@@ -65,7 +65,8 @@ def waits_by_step(trace: Trace, steps: pl.DataFrame | None = None) -> pl.DataFra
     - hidden_ns: the part in which the rank computes
     - exposed_ns: the rest
 
-    `steps`, with start_ns and duration_ns, replaces the trace's own steps.
+    Only ranks with matched collectives have rows. `steps`, with start_ns and duration_ns, replaces
+    the trace's own steps.
     """
     waits = waits_of(trace)
     ranks = match_collectives(trace).calls.select("rank").unique()
@@ -114,7 +115,7 @@ def _waits_in_steps(waits: Waits, steps: pl.DataFrame) -> pl.DataFrame:
 
 
 def waits_by_window(trace: Trace, windows: pl.DataFrame) -> pl.DataFrame:
-    """Return each rank's exposed waiting in each window, one row per window.
+    """Return each rank's exposed waiting in each window; empty without matched collectives.
 
     `windows` have rank, step, phase, start_ns and end_ns. Columns: rank, device_id (where the rank
     communicates most), step, phase, collective_wait_ns.

@@ -46,8 +46,8 @@ HOST_CALLS = {
 def host_calls(trace: Trace) -> tuple[pl.DataFrame, list[str]]:
     """Return the collectives of the ranks without kernels (HOST_CALLS), and remarks on them.
 
-    A call is the backend's span, or else the op of the process group. `sequence` is the step if all
-    these ranks mark steps, otherwise None.
+    A call is the backend's span, or else the op of the process group. If all these ranks mark
+    steps, `sequence` is the step, and calls outside of steps are left out. Otherwise it is None.
     """
     spans_by_rank = communicating_spans(trace)
     calls_by_rank = (_calls_of(rank, spans) for rank, spans in spans_by_rank.items())

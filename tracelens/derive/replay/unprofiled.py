@@ -260,7 +260,7 @@ def bounds_of_range(rank: RankTime, step: UnprofiledStep) -> tuple[str, str] | N
 def measured_range(trace: Trace, rank: int) -> tuple[int, int, int] | None:
     """Return the step time in ns that a live capture measured without the profiler, with a range.
 
-    Return None if no step was timed without the profiler.
+    The result is (time, low end, high end), None if no step was timed without the profiler.
     """
     step_ns = trace.manifest.unprofiled_step_ns(rank)
     for source in trace.manifest.sources:
