@@ -1,9 +1,8 @@
-"""Write docs/accuracy.md, and docs/accuracy/ with all rows: what is said beside what is known.
+"""Write docs/accuracy.md, and docs/accuracy/ with all rows: tracelens' results beside the truth.
 
     make accuracy
 
-Counts of raw events take longest and stay the same, so they are kept in counts.json; a test makes
-the page's rows anew.
+Counts of raw events take longest and stay the same, so they are kept in counts.json.
 """
 
 from __future__ import annotations
@@ -117,7 +116,7 @@ def constructed_row(name: str, truth: dict[str, Any], trace: tl.Trace) -> Row:
 
 
 def failures(truth: dict[str, Any], verdict: dict[str, Any], text: str) -> list[str]:
-    """Name the checks in which the verdict differs from the truth.
+    """Name the checks that find a difference between verdict and truth.
 
     `text` is the evidence and the notes of the report.
     """
@@ -143,9 +142,9 @@ def planted_truths() -> list[dict[str, Any]]:
 
 
 def planted_row(truth: dict[str, Any], verdict: dict[str, Any]) -> Row:
-    """Return the row of one rank of a capture: its bound and the place named.
+    """Return the row of one rank of a capture: its bound, and the code named for it.
 
-    If the truth names a second part, the place is that of the second part.
+    If the truth has a second part, the code is named for this part.
     """
     bound = truth["bound"].replace("|", " or ")
     known = f"{bound}, then {truth['cause']}" if truth["cause"] else bound
@@ -176,7 +175,7 @@ def planted_rows() -> Iterator[Row]:
 
 
 def _short(place: str) -> str:
-    """Return a place in 60 characters, without what ends a table's cell."""
+    """Shorten the name of a piece of code to 60 characters that a table's cell may hold."""
     plain = place.replace("|", "/").replace("`", "'")
     return plain if len(plain) <= 60 else plain[:30] + "…" + plain[-29:]
 
@@ -230,7 +229,7 @@ def counted_rows(group: str, counts: dict[str, dict[str, float]], nth: int = 1) 
 
 
 def counted_row(name: str, count: dict[str, float], verdict: dict[str, Any]) -> Row:
-    """Return the row of a capture whose largest part was counted, or is known by construction."""
+    """Return the row of a capture with a known largest part, counted or by construction."""
     known = ", ".join(share(part, value) for part, value in list(count.items())[:2])
     if name in BY_CONSTRUCTION:
         bound, why = BY_CONSTRUCTION[name]
@@ -375,7 +374,7 @@ def _joined(parts: list[str]) -> str:
 
 
 def own() -> dict[str, list[predictions.Predicted]]:
-    """Return predictions of the project's own programs by kind, those of torch's traces first."""
+    """Return predictions of the project's own programs by kind."""
     changed = [row for row in predictions.change_rows() if not isinstance(row, str)]
     in_turns = [pair[0] for pair in turns.turn_rows() if not isinstance(pair, str)]
     return {

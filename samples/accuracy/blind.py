@@ -151,7 +151,7 @@ _TURN = "a turn of the same programs"
 
 
 def beside(own_predictions: dict[str, Iterable[Predicted]]) -> str:
-    """Return the table of the project's own programs, by kind, beside those judged blind."""
+    """Return a table of predictions by kind: of the project's own programs, and of blind ones."""
     lines = [
         "| | | number | median error | 90th percentile | the range holds |",
         "| --- | --- | ---: | ---: | ---: | ---: |",
@@ -187,9 +187,9 @@ def beside(own_predictions: dict[str, Iterable[Predicted]]) -> str:
 
 
 def latest(own_predictions: dict[str, Iterable[Predicted]]) -> str:
-    """Return the table of the project's own programs beside the last blind judgement of each kind.
+    """Return the table of the project's own programs and of each kind's last blind judgement.
 
-    Rows of hosts of one speed are left out. Turns of the programs of these judgements come last.
+    Repeated timings of the same programs come last.
     """
     lines = beside(own_predictions).splitlines()
     turns = {}
@@ -211,7 +211,7 @@ def latest(own_predictions: dict[str, Iterable[Predicted]]) -> str:
 
 
 def _apart(name: str) -> tuple[float, float]:
-    """Return how far two turns that never profiled are apart: the median, and the most."""
+    """Return how far two timings that never profiled are apart: the median, and the most."""
     live = [row["beside"] for row in rows(name) if row["kind"] == "live" and _is_usual(row)]
     distances = [abs(times[0] / times[1] - 1) for times in live]
     return statistics.median(distances), max(distances)
@@ -228,10 +228,7 @@ def _signs(name: str) -> dict[str, int]:
 
 
 def _own_turns(name: str) -> Iterable[Predicted]:
-    """Yield each unprofiled turn of a program, predicted by the median of its process's others.
-
-    Where no trace alone was judged, these are the turns beside the captures.
-    """
+    """Yield each unprofiled timing of a program, predicted by its process's other timings."""
     of_traces = {row["name"]: row["turns"] for row in rows(name) if "turns" in row}
     beside_captures = [row["beside"] for row in rows(name) if {"beside", "steady"} <= row.keys()]
     yield from of_turns(of_traces.values() or beside_captures)
@@ -270,7 +267,7 @@ def _is_false_hope(row: dict[str, Any]) -> bool:
 
 
 def _of_changes(name: str, name_before: str) -> dict[str, float]:
-    """Return numbers on a judgement's changes and turns, and on the turns of the one before."""
+    """Return numbers on a judgement's changes and timings, and on the timings of `name_before`."""
     changes = [row for row in rows(name) if row["kind"] == "change" and row.get("said")]
     factors = (row["said"] / row["said_before"] / row["factor"] - 1 for row in changes)
     return {

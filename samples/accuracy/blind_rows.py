@@ -29,12 +29,10 @@ def rows(name: str) -> Rows:
 
 
 def said(row: dict[str, Any], what: str) -> Predicted:
-    """Return a row as a prediction, whose group is not set yet.
-
-    `what` is truth or factor. "No clear gain" is no wrong sign.
-    """
+    """Return a row as a prediction of `what`: "truth" or "factor". Its group is not set yet."""
     of_factor = what == "factor"
     predicted = row["said"] / row["said_before"] if of_factor else row["said"] or row["recorded"]
+    # "No clear gain" is no wrong sign.
     has_sign = True
     if (
         row["kind"] == "change"

@@ -1,6 +1,6 @@
 """Compute how much of each bundled capture's kernel time the roofline models.
 
-It is a part of docs/accuracy.md, which `make accuracy` writes.
+`make accuracy` writes the result into docs/accuracy.md.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ def sentence(rows: list[Coverage]) -> str:
 
 
 def exceptions(rows: list[Coverage]) -> str:
-    """Name the captures of which less is modelled, with the reason."""
+    """Name the captures with less kernel time modelled, with the reason."""
     low = [f"- `{row.name}`: {row.rest}\n" for row in rows if row.launched_frac < _MOST]
     n_unlaunched = sum(row.modelled_frac < _MOST <= row.launched_frac for row in rows)
     return (

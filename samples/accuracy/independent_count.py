@@ -1,13 +1,13 @@
 """Count what takes a capture's time, by rules short enough to check by eye.
 
-Only raw events are read. The time runs from the first step's mark to the last step's end, or to the
-end of the work that the steps launched; without marks, from the first to the last work of the
-device. A moment counts as compute if any kernel runs, else as communication, else as copy. A gap
-before some work counts as `dependency` if the launching call had returned before the gap. Otherwise
-the launching thread tells, moment by moment, what it did until that call: it waited for the device
-(sync), allocated, loaded code, fetched input, or did anything else (launch or host: raw events do
-not distinguish the framework's Python between ops from other work). The rest of the gap, from the
-call on, counts as launch or host as well.
+Only raw events are read. The time runs from the first step's mark to the end of the last step and
+its work; without marks, from the first to the last work of the device. Each moment gets the first
+part that fits:
+
+- compute, communication or copy: such work runs on the device
+- dependency: the device is idle, and the next work's launching call had returned before
+- sync, allocation, loading, input: the launching thread does this until its call
+- launch or host: the rest. Raw events do not distinguish Python between ops from other work.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def _length(intervals: Sequence[Interval]) -> int:
 
 
 def _idle(raw: RawEvents, busy: list[Interval], begin: int, end: int) -> Iterator[tuple[str, int]]:
-    """Return cause and length of each part of each gap."""
+    """Return cause and length of each part of the device's idle intervals."""
     threads = {thread: _segments(events) for thread, events in _by_thread(raw.host).items()}
     by_start = sorted(raw.work, key=lambda work: work.start)
     starts = [work.start for work in by_start]

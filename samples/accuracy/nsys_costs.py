@@ -115,7 +115,10 @@ def cases(folder: Path = FOLDER) -> list[Case]:
 
 
 def turns(name: str = "turns", folder: Path = FOLDER) -> dict[str, dict[str, list[list[float]]]]:
-    """Read the steps in ms of programs that took turns: by program, moment, and block of steps."""
+    """Read the steps in ms of programs timed under nsys and alternately without it.
+
+    They are listed by program, moment, and block of steps.
+    """
     programs: dict[str, dict[str, list[list[float]]]] = json.loads(
         (folder / f"{name}.json").read_text()
     )["programs"]
@@ -123,7 +126,7 @@ def turns(name: str = "turns", folder: Path = FOLDER) -> dict[str, dict[str, lis
 
 
 def turn_cases(folder: Path = FOLDER, captures: Path = FOLDER / "turns") -> list[Case]:
-    """Return the captures PROGRAM.sqlite of programs that took turns with an unrecorded process."""
+    """Return the captures PROGRAM.sqlite of programs that an unrecorded process ran alternately."""
     programs = turns(folder=folder)
     fitted = sorted(programs)[::2]
     listed = []
@@ -135,7 +138,7 @@ def turn_cases(folder: Path = FOLDER, captures: Path = FOLDER / "turns") -> list
 
 @cache
 def predicted() -> list[Predicted]:
-    """Return each capture's predicted step; captures that were taken in turns come first."""
+    """Return each capture's predicted step, captures with alternate unrecorded steps first."""
     shown = [*turn_cases(), *cases()]
     return [row for row in map(step_row, shown) if row is not None]
 
@@ -175,9 +178,9 @@ def section() -> str:
 
 
 def _differing(device: str, name: str) -> str:
-    """Return a row: how far the step of a process under nsys that does not record is from others.
+    """Return a row: how much nsys slows steps that it does not record.
 
-    The other process never records. Both are timed in blocks of steps; medians are compared.
+    Another process never records. Medians of blocks of steps are compared.
     """
     programs = turns(name)
     differences = sorted(

@@ -1,6 +1,6 @@
-"""Run the samples' programs for GPUs on torch's meta device, whose tensors have only sizes.
+"""Run the samples' programs for GPUs on torch's meta device: its tensors have only sizes.
 
-Their computing then takes no time, but torch.utils.flop_counter still counts it.
+Computing then takes no time, but torch.utils.flop_counter still counts it.
 """
 
 from __future__ import annotations
@@ -43,11 +43,9 @@ class Generator(torch.Generator):
 
 
 class OnMeta(TorchFunctionMode):
-    """Run on the meta device what a program asks of a GPU.
+    """Runs on the meta device what a program asks of a GPU.
 
-    A number that a program reads back is 1, and a mask selects every element. Attention uses the
-    fused op, as on a GPU. The meta device itself would decompose attention, which has another
-    backward pass.
+    A number that a program reads back is 1, and a mask selects every element.
     """
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -57,6 +55,7 @@ class OnMeta(TorchFunctionMode):
         if func is torch.device and isinstance(args[0], torch.device):
             return args[0]
         first = args[0] if args and isinstance(args[0], Tensor) else None
+        # The meta device would decompose attention, and its backward pass would differ.
         if func is functional.scaled_dot_product_attention:
             return attention(*args, **kwargs)
         answer = _READ_BACK.get(getattr(func, "__name__", ""))
@@ -121,7 +120,7 @@ def _replace_modules(old: Iterable[str], new: Mapping[str, ModuleType]) -> None:
 
 @contextmanager
 def as_on_gpu(rank: int = 0) -> Iterator[None]:
-    """Let programs see two GPUs and two ranks, of which this process is one.
+    """Let programs see two GPUs and two ranks. This process is one of the ranks.
 
     Triton kernels of a program do nothing. Of torchvision, only one network is available.
     """
@@ -156,7 +155,7 @@ def as_on_gpu(rank: int = 0) -> Iterator[None]:
 
 @cache
 def imported(folder: str, name: str) -> ModuleType:
-    """Import a module of a samples' folder, whose modules import each other by bare names."""
+    """Import a module of a samples' folder. Such modules import each other by bare names."""
     path, before = str(SAMPLES / folder), set(sys.modules)
     sys.path.insert(0, path)
     try:
@@ -180,7 +179,7 @@ def counted(step: Callable[[], object], n: int = 1) -> Counts:
 
 
 def alexnet() -> nn.Module:
-    """Build the AlexNet of Krizhevsky's "One weird trick" (2014), as in torchvision."""
+    """Build torchvision's AlexNet, from Krizhevsky's "One weird trick" (2014)."""
     sizes = [(3, 64, 11, 4, 2), (64, 192, 5, 1, 2), (192, 384, 3, 1, 1)]
     sizes += [(384, 256, 3, 1, 1), (256, 256, 3, 1, 1)]
     first, second, *others = [nn.Conv2d(i, o, k, s, p) for i, o, k, s, p in sizes]

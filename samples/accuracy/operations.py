@@ -1,7 +1,7 @@
-"""Operations of each bundled capture beside torch's own count of its program, run again.
+"""Compare operations of each bundled capture with torch's own count of its program, run again.
 
-Part of docs/accuracy.md: `python -m samples.accuracy.operations` prints it. Programs run on torch's
-meta device, with the sizes that they have on a GPU.
+`python -m samples.accuracy.operations` prints this part of docs/accuracy.md. Programs run on
+torch's meta device, with the sizes that they have on a GPU.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def planted(name: str, rank: str | None) -> Counts:
 
 
 def whatif(name: str) -> Counts:
-    """Return what torch counts in a program whose changes are predicted."""
+    """Return what torch counts in a program of samples/whatif."""
     tables = [
         getattr(imported("whatif", module), table)
         for module, table in (
@@ -126,7 +126,7 @@ _VISION_LAYERS = ((256, 768), (256, 256), (256, 1024), (1024, 256))
 
 
 def advised(model: str, batch: str) -> Counts:
-    """Return what torch counts for a model in which the advisor replaced or fused some calls."""
+    """Return what torch counts for a model with calls that the advisor replaced or fused."""
     from samples.advisor.models import mobilenet_v1  # noqa: PLC0415 - of these captures only
 
     network = residual_network() if model == "resnet50" else mobilenet_v1()
@@ -134,7 +134,7 @@ def advised(model: str, batch: str) -> Counts:
 
 
 def transformer(kind: str, way: str) -> Counts:
-    """Return what torch counts of a small transformer whose attention is fused or written out."""
+    """Return what torch counts for a small transformer with attention fused or written out."""
     from samples.open_points import models  # noqa: PLC0415 - of these captures only
 
     network, given = models.transformer(kind, is_fused=way == "fused")
@@ -176,10 +176,9 @@ def halved(block: nn.Module, _: object, plan: dict[str, object]) -> None:
 
 
 def routed(self: Any, x: Tensor) -> Tensor:
-    """Compute the experts as if tokens were spread evenly instead of routed.
+    """Compute the experts on equal parts of the tokens instead of routed ones.
 
-    The number of operations is the same, because each token visits equally many experts, and all
-    experts have one size.
+    The number of operations is the same: each token visits equally many experts of one size.
     """
     n_chosen = getattr(self, "top_k", 2)
     tokens = x.flatten(0, 1)
@@ -325,7 +324,7 @@ The function is None if the program cannot run here.
 class Operations:
     """FLOPs of a capture by its roofline and by torch's counter, and a remark on the difference.
 
-    `counted` is None if the program could not be counted; the remark says why.
+    `counted` is None if the program could not be counted, for the reason in the remark.
     """
 
     name: str

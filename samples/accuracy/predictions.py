@@ -243,7 +243,7 @@ def _apart(folder: Path) -> float:
 
 
 def _of_steps(steps: list[Predicted]) -> list[str]:
-    """Return the table of errors, and that of captures."""
+    """Return the table of errors, and the table of captures."""
     return [
         *summary(steps),
         "",
@@ -255,7 +255,7 @@ def _of_steps(steps: list[Predicted]) -> list[str]:
 
 
 def _of_changes(predicted: list[Predicted | str]) -> list[str]:
-    """Return the table of errors, and that of changed programs."""
+    """Return the table of errors, and the table of changed programs."""
     return [
         *summary(row for row in predicted if isinstance(row, Predicted)),
         "",

@@ -23,7 +23,7 @@ _CALLS = ("cuda_runtime", "cuda_driver", "xpu_runtime")
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """A piece of device work.
+    """An interval of device work.
 
     `part` is compute, communication or copy; `call` is the correlation id of the launching call.
     """
@@ -49,7 +49,7 @@ class HostEvent:
 class RawEvents:
     """One rank's events, in ns.
 
-    `unprofiled_ns` is a step's time without the profiler, where it was measured.
+    `unprofiled_ns` is a step's time without the profiler, if measured.
     """
 
     work: list[Work] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""The parts of docs/accuracy.md on programs timed in turns, and on batch sizes."""
+"""Write the parts of docs/accuracy.md on programs timed alternately, and on batch sizes."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _rows() -> list[dict[str, Any]]:
 
 
 def _medians(row: dict[str, Any], option: str) -> list[float]:
-    """Return the median step of each turn."""
+    """Return the median step of each round."""
     return [statistics.median(turn[option]) for turn in row["rounds"]]
 
 

@@ -89,10 +89,7 @@ NEAR = 0.15
 
 
 class Applied(NamedTuple):
-    """Wall clock and kernel time of one execution method, in µs.
-
-    They are from the turn that applied the greedy plans.
-    """
+    """Wall clock and kernel time of one execution method, in µs, from the later session."""
 
     wall: Range
     kernels: float
@@ -233,7 +230,7 @@ def facts(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 
 def applied() -> dict[tuple[str, str], Applied]:
-    """Return the times of the later turn by model and execution method."""
+    """Return the times of the later session by model and execution method."""
     lines = (CAPTURES / "orders.jsonl").read_text().splitlines()
     rows = [json.loads(line) for line in lines]
     kernels = unique(
@@ -332,7 +329,7 @@ def _fusing(advice: Advice) -> frozenset[str]:
 def turns(
     wall: Mapping[tuple[str, str, str], Range], later: Mapping[tuple[str, str], Applied]
 ) -> dict[str, list[float]]:
-    """Return the later turn's times divided by the first turn's, if both were measured.
+    """Return the later session's times divided by the first session's, if both were measured.
 
     One list holds calls from Python, the other replays of CUDA graphs.
     """
@@ -371,10 +368,7 @@ def _is_unchanged(plan: Mapping[str, Any]) -> bool:
 
 
 def orders(model: str) -> dict[str, float]:
-    """Return kernel time in µs at the page's costs.
-
-    There is one value each for eager, the greedy plan and the searched plan.
-    """
+    """Return kernel time in µs at the page's costs: eager, the greedy plan, the searched plan."""
     eager, *others = (
         tl.open(CAPTURES / f"{model}_{what}.tracelens")
         for what in ("eager", "channels_last", "calls")
@@ -389,7 +383,7 @@ def orders(model: str) -> dict[str, float]:
 
 
 def _beats_all(wall: Mapping[tuple[str, str, str], Range], subject: str, way: str) -> bool | None:
-    """Return whether a way is faster than every way that is not the advisor's.
+    """Return whether a way to run a model is faster than every other way without the advisor.
 
     A way called from Python is compared with other such ways, a replayed graph with all ways.
     Return None if the quartiles do not tell.

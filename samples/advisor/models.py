@@ -1,6 +1,6 @@
-"""Models that the advisor is tried on: MobileNet v1, ResNet-50, the paper's two layers.
+"""Models that the advisor is tried on: MobileNet v1, ResNet-50, two layers.
 
-The layers are those of its micro-benchmarks.
+The layers come from the paper's micro-benchmarks.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def subjects(*, quick: bool = False) -> dict[str, tuple[nn.Module, Tensor]]:
 
 
 def layers(*, quick: bool = False) -> dict[str, tuple[nn.Module, Tensor]]:
-    """Return micro-benchmarks by name, at batch 1 as in the paper."""
+    """Return micro-benchmarks by name, with batch 1 like the paper's."""
     torch.manual_seed(0)
     by_name: dict[str, tuple[nn.Module, Tensor]] = {}
     for n in FULL[:1] if quick else FULL:

@@ -24,7 +24,7 @@ TF32 = ("default", "off")
 
 
 class Results:
-    """The file of results, in which failures are lines as well.
+    """The file of results. Failures are lines, too.
 
     No measurement is started after `seconds`.
     """

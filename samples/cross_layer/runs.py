@@ -140,7 +140,7 @@ class Run:
 class Reuse:
     """Share of one trace's kernel time in kernels that the other trace runs too.
 
-    `by_name` matches kernel names and has quartiles (`spread`); `by_pair` matches library and
+    `by_name` matches kernel names. `spread` has its quartiles. `by_pair` matches library and
     primitive.
     """
 
@@ -189,14 +189,14 @@ def _quartiles(steps: pl.DataFrame) -> tuple[float, float] | None:
 
 
 def percent(value: float, spread: tuple[float, float] | None = None) -> str:
-    """Write a fraction in percent, with its range if there is one: `38.9 (38.8 to 39.0)`."""
+    """Write a fraction in percent, with its range if given: `38.9 (38.8 to 39.0)`."""
     return f"{100 * value:.1f}" + (
         f" ({100 * spread[0]:.1f} to {100 * spread[1]:.1f})" if spread else ""
     )
 
 
 def read(samples: Path) -> list[Run]:
-    """Return every run of the page whose capture exists, group by group."""
+    """Return every run of the page that has a capture, group by group."""
     listed = [
         *(
             ("levels", f"study/captures/{key}.tracelens", "ResNet-50", how)
@@ -268,7 +268,6 @@ _SAMPLES = {
 def by_key(runs: Sequence[Run]) -> Mapping[str, Run]:
     """Return the runs by folder and file, such as `study/nsys_eager`.
 
-    The folder is the one above `captures`, or the source. Raises PageError if two runs have the
-    same key.
+    Raises PageError if two runs have the same key.
     """
     return unique((f"{run.place.partition('/')[0]}/{run.key}", run) for run in runs)

@@ -41,7 +41,7 @@ def gates(base: Runs, new: Runs) -> list[str]:
 
 
 def counted(compared: Sequence[Pair]) -> list[str]:
-    """Count, for each gate, the comparisons that failed or were unclear, as in "0, 3 unclear"."""
+    """Count, for each gate, the comparisons that failed or were unclear, such as "0, 3 unclear"."""
     by_pair = [gates(*pair) for pair in compared]
     cells = []
     for verdicts in zip(*by_pair, strict=True):

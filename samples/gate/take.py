@@ -119,7 +119,7 @@ CYCLES_PER_NS = 1.9
 
 
 def main() -> None:
-    """Start one process after the other; each imports torch and waits for its turn."""
+    """Start one process after the other. Each imports torch and waits until it may run."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument(

@@ -120,7 +120,7 @@ def facts(run: Run) -> dict[str, Any]:
 def lines_and(run: Run, size: str, *, copies: bool, without: str = "-") -> tuple[float, int]:
     """Correlate lines of code with the time of one image on the GPU (rank correlation).
 
-    Also returns the number of levels. Levels whose name begins with `without` are left out.
+    Also return the number of levels. Levels with names that begin with `without` are left out.
     """
     times = {
         name: found.middle
@@ -146,7 +146,7 @@ def depth_and_time(run: Run) -> tuple[float, int]:
 
 
 def shares(run: Run) -> dict[str, float]:
-    """Return the share of a call in which kernels run: one image, larger network, no copies."""
+    """Return the share of a call with running kernels: one image, larger network, no copies."""
     return {
         name: (run.row("cuda", name) or {})["kernel_ms"] / time.middle
         for name in run.levels("cuda")
@@ -155,14 +155,14 @@ def shares(run: Run) -> dict[str, float]:
 
 
 def lines_and_overhead(run: Run) -> tuple[float, int]:
-    """Correlate lines of code with the share of a call in which no kernel runs."""
+    """Correlate lines of code with the share of a call without running kernels."""
     by_level = shares(run)
     lines = [run.lengths[name].lines for name in by_level]
     return spearman(lines, [1 - share for share in by_level.values()]), len(by_level)
 
 
 def gpu_wins(run: Run) -> tuple[int, int, int]:
-    """Count rows in which a level is faster on the GPU, rows in which it is slower, and all."""
+    """Count rows of levels that are faster on the GPU, rows that are slower, and all rows."""
     both = set(run.levels("cpu")) & set(run.levels("cuda"))
     answers = [
         more(cpu, gpu)

@@ -37,8 +37,8 @@ def kernel_names(trace: tl.Trace) -> list[str]:
 def depth(trace: tl.Trace) -> dict[str, Any] | None:
     """Count the calls from the level's `infer` to the function at which the debugger stopped first.
 
-    `entry` is the frame from which they are counted. It is None if the stack lacks that frame, as
-    on another thread than Python's.
+    `entry` is the frame to count from; None if the stack lacks it, as on another thread than
+    Python's.
     """
     candidates = []
     for row in trace.stacks.iter_rows(named=True):

@@ -1,6 +1,6 @@
 """Compile the levels in C++: `python compiling.py cuda`.
 
-Torch, CUDA and cuDNN are those that Python has.
+They use the Torch, CUDA and cuDNN that Python has.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def package(name: str) -> Path | None:
 
 
 def folders(kind: str) -> list[Path]:
-    """List CUDA's `include` or `lib` folders; those of Python packages precede the toolkit's."""
+    """List CUDA's `include` or `lib` folders, Python packages before the toolkit."""
     nvidia = package("nvidia")
     of_packages = sorted(nvidia.glob(f"*/{kind}")) if nvidia else []
     toolkit = [TOOLKIT / ("lib64" if kind == "lib" else kind)]

@@ -112,7 +112,7 @@ def measure(
     wanted: np.ndarray[Any, Any],
     options: argparse.Namespace,
 ) -> dict[str, Any]:
-    """Time making the network, its first inference and those that follow; compare its logits."""
+    """Time making the network, the first inference and later ones; compare its logits."""
     began = time.perf_counter()
     level = make()
     loaded = time.perf_counter()

@@ -21,22 +21,20 @@ CELLS = [(size, batch) for size in ("large", "small") for batch in (1, 128)]
 
 @dataclass(frozen=True)
 class Run:
-    """All measurements.
-
-    `rows` is by device, level, size and batch. `depths` has the calls to cuDNN by level for the
-    larger network, `small_depths` for the smaller one.
-
-    `kernels` names the kernels of ten inferences of one image by the larger network, by level.
-    `earlier` has median milliseconds of earlier runs on other machines of this kind, the short run
-    first, by `LEVEL SIZE BATCH`.
-    """
+    """All measurements."""
 
     about: Mapping[str, Mapping[str, Any]]
+    # By device, level, size and batch
     rows: Mapping[tuple[str, str, str, int], Row]
+    # Calls to cuDNN by level, for the larger network
     depths: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     lengths: Mapping[str, Length] = field(default_factory=dict)
+    # Kernels of ten inferences of one image by the larger network, by level
     kernels: Mapping[str, list[str]] = field(default_factory=dict)
+    # Median milliseconds of earlier runs on other machines, the short run first, by `LEVEL SIZE
+    # BATCH`
     earlier: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    # Calls to cuDNN by level, for the smaller network
     small_depths: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def levels(self, device: str) -> list[str]:

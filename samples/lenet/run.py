@@ -78,7 +78,7 @@ class Driver:
         return [name for name in names if name not in self.found["absent"]]
 
     def environment(self, name: str) -> dict[str, str]:
-        """Return the variables of a level's process: this process's own, and those of the level."""
+        """Return the variables of a level's process: this process's own, and the level's."""
         paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
         variables = {
             **os.environ,
@@ -101,8 +101,8 @@ class Driver:
     def measure(self, names: list[str], built: Callable[[], object]) -> None:
         """Time the levels one after the other.
 
-        On a machine with a GPU they first import side by side. `built` waits for the C++ levels to
-        be compiled, which happens while the others import.
+        On a machine with a GPU they first import side by side. Meanwhile the C++ levels are
+        compiled; `built` waits for them.
         """
         for start in range(0, len(names), self.options.side_by_side):
             part = names[start : start + self.options.side_by_side]
@@ -119,7 +119,7 @@ class Driver:
                 self.save()
 
     def start(self, name: str) -> subprocess.Popen[str]:
-        """Start a level's process, which imports and waits."""
+        """Start a level's process. It imports and waits."""
         more = QUICK if self.options.quick else ("--seconds", str(self.options.seconds))
         if "traces" in self.options.parts:
             more = (*more, "--trace")
@@ -144,7 +144,7 @@ class Driver:
             )
 
     def go(self, name: str, process: subprocess.Popen[str]) -> None:
-        """Let the process measure, and keep what it printed."""
+        """Let the process measure, and keep its output."""
         began = time.monotonic()
         try:
             printed, _ = process.communicate("\n", timeout=min(self.options.level_s, self.left))

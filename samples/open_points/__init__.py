@@ -1,1 +1,1 @@
-"""Measure, in one short turn, what the study pages left open for lack of a GPU."""
+"""Measure, in one short session, what the study pages left open for lack of a GPU."""

@@ -1,9 +1,8 @@
 """Measure what the pages leave open: `python -m samples.open_points.run --out OUT`, with a GPU.
 
-Each step is a process of its own, so that no profiler ran in it before. All prepare side by side
-(compile, export), and then measure one after the other, the most wanted first. While one measures,
-processes that still prepare are stopped by a signal. Results are written as they come; see
-README.md.
+Each step runs in a new process, so that no profiler ran in it before. All prepare side by side
+(compile, export), and then measure one after the other, the most wanted first. Results are written
+as they come; see README.md.
 """
 
 from __future__ import annotations
@@ -105,7 +104,7 @@ class Step:
 
 
 class Turn:
-    """One turn at the machine, which ends after the given number of seconds."""
+    """One session at the machine. It ends after the given number of seconds."""
 
     def __init__(self, options: argparse.Namespace, work: Path) -> None:
         self.options, self.work = options, work
@@ -116,12 +115,12 @@ class Turn:
 
     @property
     def elapsed(self) -> float:
-        """Seconds since the turn began."""
+        """Seconds since the session began."""
         return time.monotonic() - self.began
 
     @property
     def left(self) -> float:
-        """Seconds until the turn is over."""
+        """Seconds until the session is over."""
         return float(self.options.seconds) - self.elapsed
 
     def note(self, text: str) -> None:
@@ -184,7 +183,7 @@ class Turn:
 
 
 def main() -> None:
-    """Run the turn."""
+    """Run the session."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument(
         "--out",

@@ -384,7 +384,7 @@ def calls_alone(
 
 
 def time_alone(call: Callable[[], Any], timer: Callable[..., list[float]]) -> dict[str, Any]:
-    """Time twenty calls after three unmeasured ones; returns their quartiles."""
+    """Time twenty calls after three unmeasured ones; return the quartiles."""
     for _ in range(3):
         call()
     return {"call_ns": run.quartiles(timer(call, 20))}

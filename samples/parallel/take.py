@@ -75,17 +75,16 @@ class FeedForward(nn.Module):
         self.down = nn.Linear(4 * WIDTH, WIDTH, bias=False)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Map any shape whose last size is the width to the same shape."""
+        """Map a tensor with the width as its last size to the same shape."""
         output: Tensor = self.down(functional.gelu(self.up(x)))
         return output
 
 
 class Experts(nn.Module):
-    """A mixture of experts.
+    """A mixture of experts. Tokens travel to the experts that they chose, on any rank.
 
-    Each rank holds a part of the experts, and tokens travel to the experts that they chose. `skew`
-    makes the first expert more likely, so that one rank gets more tokens. A shared expert takes all
-    tokens of its rank while they travel.
+    `skew` makes the first expert more likely, so that one rank gets more tokens. The optional
+    shared expert takes all tokens of its rank meanwhile.
     """
 
     def __init__(self, skew: float, *, is_one_shared: bool = False) -> None:

@@ -63,7 +63,7 @@ class RMSNorm(nn.Module):
         self.weight = nn.Parameter(torch.ones(width))
 
     def forward(self, x: Tensor) -> Tensor:
-        """Normalise any shape whose last size is the width."""
+        """Normalise a tensor with the width as its last size."""
         squares = x.float().pow(2)
         scale = torch.rsqrt(squares.mean(-1, keepdim=True) + 1e-6)
         normed = (x.float() * scale).to(x.dtype)
@@ -123,7 +123,7 @@ class Gated(nn.Module):
         self.down = nn.Linear(shape.hidden, shape.width, bias=False)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Map any shape whose last size is the width to the same shape."""
+        """Map a tensor with the width as its last size to the same shape."""
         gate, up = self.gate_up(x).chunk(2, dim=-1)
         hidden = functional.silu(gate) * up
         output: Tensor = self.down(hidden)
@@ -131,7 +131,7 @@ class Gated(nn.Module):
 
 
 class Experts(nn.Module):
-    """A router and experts, each of which computes the tokens that chose it."""
+    """A router and experts. Each expert computes the tokens that chose it."""
 
     def __init__(self, shape: Shape) -> None:
         super().__init__()
@@ -230,7 +230,7 @@ def prefill_name(batch: int, length: int) -> str:
 
 
 def decode_name(batch: int, context: int) -> str:
-    """Name a decode step of `batch` requests whose contexts have the same length.
+    """Name a decode step of `batch` requests with contexts of the same length.
 
     Each request gets one token.
     """
@@ -296,7 +296,7 @@ def graph_of(server: Server, n_requests: int | None = None) -> Any:
 
 
 def batches(out: Path, server: Server) -> None:
-    """Decode while requests end: one graph per batch size, of three, and steps of all three.
+    """Decode while requests end, with a graph for each of three batch sizes.
 
     A step of n requests replays the graph of the smallest size that fits them.
     """

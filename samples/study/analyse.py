@@ -109,7 +109,7 @@ def _csv(path: Path) -> pl.DataFrame:
 
 
 def _calls(captures: Mapping[str, tl.Trace]) -> dict[str, Any]:
-    """Return stacks and timelines: calls to cuDNN, frames in common, and a step's time."""
+    """Return stacks and timelines: calls to cuDNN, equal frames, and a step's time."""
     old, new = depth.paths(captures), depth.paths(captures, "")
     common = depth.common(old["eager"], old["libtorch"])
     timelines = {level: depth.steps(captures[f"nsys_{level}"]) for level in TIMELINES}
@@ -318,7 +318,7 @@ def _published(level: str, batch: int, size: int) -> paper.Point | None:
 
 
 def _turns(first: pl.DataFrame, later: pl.DataFrame) -> list[float]:
-    """Return eager's inference times in the later turn divided by those in the first, sorted."""
+    """Return eager's inference times in the later session over the first session's, sorted."""
     both = first.join(later, on=["level", "mode", "batch", "size"], suffix="_later")
     same = both.filter(level="eager", mode="infer")
     return (same["ms_later"] / same["ms"]).sort().to_list()
@@ -371,7 +371,7 @@ def _verdicts(v: Mapping[str, Any]) -> dict[str, Verdict]:
 
 
 def _calls_over(calls: Mapping[str, int], level: str, other: str) -> Verdict:
-    """Compare the ratio of two levels' calls with the paper's. Counts have no spread."""
+    """Compare the ratio of two levels' calls with the paper's. Counts do not vary."""
     ratio = calls[level] / calls[other]
     return judge_size(
         Range(ratio, ratio, ratio),

@@ -19,11 +19,7 @@ _NAME = re.compile(
 
 @dataclass(frozen=True)
 class Copy:
-    """The copies of one capture's batches, on average per step.
-
-    `cast_from` is the dtype that a later cast narrows; `spread` has milliseconds of the fastest and
-    the slowest step.
-    """
+    """The copies of one capture's batches, on average per step."""
 
     level: str
     batch: int
@@ -33,7 +29,9 @@ class Copy:
     n_copies: float
     n_bytes: float
     ms: float
+    # The dtype that a later cast narrows
     cast_from: str | None
+    # Milliseconds of the fastest and the slowest step
     spread: tuple[float, float]
 
     @property
@@ -43,7 +41,7 @@ class Copy:
 
 
 def copies_of(captures: Mapping[str, tl.Trace]) -> list[Copy]:
-    """Return the copies of the captures whose names say what they copy."""
+    """Return the copies of the captures with names that describe copies."""
     copies = []
     for name, trace in captures.items():
         match = _NAME.match(name)

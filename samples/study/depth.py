@@ -139,9 +139,9 @@ def paths(captures: Mapping[str, tl.Trace], suffix: str = "_old") -> dict[str, P
 
 
 def steps(trace: tl.Trace) -> dict[str, float | Range]:
-    """Return one step of a timeline: its kernels, and µs with quartiles.
+    """Return one step of a timeline: its number of kernels, and µs with quartiles.
 
-    There are times of the step, of kernels, and of idle gaps before launches.
+    There are times of the step, of kernels, and of the idle time before launches.
     """
     frame = tl.analyses.time_breakdown(trace).filter(pl.col("step").is_not_null())
     low, middle, high = (frame["window_ns"].quantile(q, "linear") or 0.0 for q in (0.25, 0.5, 0.75))

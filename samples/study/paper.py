@@ -95,12 +95,11 @@ evaluates with the rest."""
 
 
 def left_over(batch: int) -> float:
-    """Return the share of an evaluation's batches whose time includes training.
+    """Return the share of an evaluation's batches with training time added to their time.
 
-    The authors' PyTorch program adds that training time. `python/main.py` sets its elapsed time to
-    0 after each MONITORING_STEP batches of training and before an epoch, but not before the
-    evaluation. So the time of the training batches since the last reset is added to the
-    evaluation's time, and the sum is divided by the evaluation's samples alone.
+    The authors' PyTorch program `python/main.py` adds it: it resets its elapsed time after each
+    MONITORING_STEP batches of training and before an epoch, but not before the evaluation. So the
+    time of training batches since the last reset is in the evaluation's time.
     """
     n_train = int(N_IMAGES * 0.8)
     return -(-n_train // batch) % MONITORING_STEP / -(-(N_IMAGES - n_train) // batch)
@@ -109,7 +108,7 @@ def left_over(batch: int) -> float:
 def corrected_ms(batch: int, size: int) -> float | None:
     """Return PyTorch's published inference time per image in ms, without the training time in it.
 
-    `left_over` gives the share of training time. Returns None if the time is unpublished.
+    Return None if the time is unpublished.
     """
     infer, train = (SWEEPS.get(("eager", mode, batch, size)) for mode in ("infer", "train"))
     if infer is None or train is None or infer.ms is None or train.ms is None:

@@ -82,15 +82,15 @@ def work(
 
 
 def stacks(gdb: str) -> list[Job]:
-    """Take call stacks at the convolution, by cuDNN's older API as in the paper and as today.
+    """Take call stacks at the convolution, by cuDNN's older API like the paper, and by today's.
 
-    The first pass is skipped. TorchScript is stopped where its interpreter runs, not where Python
-    traces.
+    The first pass is skipped.
     """
     jobs = []
     for level in LEVELS:
         command = work(level, iterations=1, batch=4)
         # A traced model and a compiled one run convolutions before their first pass.
+        # TorchScript is stopped where its interpreter runs, not where Python traces.
         where = {"torchscript": ("--where-frame", "InterpreterStateImpl::.*")}.get(level, ())
         tool = (
             "gdb",
@@ -169,7 +169,7 @@ COPIES = (
 
 
 def timelines(nsys: str) -> list[Job]:
-    """Record all five levels with Nsight Systems, which sees those in C++ as well."""
+    """Record all five levels with Nsight Systems, as it also sees the levels in C++."""
     tool = ("nsys", "--nsys", nsys)
     jobs = [
         capture(

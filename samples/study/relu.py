@@ -19,16 +19,14 @@ Grid = tuple[int, int, int]
 
 @dataclass(frozen=True)
 class Largest:
-    """A capture's ReLU kernel with the most blocks.
-
-    `spread` has the microseconds of its shortest and longest call.
-    """
+    """A capture's ReLU kernel with the most blocks."""
 
     name: str
     grid: Grid
     block: Grid
     n_calls: int
     mean_us: float
+    # Microseconds of the shortest and the longest call
     spread: tuple[float, float]
 
 

@@ -210,11 +210,7 @@ def point_of(measured: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def executable(command: Sequence[str], out: Path) -> list[str]:
-    """Return the command with full paths.
-
-    `python` becomes this interpreter, tracelens the one in this checkout, and the folder that of
-    the captures.
-    """
+    """Return the command with paths of this interpreter, this checkout's tracelens and `out`."""
     replacements = {"python": [sys.executable], "tracelens": [sys.executable, "-m", "tracelens"]}
     return [
         part
@@ -224,7 +220,7 @@ def executable(command: Sequence[str], out: Path) -> list[str]:
 
 
 def environment(variables: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment of a job, in which tracelens is found even if it is not installed."""
+    """Return the environment of a job. tracelens is found in it even if it is not installed."""
     paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
     return {**os.environ, "PYTHONPATH": os.pathsep.join(paths), **variables}
 

@@ -1,4 +1,4 @@
-"""Compare the paper's Figures 7 to 13 with today's measurements: which orders and gaps appear."""
+"""Compare the paper's Figures 7 to 13 with today's measurements: orders and distances of levels."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ FROM_CPP = tuple({v: k for k, v in paper.LIKE.items()}.get(level, level) for lev
 def orders(points: pl.DataFrame, levels: Sequence[str] = FROM_CPP) -> list[bool | None]:
     """Return, for each pair of levels and each point, whether their order is the published one.
 
-    Both levels must have the point. `levels` are those that stand for the paper's.
+    Both levels must have the point. `levels` are compared with the paper's levels.
     """
     return [
         None if (longer := more(*now)) is None else longer == (then[0] > then[1])
@@ -126,7 +126,7 @@ def leaner(points: pl.DataFrame, level: str) -> dict[Point, tuple[float, float]]
 
 
 def libtorch_over_eager_mib(points: pl.DataFrame) -> list[float]:
-    """Return inference memory of LibTorch over eager's at every common point, by size."""
+    """Return inference memory of LibTorch over eager's, for every point of both, by size."""
     both = (
         points.filter(mode="infer")
         .pivot("level", index=["batch", "size"], values="used_mib")

@@ -1,6 +1,6 @@
 """ResNet-50 traced by TorchScript: `python torchscript.py --batch 32 --size 64 --mode train`.
 
-`--save FILE --mode MODE` writes the traced model, which cpp/torchscript.cpp runs.
+`--save FILE --mode MODE` writes the traced model for cpp/torchscript.cpp.
 """
 
 import sys

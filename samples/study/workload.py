@@ -217,7 +217,7 @@ def mark(device: torch.device) -> torch.cuda.Event | int:
 
 @contextmanager
 def step_range(number: int, device: torch.device) -> Iterator[None]:
-    """Open an NVTX range `step N`, by which nsys distinguishes the steps."""
+    """Open an NVTX range `step N`. nsys distinguishes the steps by it."""
     if device.type == "cpu":
         yield
         return

@@ -23,7 +23,7 @@ _INFIX = "_timings_"
 
 
 def measured(run: Run) -> list[str]:
-    """Return the models whose layers were measured in any configuration."""
+    """Return the models with layers that were measured in any configuration."""
     captured = {name.partition(_INFIX)[0] for name in run.captures if _INFIX in name}
     return [
         model for model in NAMES if model in captured and not layer_times(run, model).is_empty()
@@ -112,7 +112,7 @@ def layers(run: Run, model: str, pair: tuple[str, str]) -> pl.DataFrame:
 
 
 def sides(frame: pl.DataFrame) -> tuple[int, int]:
-    """Count the layers surely faster in the second configuration, and those surely slower."""
+    """Count the layers that are surely faster, and surely slower, in the second configuration."""
     faster = frame.filter(pl.col("low") > 1)
     slower = frame.filter(pl.col("high") < 1)
     return faster.height, slower.height

@@ -212,7 +212,7 @@ def measuring(rows: Mapping[tuple[str, str], Mapping[str, float]]) -> alt.Chart:
 def operations(
     convolutions: Sequence[Mapping[str, Any]], chains: Mapping[str, Sequence[Mapping[str, Any]]]
 ) -> alt.HConcatChart:
-    """Draw speedup over a convolution's kernel size, and over the number of operations in a chain.
+    """Draw speedup over a convolution's kernel size, and over the number of operations in a row.
 
     They are Figures 5.3 and 5.5.
     """

@@ -18,17 +18,17 @@ _SUBTRACTION = "_subtraction"
 
 @dataclass(frozen=True)
 class Run:
-    """Everything that the page needs of one run.
+    """Everything that the page needs of one run."""
 
-    `results` is results.json, `earlier` has medians of an earlier session, `captures` and
-    `subtraction` are by name of capture and model. `baselines` are from processes that were timed
-    before they profiled anything.
-    """
-
+    # results.json
     results: Mapping[str, Any]
+    # Medians of an earlier session
     earlier: Mapping[str, Mapping[str, float]]
+    # By name of capture
     captures: Mapping[str, tl.Trace]
+    # By model
     subtraction: Mapping[str, pl.DataFrame] = field(default_factory=dict)
+    # From processes that were timed before they profiled anything
     baselines: Sequence[Mapping[str, Any]] = ()
 
     def models(self) -> dict[str, Mapping[str, Any]]:

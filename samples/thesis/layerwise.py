@@ -81,7 +81,8 @@ def ones(run: Run, model: str) -> tuple[int, int]:
 def attributed(run: Run, model: str) -> tuple[float, float]:
     """Return the share of compiled kernel time that provenance assigns to layers.
 
-    Also returns half the width of the range that the split between layers leaves open, as a share.
+    Also return half the width of its range, as a share: the split between layers is not known
+    exactly.
     """
     _, compiled = run.pair(model)
     frame = tl.analyses.layer_attribution(compiled)
@@ -93,10 +94,7 @@ def attributed(run: Run, model: str) -> tuple[float, float]:
 
 
 def shorter_than_a_call(run: Run) -> float:
-    """Return the share of layers whose eager kernels take less time than a region's call.
-
-    The layers are those of all models; the region is a compiled one.
-    """
+    """Return the share of all models' layers with eager kernels shorter than a region's call."""
     are_shorter: list[bool] = []
     for model, part in run.models().items():
         frame = tl.analyses.compare_layers(*run.pair(model))

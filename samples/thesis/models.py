@@ -92,7 +92,7 @@ def blocks(n: int, channels: int = 64) -> nn.Module:
 
 
 class Listing(nn.Module):
-    """Several bare convolutions of the same input, as in the thesis's Listing 4.1.
+    """Several bare convolutions of the same input, the thesis's Listing 4.1.
 
     It returns the last result.
     """
@@ -110,7 +110,7 @@ class Listing(nn.Module):
 
 
 def chain(n: int, channels: int = 64) -> nn.Module:
-    """Build a chain of bare convolutions."""
+    """Build bare convolutions, each on the result of the one before."""
     return nn.Sequential(*(convolution(3, 1, 1, channels) for _ in range(n)))
 
 
@@ -176,8 +176,8 @@ def operations(*, quick: bool) -> list[Operation]:
 def by_mode(*, quick: bool, only: Sequence[int] = ()) -> list[Operation]:
     """List the operations that are compiled in every mode.
 
-    The last ones may find no time left. `only` has sizes of matrix products on the CPU; no other
-    operation is listed then.
+    The last operations may find no time left. `only` has sizes of matrix products on the CPU, and
+    leaves out all other operations.
     """
     if only:
         return products(ON_CPU, only)

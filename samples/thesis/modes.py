@@ -20,7 +20,7 @@ def measured(run: Run) -> dict[str, list[Row]]:
 
 
 def of_kind(run: Run, kind: str) -> list[Row]:
-    """Return all operations of a kind, including those not timed in every mode."""
+    """Return all operations of a kind, including operations not timed in every mode."""
     part = run.results["parts"].get("modes", {})
     return [row for row in part.get("modes", []) if row["kind"] == kind]
 

@@ -1,6 +1,6 @@
 """Compute the oracle's theoretical gain, with and without the cost of switching.
 
-A switch is one between eager and compiled.
+A switch is a change between eager and compiled layers.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ from samples.thesis.figures import Run, earlier_speedup, kernel_ms, kernel_speed
 
 
 def _whole(run: Run) -> dict[str, Any]:
-    """Return speedups of whole models, and each model's time over all turns."""
+    """Return speedups of whole models, and each model's time in all sessions."""
     parts = run.models()
     compiled = {
         model: {mode: speedup(part, mode) for mode in modes.MODES} for model, part in parts.items()
@@ -50,7 +50,7 @@ def _whole(run: Run) -> dict[str, Any]:
 
 
 def _turns(run: Run, model: str, subtraction: Mapping[str, Range]) -> dict[str, tuple[float, ...]]:
-    """Return a model's time eager and compiled in each turn, in ms."""
+    """Return a model's time eager and compiled in each session, in ms."""
     earlier, timed = run.earlier[model], run.models()[model]["e2e"]
     layer_times = run.captures[f"{model}_timings_cuda"]
     by_timers_ms = [
@@ -70,7 +70,7 @@ def _turns(run: Run, model: str, subtraction: Mapping[str, Range]) -> dict[str, 
 
 
 def _kernels(run: Run) -> dict[str, Any]:
-    """Return in which kernels compiling saves time."""
+    """Return by kernels and models the time that compiling saves."""
     models = list(run.models())
     layout = {model: [layerwise.layout_ns(trace) for trace in run.pair(model)] for model in models}
     saved = {model: layerwise.saved(run, model) for model in models}

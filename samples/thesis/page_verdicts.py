@@ -95,7 +95,7 @@ def _of_models(v: Mapping[str, Any]) -> dict[str, Verdict]:
 
 
 def _minimal_gain(ratios: Sequence[Range]) -> Verdict:
-    """Return the verdict on a gain that is said to be minimal, which here is at most NEAR."""
+    """Return the verdict on a gain that is said to be minimal. At most NEAR is minimal here."""
     gains = judge_cases(above(ratio) for ratio in ratios)
     is_minimal = judge_cases(ratio.middle <= 1 + NEAR for ratio in ratios) is Verdict.AGREES
     return Verdict.DIRECTION if gains is Verdict.AGREES and not is_minimal else gains
@@ -166,7 +166,7 @@ def _of_operations(v: Mapping[str, Any]) -> dict[str, Verdict]:
 
 
 def _ones_gain_more(convolutions: Sequence[Mapping[str, Any]]) -> bool | None:
-    """Return whether 1×1 convolutions gain more than 3×3 ones; None if their ranges overlap."""
+    """Return whether 1×1 convolutions gain more than 3×3 convolutions; None if ranges overlap."""
     ones, threes = (
         [row["speedup"] for row in convolutions if row["kernel"] == size] for size in (1, 3)
     )

@@ -75,9 +75,9 @@ def compiled(network: Any, mode: str, x: Any) -> tuple[Any, float]:
 
 
 def region_ns(device: str) -> float:
-    """Return what calling a compiled region costs the host.
+    """Return the host's cost of calling a compiled region.
 
-    It is the time of a tiny compiled region minus that of its eager call.
+    It is the time of a tiny compiled region minus the time of its eager call.
     """
     x = torch.zeros(8, device=device)
     eager, region = torch.nn.ReLU(), torch.nn.ReLU()

@@ -140,7 +140,7 @@ def main() -> None:
 
 
 def repeat_all(options: argparse.Namespace) -> None:
-    """Run every part that the page shows, in turn; each is a run of this script."""
+    """Run every part that the page shows, one after the other. Each is a run of this script."""
     chosen = ["--quick"] if options.quick else []
     timings = ["--timings", *(["tiny"] if options.quick else options.models)]
     parts = (timings, ["--tune", "--timings"], ["--subtract", "--timings"], ["--modes"])
@@ -161,7 +161,7 @@ def repeat_all(options: argparse.Namespace) -> None:
 def start_all(options: argparse.Namespace) -> None:
     """Start one process per model, one for the operations, one for the timings.
 
-    They run side by side; those that autotune run in turn.
+    They run side by side, but processes that autotune run one after the other.
     """
     names = process_names(options)
     end = time.time() + 60 * options.minutes
@@ -242,7 +242,7 @@ def deadlines(options: argparse.Namespace, end: float) -> dict[str, float]:
 
 
 def watch(options: argparse.Namespace, running: dict[str, Any], until: dict[str, float]) -> None:
-    """Wait for the processes. End those that miss a phase's deadline, with all they started."""
+    """Wait for the processes. End processes that miss a phase's deadline, with all they started."""
     reasons: dict[str, str] = {}
     left = dict(running)
     while left:
@@ -335,10 +335,7 @@ def be_one(options: argparse.Namespace) -> None:
 
 
 def work_of(name: str, options: argparse.Namespace) -> Callable[[Stage, argparse.Namespace], None]:
-    """Return the work of the process of this name.
-
-    The modules are imported here because they import torch, which the parent does not need.
-    """
+    """Return the work of the process of this name."""
     if name.startswith(SUBTRACTION):
         from subtraction import study_subtraction  # noqa: PLC0415
 

@@ -1,4 +1,4 @@
-"""Read single operations, eager and compiled: convolutions, matrix products, chains."""
+"""Read single operations, eager and compiled: convolutions, also several in a row, and products."""
 
 from __future__ import annotations
 

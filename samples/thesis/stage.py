@@ -22,10 +22,7 @@ All processes finish one before any begins the next: nothing is compiled while s
 
 @dataclass
 class Stage:
-    """The point at which the processes wait for each other.
-
-    All reach a phase before one of them at a time measures in it.
-    """
+    """Lets processes wait for each other: all reach a phase before one at a time measures in it."""
 
     folder: Path
     name: str
@@ -35,12 +32,10 @@ class Stage:
     found: dict[str, Any] = field(default_factory=dict)
 
     def ready(self, phase: str) -> None:
-        """Wait until every process has come this far, or has ended.
-
-        It waits without a time limit, because another process may still compile. The parent ends
-        processes that miss the deadline.
-        """
+        """Wait until every process has reached this phase, or has ended."""
         (self.folder / f"{phase}.{self.name}").touch()
+        # There is no limit: another process may still compile. The parent ends processes that miss
+        # the deadline.
         while len(list(self.folder.glob(f"{phase}.*"))) < self.n:
             time.sleep(0.05)
             if time.time() > self.end + GRACE_S:

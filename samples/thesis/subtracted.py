@@ -1,4 +1,4 @@
-"""Compute what each layer adds to those before it: eager, compiled, or as chosen."""
+"""Compute what each layer adds to the layers before it: eager, compiled, or as chosen."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ The first one chose the layers; the later one timed all three configurations bes
 
 
 class Model(NamedTuple):
-    """A model's layers in order: what each adds by subtraction, in both turns."""
+    """A model's layers in order: what each adds by subtraction, in both sessions."""
 
     layers: Sequence[str]
     chosen: Mapping[str, Sequence[Range]]
@@ -45,7 +45,7 @@ class Model(NamedTuple):
 
     @property
     def first_was_slow(self) -> bool:
-        """True if the eager model took at least half as long again in the first turn."""
+        """True if the eager model took at least half as long again in the first session."""
         first = sum(added.middle for added in self.chosen["eager"])
         later = sum(added.middle for added in self.beside["eager"])
         return first > 1.5 * later
@@ -59,7 +59,7 @@ class Model(NamedTuple):
 
 
 def models_of(run: Run) -> dict[str, Model]:
-    """Return the models whose layers were subtracted and whose choice was tried."""
+    """Return the models with subtracted layers and a choice that was tried."""
     models = {}
     for name in NAMES:
         frame = run.subtraction.get(name)
@@ -78,7 +78,7 @@ def models_of(run: Run) -> dict[str, Model]:
 
 
 def spans(frame: pl.DataFrame, configuration: str, turn: int) -> list[Range]:
-    """Return what each layer adds to those before it, over the executions.
+    """Return what each layer adds to the layers before it, over the executions.
 
     The first layer adds all of its time.
     """
@@ -102,9 +102,10 @@ def outcomes(
 ) -> list[bool | None]:
     """Return whether each of these layers is faster in the second configuration.
 
-    It is None if the turns disagree or cannot tell. The custom configuration has only its own turn.
-    The choosing turn is left out if the eager model was slow in it, as DenseNet was.
+    It is None if the two sessions disagree or cannot tell.
     """
+    # The custom configuration has only one session. The choosing session is left out if the eager
+    # model was slow in it, as DenseNet was.
     turns = [model.beside]
     if "custom" not in ways and not model.first_was_slow:
         turns.append(model.chosen)

@@ -1,10 +1,9 @@
-"""Subtract layers: run the first n layers for every n; what the nth adds is its time.
+"""Subtract layers: run the first n layers for every n. The nth layer's time is what it adds.
 
-This is the thesis's section 4.2.3. A layer here is one that the thesis numbers in its figures of
-this method: a child of the model, with a plain Sequential replaced by its children. So blocks, such
-as SqueezeNet's Fire modules, are one layer each. Each prefix of the model is run in three
-configurations: eager, compiled as one region, and custom. The custom one compiles those layers that
-were faster so, each as a region.
+This is the thesis's section 4.2.3. Layers are those in the thesis's figures: children of the model,
+with a plain Sequential replaced by its children. Each prefix of the model runs in three
+configurations: eager, compiled as one region, and custom. In custom, the layers that were faster
+compiled are compiled, each as a region.
 """
 
 from __future__ import annotations
@@ -80,12 +79,10 @@ def layers_of(network: Any, above: str = "") -> Iterator[str]:
 
 
 def prefixes(network: Any, layers: Sequence[str]) -> list[Any]:
-    """Return modules that run the first n layers, and hand out what the rest would need.
+    """Return modules that run the first n layers and return what the rest needs; the last runs all.
 
-    The last one runs the whole model.
-    What a model does between two layers, such as flattening, belongs to the later one. Raises
-    ValueError if the layers are not called in order, once each: then a difference is no layer's
-    time.
+    Work between two layers, such as flattening, belongs to the later layer. Raises ValueError
+    unless each layer is called once, in order: then a difference is no layer's time.
     """
 
     class Tracer(torch.fx.Tracer):
@@ -117,12 +114,12 @@ def _up_to(nodes: Sequence[Any], end: int) -> Any:
 def measured(runs: Mapping[str, Sequence[Any]], layers: Sequence[str], x: Any) -> pl.DataFrame:
     """Time each configuration, layer and execution in ns, one row each, by the wall clock.
 
-    An execution starts on an idle device and lasts until the device is idle again. In each round
-    every prefix of every configuration takes its turn, so that drift affects all of them alike.
+    An execution starts on an idle device and lasts until the device is idle again.
     """
     wait = torch.cuda.synchronize if x.is_cuda else (lambda: None)
     rows = []
     for number in range(WARMUP_ROUNDS + ROUNDS):
+        # Every round has every prefix of every configuration, so that drift affects all alike.
         for configuration, of in runs.items():
             for execution in range(EXECUTIONS):
                 for order, (layer, run) in enumerate(zip(layers, of, strict=True)):
@@ -156,7 +153,7 @@ def faster_compiled(frame: pl.DataFrame) -> list[str]:
 
 
 def customised(network: Any, layers: Sequence[str], chosen: Sequence[str], x: Any) -> list[Any]:
-    """Return the prefixes of a model's copy whose chosen layers are compiled, each as a region.
+    """Return the prefixes of a model's copy. The chosen layers are compiled, each as a region.
 
     Each prefix has run once.
     """

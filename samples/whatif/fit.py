@@ -58,7 +58,7 @@ class Replayed:
 
 
 def replayed(folder: Path) -> list[Replayed]:
-    """Replay every case whose trace can be replayed."""
+    """Replay every case with a trace that can be replayed."""
     rows = []
     for case in cases(folder):
         trace = tl.collect(case.path)
@@ -102,7 +102,7 @@ def summary(rows: list[Replayed], costs: Costs) -> str:
 
 
 def width(scores: list[float]) -> float:
-    """Return the score below which nine of ten new cases stay (split conformal prediction)."""
+    """Return the score that nine of ten new cases do not exceed (split conformal prediction)."""
     rank = math.ceil((len(scores) + 1) * 0.9)
     place = min(rank, len(scores))
     return sorted(scores)[place - 1]

@@ -20,16 +20,13 @@ UNSEEN = CAPTURES.with_name("unseen")
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A capture, and its step without the profiler, as measured in several processes.
-
-    The first measurement is from the capture's own process, before it recorded anything. The others
-    are from processes that never record.
-    """
+    """A capture, and its step without the profiler, measured in several processes."""
 
     program: str
     option: str
     kind: str
     path: Path
+    # First from the capture's own process, before it recorded. Others never record.
     steps_ms: tuple[float, ...]
     is_fitted: bool
     """True if constants were fitted on captures of this program."""
@@ -75,11 +72,9 @@ def _times(runs: list[dict[str, Any]]) -> dict[tuple[str, str, str], list[float]
 
 
 def _step_ms(timed: dict[str, Any], n_workers: int) -> float:
-    """Return a step's time: the median of the blocks, or their mean if few steps wait.
-
-    If only one in several steps waits for workers, blocks hold different numbers of waits: a block
-    of 4 steps holds 1 wait for 3 workers, or 2 in every third block.
-    """
+    """Return a step's time: the median of the blocks, or their mean if few steps wait."""
+    # If only one in several steps waits for workers, blocks hold different numbers of waits: a
+    # block of 4 steps holds 1 wait for 3 workers, or 2 in every third block.
     more = timed["n_steps"] / n_workers % 1
     if not more or "blocks_ms" in timed:
         return float(timed["median_ms"])
@@ -107,7 +102,7 @@ def cases(folder: Path = CAPTURES) -> list[Case]:
 
 
 def changes(folder: Path = CAPTURES) -> list[Change]:
-    """Return every changed program whose capture is in the folder, by change."""
+    """Return every changed program with a capture in the folder, by change."""
     runs = _runs(folder)
     times = _times(runs)
     expressions = {(run["program"], run["option"]): run.get("expression") for run in runs}

@@ -54,7 +54,7 @@ class Job:
     process: subprocess.Popen[str] | None = None
 
     def start(self, out: Path) -> None:
-        """Start the process, which imports torch and waits."""
+        """Start the process. It imports torch and waits."""
         stem = "_".join(self.words).replace("=", "")
         log = (out / "logs" / f"{stem}.txt").open("w")
         self.process = subprocess.Popen(
@@ -89,7 +89,7 @@ class Job:
 
 
 def jobs(only: str, part: tuple[int, int], tables: list[str]) -> list[Job]:
-    """List the processes of one part of the programs; those that compile come last."""
+    """List the processes of one part of the programs, processes that compile last."""
     chosen = []
     words = only.split(",")
     programs = [
@@ -113,7 +113,7 @@ def jobs(only: str, part: tuple[int, int], tables: list[str]) -> list[Job]:
 
 
 def is_compiled(job: Job) -> bool:
-    """Return whether a process compiles what it runs."""
+    """Return whether a process compiles its program."""
     program, options, _, _ = job.words
     return "compile" in options.split("+") or program.endswith("_compiled")
 
@@ -191,7 +191,7 @@ def bundle(scratch: Path, out: Path) -> None:
 
 
 def take(waiting: list[Job], scratch: Path, out: Path, until: float) -> None:
-    """Run the processes in turn while there is time; pairs.json is written after each."""
+    """Run the processes one after the other while there is time; write pairs.json after each."""
     report: dict[str, Any] = {"versions": versions(), "runs": []}
     warm(waiting, scratch)
     print("compiled", round(time.monotonic()), flush=True)

@@ -3,8 +3,8 @@
 A call may refuse its arguments, but nothing else may go wrong. After `make sanitized`, every access
 to memory is checked.
 
-- `--threads`: two threads make the calls on the same objects, also on objects of one thread only.
-  Build the library with TRACELENS_SANITIZE=thread.
+- `--threads`: two threads make the calls on the same objects, even on objects that threads must not
+  share. Build the library with TRACELENS_SANITIZE=thread.
 - `--failing-memory`: calls run once for each n up to ROUNDS, and the n-th allocation fails.
 """
 

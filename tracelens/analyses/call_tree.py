@@ -36,7 +36,7 @@ CALL_TREE = Table(
     ),
 )
 SMALLEST_FRAC = 0.001
-"""Chains of calls that take a smaller share of a rank's time share one row per parent."""
+"""Call paths that take a smaller share of a rank's time are summed in one row per parent."""
 _OTHERS, _BELOW, _SHOWN = "(other calls)", " > ", 32
 
 

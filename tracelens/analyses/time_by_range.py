@@ -141,7 +141,7 @@ def _runs(ranges: Ranges, key: Sequence[str]) -> tuple[pl.DataFrame, pl.Series, 
 
 
 def _group_of_ranges(ranges: Ranges, groups: pl.DataFrame, key: Sequence[str]) -> pl.Series:
-    """Return the number of each range's group, or `groups.height` if the group launched no work."""
+    """Return the row of `groups` for each range, or `groups.height` for a group without work."""
     number = pl.int_range(pl.len(), dtype=pl.Int64)
     group_numbers = groups.with_columns(number=number)
     keys = ranges.tree.select(key)

@@ -17,7 +17,7 @@ _USED = 0.1
 _MORE = 0.2
 """One device works more than the others if its share is larger by this much."""
 _AT_ONCE = 0.1
-"""Devices take turns if less than this share of their work runs at the same time."""
+"""Devices work one after the other if less than this share of their work runs at the same time."""
 _MOSTLY = 0.7
 _FEW = 0.5
 """Kernels use few SMs if more than this share of the SMs has no block, averaged over time."""

@@ -134,7 +134,10 @@ def _settings_with_costs(trace: Trace) -> dict[str, Any]:
 
 
 def _measure_costs(python: str) -> dict[str, list[float]]:
-    """Measure the costs of each kind of profile. Raises ToolError if none can be found."""
+    """Measure the profiler's costs, with and without stacks or shapes.
+
+    Raises ToolError if none can be measured.
+    """
     by_kind = {}
     for kind, settings in _PROFILES.items():
         with progress(f"measuring the profiler that records {kind}"):

@@ -301,7 +301,7 @@ def show(
 
 
 def _in_words(cells: pl.Series, words: Mapping[str, str]) -> pl.Series:
-    """Return the cells; words replace stored values."""
+    """Replace stored values by their words."""
     return cells.replace(words) if words and cells.dtype == pl.String else cells
 
 

@@ -68,6 +68,7 @@ def measure_peaks(
 
 def _product(torch: Any, dtype: Any, device: str, size: int) -> Callable[[], Any]:
     """Return a function that multiplies two square matrices of the element type."""
+    # Random numbers, because a GPU multiplies zeros faster.
     left, right = (torch.randn(size, size, device=device).to(dtype) for _ in range(2))
     if dtype.itemsize > 1:
         return partial(torch.mm, left, right)
