@@ -11,7 +11,8 @@ from tracelens.analyses import compare_time, idle_gaps, time_breakdown, verdict
 from tracelens.analyses.idle_gaps import notes
 from tracelens.answers import make_answer
 from tracelens.derive.processes.cpu_work import ARITHMETIC
-from tracelens.derive.time.cpu_only import busiest_places, count_reads, reads_of
+from tracelens.derive.time.cpu_only import busiest_places
+from tracelens.derive.time.process_facts import count_reads, reads_of
 from tracelens.schemas import TABLES
 from tracelens.trace import Trace
 

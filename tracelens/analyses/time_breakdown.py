@@ -7,9 +7,9 @@ import polars as pl
 from tracelens.analyses.analysis import Analysis, Chart, Parallel, SplitBars, named
 from tracelens.derive.columns.ratios import over
 from tracelens.derive.time.bounds import PART_WORDS, PROCESS_WORDS
-from tracelens.derive.time.cpu_only import process_sentences
 from tracelens.derive.time.model import time_model
 from tracelens.derive.time.phase_sentences import phase_sentences
+from tracelens.derive.time.process_facts import process_sentences
 from tracelens.derive.time.step_sentences import step_sentences
 from tracelens.derive.time.step_table import require_time
 from tracelens.derive.time.time_parts import SLOWED, TimeModel

@@ -9,7 +9,6 @@ from tracelens.derive.replay.advised import advise
 from tracelens.derive.replay.unprofiled import bounds_of_range, unprofiled_steps
 from tracelens.derive.time.bound_places import Places, bound_places, short_kernel
 from tracelens.derive.time.bounds import PART_WORDS, PROCESS_WORDS, place_phrase
-from tracelens.derive.time.cpu_only import unrecorded_device, unseen_device
 from tracelens.derive.time.launch_advice import (
     GraphUse,
     count_captured,
@@ -20,6 +19,7 @@ from tracelens.derive.time.lone_waits import lone_waits
 from tracelens.derive.time.migrations import WAITS_DOMINATE, page_waits
 from tracelens.derive.time.model import time_model
 from tracelens.derive.time.phase_sentences import phase_sentences
+from tracelens.derive.time.process_facts import unrecorded_device, unseen_device
 from tracelens.derive.time.step_sentences import step_sentences
 from tracelens.derive.time.step_table import require_time
 from tracelens.derive.time.time_parts import RankTime, rank_times

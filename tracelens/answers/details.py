@@ -14,10 +14,10 @@ from tracelens.derive.kernels.work_kinds import language_kinds
 from tracelens.derive.replay.unprofiled import bounds_of_range, measured_range, unprofiled_steps
 from tracelens.derive.time.bound_places import CASTS, count_casts
 from tracelens.derive.time.bounds import PART_WORDS, PROCESS_WORDS
-from tracelens.derive.time.cpu_only import unseen_device
 from tracelens.derive.time.host_waits import is_wait
 from tracelens.derive.time.idle_advice import WORKERS
 from tracelens.derive.time.launch_advice import count_captured, is_capture
+from tracelens.derive.time.process_facts import unseen_device
 from tracelens.derive.time.python_lock import python_of_another_thread
 from tracelens.derive.time.time_parts import (
     SLOWED,

@@ -19,10 +19,10 @@ from tracelens.derive.columns.time_text import duration
 from tracelens.derive.processes.cpu_work import READS
 from tracelens.derive.time.activity_places import PROFILER
 from tracelens.derive.time.bounds import INSIDE_OP, UNRECORDED
-from tracelens.derive.time.cpu_only import count_reads, reads_of
 from tracelens.derive.time.host_waits import is_wait
 from tracelens.derive.time.idle_advice import split_waits, works_and_waits
 from tracelens.derive.time.lone_waits import lone_waits
+from tracelens.derive.time.process_facts import count_reads, reads_of
 from tracelens.derive.time.receives import is_mostly_receiving
 from tracelens.derive.time.time_parts import RankTime, TimeModel
 from tracelens.trace import Trace

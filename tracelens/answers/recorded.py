@@ -11,8 +11,8 @@ from tracelens.derive.columns.time_text import duration, span_text
 from tracelens.derive.events.serving_marks import PHASES
 from tracelens.derive.events.steps import STEP_NAME
 from tracelens.derive.layers.compilation import shows_compilation
-from tracelens.derive.time.cpu_only import unrecorded_device
 from tracelens.derive.time.model import time_model
+from tracelens.derive.time.process_facts import unrecorded_device
 from tracelens.derive.time.program_phases import LATER, START_UP, TEAR_DOWN
 from tracelens.derive.time.step_kinds import describe_steps, long_steps
 from tracelens.derive.time.time_parts import TimeModel

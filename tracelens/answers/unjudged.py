@@ -10,8 +10,8 @@ from tracelens.answers.limits import Limits, bound_place, called_places
 from tracelens.answers.recorded import about, has_stacks
 from tracelens.answers.words import counted
 from tracelens.derive.columns.time_text import duration
-from tracelens.derive.time.cpu_only import reads_of, unseen_device
 from tracelens.derive.time.launch_advice import count_captured
+from tracelens.derive.time.process_facts import reads_of, unseen_device
 from tracelens.derive.time.time_parts import RankTime, TimeModel
 from tracelens.schemas.results.time import IDLE_PARTS
 from tracelens.trace import Trace

@@ -142,12 +142,7 @@ def _check(
                 f"{expression.name} is of a GPU, and neither run used one; ask of step_time,"
                 " compute, idle, op:PATTERN:duration or layer:PATTERN:duration"
             )
-            begin = expression.text.find(expression.name)
-            raise ExpressionError(
-                expression.text,
-                slice(begin, begin + len(expression.name)),
-                words,
-            )
+            raise _error_at_name(expression, words)
 
 
 def _check_pattern(
@@ -157,14 +152,15 @@ def _check_pattern(
 ) -> None:
     """Raise ExpressionError for a pattern that matches nothing, or ops that launch nothing."""
     message = _why_unmatched(expression, names, traces)
-    if message is None:
-        return
+    if message is not None:
+        raise _error_at_name(expression, message)
+
+
+def _error_at_name(expression: Expression, message: str) -> ExpressionError:
+    """Return an error that points at the expression's name."""
     begin = expression.text.find(expression.name)
-    raise ExpressionError(
-        expression.text,
-        slice(begin, begin + len(expression.name)),
-        message,
-    )
+    name = slice(begin, begin + len(expression.name))
+    return ExpressionError(expression.text, name, message)
 
 
 def _why_unmatched(

@@ -6,7 +6,8 @@ import polars as pl
 
 from tracelens.derive.columns.per_unique import matching
 from tracelens.derive.processes.cpu_work import ARITHMETIC, COPY
-from tracelens.derive.time.cpu_only import busiest_places, longest_communication, optimizer_place
+from tracelens.derive.time.cpu_only import busiest_places, optimizer_place
+from tracelens.derive.time.process_facts import longest_communication
 from tracelens.derive.time.time_parts import TimeModel
 from tracelens.trace import Trace
 

@@ -10,8 +10,8 @@ from tracelens.derive.columns.intervals import END
 from tracelens.derive.columns.lookup import rows_of
 from tracelens.derive.time.advice import Rule
 from tracelens.derive.time.bounds import INSIDE_OP
-from tracelens.derive.time.cpu_only import count_reads, reads_of
 from tracelens.derive.time.judged_program import JudgedProgram
+from tracelens.derive.time.process_facts import count_reads, reads_of
 from tracelens.derive.time.thread_axis import LAUNCHES
 from tracelens.derive.time.time_parts import WORTH_IT
 from tracelens.trace import Trace

@@ -7,8 +7,8 @@ from msgspec import Struct
 
 from tracelens.derive.ranks.collectives import Matched
 from tracelens.derive.time.breakdown import Breakdown
-from tracelens.derive.time.cpu_only import count_ops
 from tracelens.derive.time.host_waits import is_wait
+from tracelens.derive.time.process_facts import count_ops
 from tracelens.schemas.results.time import IDLE_PARTS, PARTS, PROGRAM
 from tracelens.trace import Trace
 
