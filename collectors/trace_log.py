@@ -189,23 +189,23 @@ def _take(log: _Log, about: dict[str, Any], payload: str) -> None:
             )
 
 
-def _inputs(graph: str) -> dict[str, str | None]:
+def _inputs(printed_graph: str) -> dict[str, str | None]:
     """Return each input of a graph that Dynamo printed, with the module that owns it, in order.
 
     The module is None for an input that is not a parameter.
     """
-    aliases = (_ALIAS.match(line) for line in graph.splitlines())
+    aliases = (_ALIAS.match(line) for line in printed_graph.splitlines())
     return {alias[1]: _module_of_parameter(alias[2]) for alias in aliases if alias}
 
 
-def _nodes(graph: str, inputs: dict[str, str | None]) -> dict[str, _Node]:
+def _nodes(printed_graph: str, inputs: dict[str, str | None]) -> dict[str, _Node]:
     """Return the nodes of a printed graph by name, each with its module.
 
     A node gets the module of its parameters, else the module of a node that it reads.
     """
     order = list(inputs.values())
     nodes: dict[str, _Node] = {}
-    for line in graph.splitlines():
+    for line in printed_graph.splitlines():
         node = _NODE.match(line)
         if node is None or _ALIAS.match(line):
             continue

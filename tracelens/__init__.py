@@ -64,8 +64,8 @@ _MODULES = {
 def _import_all() -> dict[str, Any]:
     """Import the public modules, and return the package's public objects by name."""
     offered = {}
-    for place, names in _MODULES.items():
-        module = import_module(f"{__name__}.{place}")
+    for module_name, names in _MODULES.items():
+        module = import_module(f"{__name__}.{module_name}")
         offered.update({name: getattr(module, name) for name in names})
     rooms = {name: import_module(f"{__name__}.{name}") for name in ("analyses", "interop")}
     return offered | rooms | {"open": offered["Trace"].open}

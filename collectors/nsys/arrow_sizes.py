@@ -59,10 +59,10 @@ def _field(head: memoryview, table: int, number: int) -> int:
     """Return the position of a table's field, 0 if it is absent."""
     fields = table - struct.unpack_from("<i", head, table)[0]
     size = struct.unpack_from("<H", head, fields)[0]
-    place = (
+    offset = (
         struct.unpack_from("<H", head, fields + 4 + 2 * number)[0] if 4 + 2 * number < size else 0
     )
-    return table + place if place else 0
+    return table + offset if offset else 0
 
 
 def _indirect(head: memoryview, offset: int) -> int:

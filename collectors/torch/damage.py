@@ -156,16 +156,16 @@ class Recovery:
         return None
 
 
-def _scanned(window: bytearray) -> tuple[int, int, bool]:
+def _scanned(text: bytearray) -> tuple[int, int, bool]:
     """Measure the JSON object at the start of a window.
 
     Return the object's length (0 if there is none), the number of bytes that were scanned, and
     whether more text may complete the object.
     """
-    limit = len(window)
+    limit = len(text)
     try:
-        end = _SCAN(window.decode("latin-1"), 0)[1]
-        return (end if is_json(bytes(window[:end])) else 0), end, False
+        end = _SCAN(text.decode("latin-1"), 0)[1]
+        return (end if is_json(bytes(text[:end])) else 0), end, False
     except json.JSONDecodeError as error:
         is_cut = error.pos > limit - 16 or error.msg.startswith("Unterminated string")
         return 0, (limit if is_cut else error.pos), is_cut

@@ -276,16 +276,16 @@ def last_boundary(
     A boundary is the end of one event and the start of the next event.
     """
     stop = len(data) if upto is None else min(upto, len(data))
-    window = _SEARCH_BACK
+    n_searched = _SEARCH_BACK
     while True:
-        start = max(begin, stop - window)
+        start = max(begin, stop - n_searched)
         last = None
         for match in BOUNDARY.finditer(data, start, min(len(data), stop + _OVERLAP)):
             if match.end() <= stop:
                 last = (match.start() + 1, match.end())
         if last or start == begin:
             return last
-        window *= 8
+        n_searched *= 8
 
 
 def read_facts(head: bytes, tail: bytes, diagnostics: Diagnostics) -> dict[str, Any]:

@@ -360,19 +360,19 @@ class _Parser:
             strings(parser, 1, len(self._shapes)),
             is_json=True,
         )
-        place = 0
+        first_column = 0
         for (name, table), n in zip(fields.TABLES.items(), n_rows, strict=True):
             if n:
                 cells = (
                     bytes(self._cells[8 * number * _N_ROWS :][: 8 * n])
-                    for number in range(place, place + len(table))
+                    for number in range(first_column, first_column + len(table))
                 )
                 columns = [
                     self._column(of, values).alias(of.name)
                     for of, values in zip(table, cells, strict=True)
                 ]
                 parsed.frames.setdefault(name, []).append(pl.DataFrame(columns))
-            place += len(table)
+            first_column += len(table)
 
     def _column(self, of: fields.Column, cells: bytes) -> pl.Series:
         """Return a column of numbers or strings from its cells.

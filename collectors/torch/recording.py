@@ -47,29 +47,33 @@ def read_recording(
 
     Raises ToolError if nothing was captured. The program's `exit_code` helps to explain why.
     """
-    reports = [
+    facts_of_processes = [
         json.loads(path.read_text()) | {"stem": path.name.removesuffix(SUFFIX)}
         for path in sorted(folder.glob(f"*{SUFFIX}"))
     ]
-    notes = list(dict.fromkeys(note for report in reports for note in report["notes"]))
-    recorded, errors = _read_traces(folder, reports)
+    notes = list(
+        dict.fromkeys(
+            note for process_facts in facts_of_processes for note in process_facts["notes"]
+        )
+    )
+    recorded, errors = _read_traces(folder, facts_of_processes)
     notes += errors
     if not recorded:
-        why = "; ".join(notes) or _why_nothing(reports, failed=exit_code != 0)
+        why = "; ".join(notes) or _why_nothing(facts_of_processes, failed=exit_code != 0)
         raise ToolError(f"nothing was captured: {why}")
     chosen = _one_per_rank(recorded)
-    for report, capture in chosen:
-        _describe(capture, report, settings)
+    for process_facts, capture in chosen:
+        _describe(capture, process_facts, settings)
     captures = [capture for _, capture in chosen]
-    sidecars = _sidecars(folder, [report["stem"] for report, _ in chosen])
+    sidecars = _sidecars(folder, [process_facts["stem"] for process_facts, _ in chosen])
     if sidecars:
         captures += read_captures(sidecars)
-    first_report, first_capture = chosen[0]
+    first_facts, first_capture = chosen[0]
     is_light = bool(first_capture.settings.get("light_window"))
     unprofiled = first_capture.settings.get(
-        "unprofiled_step_ns", first_report.get("unprofiled_step_ns")
+        "unprofiled_step_ns", first_facts.get("unprofiled_step_ns")
     )
-    with_unprofiled = first_report | {"unprofiled_step_ns": unprofiled}
+    with_unprofiled = first_facts | {"unprofiled_step_ns": unprofiled}
     notes += _step_sentences(with_unprofiled, settings, is_light=is_light)
     if warning := _other_steps_warning(with_unprofiled, is_light=is_light):
         notes.append(warning)
@@ -77,30 +81,36 @@ def read_recording(
 
 
 def _read_traces(
-    folder: Path, reports: Iterable[dict[str, Any]]
+    folder: Path, facts_of_processes: Iterable[dict[str, Any]]
 ) -> tuple[list[tuple[dict[str, Any], Capture]], list[str]]:
     """Return pairs of a process's report and its capture, and errors of unreadable traces.
 
     If some processes found steps, all other processes are left out.
     """
-    with_trace = [report for report in reports if _trace_of(report, folder).is_file()]
-    with_steps = [report for report in with_trace if not report.get("is_opening")]
+    with_trace = [
+        process_facts
+        for process_facts in facts_of_processes
+        if _trace_of(process_facts, folder).is_file()
+    ]
+    with_steps = [
+        process_facts for process_facts in with_trace if not process_facts.get("is_opening")
+    ]
     recorded: list[tuple[dict[str, Any], Capture]] = []
     errors = []
-    for report in with_steps or with_trace:
+    for process_facts in with_steps or with_trace:
         try:
-            captures = read_captures(_trace_of(report, folder), "torch")
-            recorded += [(report, capture) for capture in captures if _holds_events(capture)]
+            captures = read_captures(_trace_of(process_facts, folder), "torch")
+            recorded += [(process_facts, capture) for capture in captures if _holds_events(capture)]
         except SourceError as error:
             errors.append(str(error))
     return recorded, errors
 
 
-def _trace_of(report: Mapping[str, Any], folder: Path) -> Path:
-    return folder / f"{report['stem']}.pt.trace.json"
+def _trace_of(process_facts: Mapping[str, Any], folder: Path) -> Path:
+    return folder / f"{process_facts['stem']}.pt.trace.json"
 
 
-def _describe(capture: Capture, report: Mapping[str, Any], settings: Settings) -> None:
+def _describe(capture: Capture, process_facts: Mapping[str, Any], settings: Settings) -> None:
     """Add to a process's capture how it was recorded, and warnings of missing data."""
     capture.settings |= {
         "live": True,
@@ -108,19 +118,19 @@ def _describe(capture: Capture, report: Mapping[str, Any], settings: Settings) -
         "warmup": settings.warmup,
         "active": settings.active,
         "window_s": list(settings.window_s) if settings.window_s else None,
-        "step_source": report.get("source"),
-        "n_steps": report.get("n_steps", 0),
-        "n_active": report.get("n_active", 0),
-        "export_ns": report.get("export_ns"),
-        "blas": report.get("blas"),
+        "step_source": process_facts.get("source"),
+        "n_steps": process_facts.get("n_steps", 0),
+        "n_active": process_facts.get("n_active", 0),
+        "export_ns": process_facts.get("export_ns"),
+        "blas": process_facts.get("blas"),
     }
     capture.host_facts = HostFacts.on("here")
-    if report.get("is_opening"):
+    if process_facts.get("is_opening"):
         capture.diagnostics.add("warning", "opening_only", _OPENING)
         return
-    if n_others := report.get("n_other_trainers"):
+    if n_others := process_facts.get("n_other_trainers"):
         capture.diagnostics.add("warning", "other_trainers", _OTHER_TRAINERS, n_others)
-    if report["stage"] != DONE:
+    if process_facts["stage"] != DONE:
         capture.diagnostics.add(
             "info", "killed_later", "the process was killed after its trace had been written"
         )
@@ -148,7 +158,7 @@ def _one_per_rank(
     It is the process with most recorded steps, and among equals the process with the largest trace.
     """
     chosen: dict[int, tuple[dict[str, Any], Capture]] = {}
-    for report, capture in sorted(
+    for process_facts, capture in sorted(
         read,
         key=lambda pair: (
             pair[0].get("n_active", 0),
@@ -158,7 +168,7 @@ def _one_per_rank(
         rank = capture.rank or 0
         if rank in chosen:
             capture.diagnostics.add("warning", "other_process", _OTHER_PROCESS)
-        chosen[rank] = (report, capture)
+        chosen[rank] = (process_facts, capture)
     return [chosen[rank] for rank in sorted(chosen)]
 
 
@@ -170,9 +180,9 @@ def _holds_events(capture: Capture) -> bool:
     )
 
 
-def _why_nothing(reports: Sequence[Mapping[str, Any]], *, failed: bool) -> str:
+def _why_nothing(facts_of_processes: Sequence[Mapping[str, Any]], *, failed: bool) -> str:
     """Return why nothing was captured, by the stage that the program's processes reached."""
-    stages = {report["stage"] for report in reports}
+    stages = {process_facts["stage"] for process_facts in facts_of_processes}
     if not stages:
         return (
             "the command started no Python that tracelens could enter: it is another kind of"
@@ -180,7 +190,11 @@ def _why_nothing(reports: Sequence[Mapping[str, Any]], *, failed: bool) -> str:
         )
     if RECORDING in stages:
         return "the program was killed, or its disk was full, before its trace was written"
-    if DONE in stages and failed and not any(report.get("n_steps") for report in reports):
+    if (
+        DONE in stages
+        and failed
+        and not any(process_facts.get("n_steps") for process_facts in facts_of_processes)
+    ):
         return "the program failed before its first step"
     if DONE in stages:
         return (
@@ -196,7 +210,7 @@ def _why_nothing(reports: Sequence[Mapping[str, Any]], *, failed: bool) -> str:
 
 
 def _step_sentences(
-    report: Mapping[str, Any],
+    process_facts: Mapping[str, Any],
     settings: Settings,
     *,
     is_light: bool,
@@ -205,23 +219,31 @@ def _step_sentences(
 
     `is_light` says that the trace has the light window's times.
     """
-    is_kept = not report.get("is_opening")
-    steps = [n for n, kind, _ in report.get("step_ns", ()) if kind.startswith("active") and is_kept]
+    is_kept = not process_facts.get("is_opening")
+    steps = [
+        n
+        for n, kind, _ in process_facts.get("step_ns", ())
+        if kind.startswith("active") and is_kept
+    ]
     sentences = []
     if steps:
         source = (
-            f"found from the {report['source']}"
-            if report.get("source") != "program"
+            f"found from the {process_facts['source']}"
+            if process_facts.get("source") != "program"
             else "marked by the program"
         )
         # Steps are counted for some time after the window, but not to the end of a program that was
         # killed.
-        least = "" if report["stage"] == DONE and report.get("is_counted") else "at least "
+        least = (
+            ""
+            if process_facts["stage"] == DONE and process_facts.get("is_counted")
+            else "at least "
+        )
         sentences.append(
-            f"recorded {_numbered(steps)} of {least}{report.get('n_steps', len(steps))}, {source}"
+            f"recorded {_numbered(steps)} of {least}{process_facts.get('n_steps', len(steps))}, {source}"
         )
         if is_light:
-            light = [n for n, kind, _ in report.get("step_ns", ()) if kind == "light"]
+            light = [n for n, kind, _ in process_facts.get("step_ns", ()) if kind == "light"]
             sentences.append(
                 f"recorded {_numbered(light)} again without stacks, shapes and modules, for the"
                 " times"
@@ -238,9 +260,9 @@ def _numbered(steps: Sequence[int]) -> str:
     return f"step {steps[0]}" if len(steps) == 1 else f"steps {steps[0]} to {steps[-1]}"
 
 
-def _step_times(report: Mapping[str, Any], *, is_light: bool) -> tuple[Any, Any]:
+def _step_times(process_facts: Mapping[str, Any], *, is_light: bool) -> tuple[Any, Any]:
     """Return step times without and with the profiler, None where they are unknown."""
-    return report.get("unprofiled_step_ns"), report.get(
+    return process_facts.get("unprofiled_step_ns"), process_facts.get(
         "light_step_ns" if is_light else "profiled_step_ns"
     )
 
@@ -252,12 +274,12 @@ def _unprofiled_text(plain: Mapping[str, Any]) -> str:
     return f"{duration(plain['mean'])} without the profiler (mean of {plain['n']}{others})"
 
 
-def _other_steps_warning(report: Mapping[str, Any], *, is_light: bool) -> str:
+def _other_steps_warning(process_facts: Mapping[str, Any], *, is_light: bool) -> str:
     """Return a warning if no step ran without the profiler, or if steps take longer without it.
 
     Return "" otherwise.
     """
-    plain, active = _step_times(report, is_light=is_light)
+    plain, active = _step_times(process_facts, is_light=is_light)
     if not plain or not active:
         return f"what the profiler cost is unknown, as no step ran without it; {_NO_TIMES}"
     is_shorter = plain["n"] >= _FEW_STEPS and active["mean"] / plain["mean"] < _SHORTER
@@ -268,14 +290,14 @@ def _other_steps_warning(report: Mapping[str, Any], *, is_light: bool) -> str:
     )
 
 
-def _cost_sentence(report: Mapping[str, Any], *, is_light: bool) -> str:
+def _cost_sentence(process_facts: Mapping[str, Any], *, is_light: bool) -> str:
     """Return a sentence on how much longer steps took under the profiler, "" if it is unknown."""
     # The program measured these times. A step in the trace also contains work of the profiler.
-    plain, active = _step_times(report, is_light=is_light)
+    plain, active = _step_times(process_facts, is_light=is_light)
     if not plain or not active:
         return ""
     ratio = active["mean"] / plain["mean"]
-    deep = report.get("profiled_step_ns")
+    deep = process_facts.get("profiled_step_ns")
     with_all = f", {duration(deep['mean'])} with stacks and shapes" if is_light and deep else ""
     with_it = f"{_unprofiled_text(plain)}, {duration(active['mean'])} with it{with_all}"
     if ratio > _SLOWED:

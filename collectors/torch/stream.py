@@ -187,13 +187,13 @@ def _isal() -> Any:
 
 def _up_to_damage(inflater: "zlib._Decompress", data: bytes) -> bytes:
     """Return the content of damaged data up to the damage."""
-    parts, place, size = [], 0, _CAREFUL_BYTES
+    parts, position, size = [], 0, _CAREFUL_BYTES
     # zlib returns nothing for data with an error, so single bytes are tried.
-    while place < len(data):
+    while position < len(data):
         before = inflater.copy()
         try:
-            parts.append(inflater.decompress(data[place : place + size]))
-            place += size
+            parts.append(inflater.decompress(data[position : position + size]))
+            position += size
         except zlib.error:
             if size == 1:
                 break

@@ -233,7 +233,7 @@ PROGRAM_MUTANTS = (
     Mutant(
         "attack: two results into one file",
         "tracelens/cli/io.py",
-        "if place in written:",
+        "if written_path in written:",
         "if False:",
         "cli_places",
     ),

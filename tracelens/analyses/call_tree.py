@@ -149,14 +149,14 @@ def _paths(rows: pl.DataFrame) -> pl.Series:
     known = dict(rows.select("node_id", pl.struct("parent_node_id", "name")).iter_rows())
     paths = []
     for node in rows["node_id"]:
-        names, place = list[str](), node
-        while place is not None and len(names) < _SHOWN:
-            names.append(known[place]["name"])
-            place = known[place]["parent_node_id"]
+        names, ancestor = list[str](), node
+        while ancestor is not None and len(names) < _SHOWN:
+            names.append(known[ancestor]["name"])
+            ancestor = known[ancestor]["parent_node_id"]
         paths.append(
             _BELOW.join(
                 [
-                    *(["…"] if place is not None else []),
+                    *(["…"] if ancestor is not None else []),
                     *reversed(names),
                 ]
             )

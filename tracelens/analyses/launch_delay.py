@@ -131,8 +131,10 @@ def _queues(trace: Trace) -> list[str]:
     waits = first.join(calls, on=["rank", "api_call_id"])
     wait = (pl.col("start_ns") - pl.col("returned_ns")).clip(lower_bound=0)
     # By Little's law, the mean number is the sum of the waits over the time observed.
-    window = pl.col("start_ns").max() - pl.col("returned_ns").min()
-    waiting = waits.group_by("rank").agg(waiting=over(wait.sum(), window)).drop_nulls().sort("rank")
+    observed_ns = pl.col("start_ns").max() - pl.col("returned_ns").min()
+    waiting = (
+        waits.group_by("rank").agg(waiting=over(wait.sum(), observed_ns)).drop_nulls().sort("rank")
+    )
     return [
         f"Rank {rank}: {n:,.1f} launches wait on average, counted from the return of the call: "
         + ("the host is ahead of the device." if n >= _AHEAD else "the device waits for launches.")

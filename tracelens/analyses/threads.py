@@ -89,12 +89,12 @@ class _Thread(Struct):
     def times(self, windows: pl.DataFrame) -> dict[str, int | None]:
         """Return the thread's row of `thread_times`."""
         cover, before = pl.DataFrame(schema={"start_ns": pl.Int64, "end_ns": pl.Int64}), 0
-        window = int((windows["end_ns"] - windows["start_ns"]).sum())
+        window_ns = int((windows["end_ns"] - windows["start_ns"]).sum())
         row = {
             "rank": self.rank,
             "process_id": self.process_id,
             "thread_id": self.thread_id,
-            "window_ns": window,
+            "window_ns": window_ns,
         }
         for name, intervals_of_part in zip(_PARTS, self.intervals, strict=False):
             if not intervals_of_part:
@@ -109,7 +109,7 @@ class _Thread(Struct):
             cover = union(cover.merge_sorted(intervals, "start_ns"))
             covered = int(covered_by(cover, windows).sum())
             row[f"{name}_ns"], before = covered - before, covered
-        return {**row, "unrecorded_ns": window - before, "n_ops": self.n_ops}
+        return {**row, "unrecorded_ns": window_ns - before, "n_ops": self.n_ops}
 
 
 _Threads: TypeAlias = dict[tuple[int, int | None, int | None], _Thread]

@@ -125,14 +125,14 @@ def _runs(ranges: Ranges, key: Sequence[str]) -> tuple[pl.DataFrame, pl.Series, 
     # One number codes a group and a segment. Segments begin at -1.
     n_segments = len(ranges.edges) + 1
     group, groups = numbered(ranges.launched.select(key), key)
-    first_place_of_group = group.cast(pl.Int64) * n_segments
-    place = first_place_of_group + pl.col("segment") + 1
-    work = ranges.launched.with_columns(place=place).sort("place")
-    first_place = _group_of_ranges(ranges, groups, key) * n_segments + 1
+    first_number_of_group = group.cast(pl.Int64) * n_segments
+    range_number = first_number_of_group + pl.col("segment") + 1
+    work = ranges.launched.with_columns(range_number=range_number).sort("range_number")
+    first_number = _group_of_ranges(ranges, groups, key) * n_segments + 1
 
     def first_row(moments: pl.Series) -> pl.Series:
         segment = ranges.edges.search_sorted(moments).cast(pl.Int64)
-        rows = work["place"].search_sorted(first_place + segment)
+        rows = work["range_number"].search_sorted(first_number + segment)
         return rows.cast(pl.Int64)
 
     starts = ranges.tree["start_ns"]

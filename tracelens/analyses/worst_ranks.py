@@ -75,8 +75,8 @@ def _blamed(model: TimeModel) -> pl.DataFrame:
     """Return one row per rank that `job` names: its position among the culprits, and the cause."""
     culprits = find_culprits(model).each
     rows = [
-        (rank, place, culprit.cause)
-        for place, culprit in enumerate(culprits)
+        (rank, position, culprit.cause)
+        for position, culprit in enumerate(culprits)
         for rank in culprit.members.ranks
     ]
     schema = {"rank": pl.Int32, "place": pl.Int64, "cause": pl.String}

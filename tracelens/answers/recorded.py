@@ -53,25 +53,25 @@ def uneven_steps(model: TimeModel, rank: int, *, is_busy: bool) -> tuple[str, ..
     if len(times) <= _SIDE:
         return ()
     candidates = range(_SIDE, len(times) - _SIDE + 1)
-    changes = [place for place in candidates if _is_change(times, place)]
+    changes = [position for position in candidates if _is_change(times, position)]
     # Steps change their length for good.
     if changes:
         first = changes[0]
         before, after = (duration(median(side)) for side in (times[:first], times[first:]))
         return (f"from step {numbers[first]} on a step takes {after}, before that {before}",)
-    places = long_steps(times)
-    if not places:
+    positions = long_steps(times)
+    if not positions:
         return ()
-    long = [times[place] for place in places]
-    rest = [ns for place, ns in enumerate(times) if place not in places]
+    long = [times[position] for position in positions]
+    rest = [ns for position, ns in enumerate(times) if position not in positions]
     # Long steps are named if they stand out: the shortest exceeds the others by at least the range
     # of the others.
     if min(long) - max(rest) < max(rest) - min(rest):
         return (f"steps vary: they take {span_text(min(times), max(times))}",)
-    when = describe_steps([numbers[place] for place in places], numbers)
+    when = describe_steps([numbers[position] for position in positions], numbers)
     sentence = f"a step takes {duration(mean(long))} {when}, else {duration(mean(rest))}"
     least_ns = _OF_EXTRA * (mean(long) - mean(rest))
-    late = [numbers[place] for place in places]
+    late = [numbers[position] for position in positions]
     name = _only_in(model.trace, rank, late, least_ns) if is_busy else None
     if name is None:
         return (sentence,)
@@ -103,9 +103,9 @@ def _only_in(trace: Trace, rank: int, long: list[int], least_ns: float) -> str |
     return str(longest_first["name"][0]) if longest_first.height else None
 
 
-def _is_change(times: list[int], place: int) -> bool:
-    """Return whether the length of steps changes for good at index `place`."""
-    before, after = times[:place], times[place:]
+def _is_change(times: list[int], position: int) -> bool:
+    """Return whether the length of steps changes for good at this position."""
+    before, after = times[:position], times[position:]
     jump = abs(median(after) - median(before))
     spread = max(max(side) - min(side) for side in (before, after))
     least = (_SLOWER - 1) * min(median(before), median(after))

@@ -65,8 +65,8 @@ def add(
     _check_one_program(name, runs)
     for run in runs:
         with progress(f"adding to {name}"):
-            place = add_run(name, run)
-        tell(f"wrote {shown(place)}")
+            folder = add_run(name, run)
+        tell(f"wrote {shown(folder)}")
     n_runs = len(runs_of(name))
     if n_runs < 3:
         tell(f"{name} has {n_runs} of the 3 runs needed to judge a new one; add more")

@@ -88,8 +88,8 @@ def calibrate(
         )
     for path, trace in zip(traces or [], opened, strict=True):
         # A link is followed, and stays a link
-        place = path if url_of(path) is not None else path.resolve()
-        with_costs(trace, by_kind).write(place, force=True)
+        written = path if url_of(path) is not None else path.resolve()
+        with_costs(trace, by_kind).write(written, force=True)
         tell(f"{shown(path)} keeps these costs")
     if traces:
         suggest(report_command(traces[:1], (), "--section", "unprofiled_step"))

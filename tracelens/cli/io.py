@@ -268,21 +268,21 @@ def keep_sources(sources: Sequence[Path], targets: Sequence[Path | None]) -> Non
     for target in targets:
         if target is None or (target.exists() and not (target.is_file() or target.is_dir())):
             continue
-        place = _resolve(target)
-        if place in read:
+        written_path = _resolve(target)
+        if written_path in read:
             raise UsageError(
                 f"{target}: is a source of this report and would be replaced by it; name another"
                 " file"
             )
-        within = next((folder for folder in place.parents if is_stored_trace(folder)), None)
+        within = next((folder for folder in written_path.parents if is_stored_trace(folder)), None)
         if within is not None:
             raise UsageError(f"{target}: lies in the trace {within.name}; name another place")
-        source = next((folder for folder in place.parents if folder in read), None)
-        if source is not None and place.exists():
+        source = next((folder for folder in written_path.parents if folder in read), None)
+        if source is not None and written_path.exists():
             raise UsageError(f"{target}: lies in {source.name}, which is read; name another place")
-        if place in written:
+        if written_path in written:
             raise UsageError(f"{target}: is named for two results; name another file for one")
-        written.add(place)
+        written.add(written_path)
 
 
 def _resolve(path: Path) -> Path:

@@ -43,7 +43,7 @@ def write(selection: Selection, stream: BinaryIO) -> str:
         for counter in _counters(selection, rank):
             writer.counter(
                 rank,
-                (_place(counter.device), counter.name),
+                (_device_name(counter.device), counter.name),
                 counter.unit,
                 counter.values,
             )
@@ -108,7 +108,7 @@ def _sampled(selection: Selection, rank: int) -> Iterator[_Counter]:
         )
 
 
-def _place(device: object) -> str:
+def _device_name(device: object) -> str:
     return "host" if device is None else f"GPU {device}"
 
 

@@ -75,8 +75,8 @@ def _wait_tracks(selection: Selection, rank: int) -> Iterator[Track]:
     )
     for (device, stream), part in _by(slices, *_STREAM):
         gpu = "GPU" if device is None else f"GPU {device}"
-        place = "waits" if stream is None else f"waits of stream {stream}"
-        yield from _track((gpu, place), part)
+        name = "waits" if stream is None else f"waits of stream {stream}"
+        yield from _track((gpu, name), part)
 
 
 def _idle_tracks(selection: Selection, rank: int) -> Iterator[Track]:
@@ -103,9 +103,11 @@ def _host_tracks(
     arrows: Arrows,
 ) -> Iterator[Track]:
     """Yield a track per thread with its spans and API calls in a window."""
-    place = (*_THREAD, *_TIMES)
-    spans = arrows.of_spans(selection.rows("spans", rank, "span_id", *place, *_SPAN, where=window))
-    columns = ("api_call_id", *place, "api", "correlation_id")
+    of_thread = (*_THREAD, *_TIMES)
+    spans = arrows.of_spans(
+        selection.rows("spans", rank, "span_id", *of_thread, *_SPAN, where=window)
+    )
+    columns = ("api_call_id", *of_thread, "api", "correlation_id")
     calls = arrows.of_calls(selection.rows("api_calls", rank, *columns, where=window))
     api_call = pl.lit("api call").cast(pl.Categorical)
     tracks = [

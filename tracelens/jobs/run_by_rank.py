@@ -39,11 +39,11 @@ def ask_ranks(trace: Trace, names: Sequence[str], engine: Engine) -> Mapping[str
     of_time = any(ANALYSES[name].parallel is Parallel.OF_TIME for name in names)
     if len(trace.manifest.ranks) < 2 or not (by_rank or of_time):
         return {}
-    place = shown(trace.path)
+    address = shown(trace.path)
     awaited = awaited_from(trace)
-    work = partial(_ask_rank, place=place, names=by_rank, of_time=of_time, awaited=awaited)
+    work = partial(_ask_rank, address=address, names=by_rank, of_time=of_time, awaited=awaited)
     answers = {}
-    for task, answer in engine(_tasks(trace, place), work):
+    for task, answer in engine(_tasks(trace, address), work):
         if isinstance(answer, Exception):
             raise answer
         answers[task.ranks[0]] = answer
@@ -59,19 +59,19 @@ def ask_ranks(trace: Trace, names: Sequence[str], engine: Engine) -> Mapping[str
     return {name: pl.concat(frames) for name, frames in frames_by_name.items() if frames}
 
 
-def _tasks(trace: Trace, place: str) -> list[Task]:
+def _tasks(trace: Trace, address: str) -> list[Task]:
     """Return one task per rank, with an estimated size of its source."""
     tasks = []
     for rank in trace.manifest.ranks:
         n_rows = sum(of_table.get(str(rank), 0) for of_table in trace.manifest.n_rows.values())
-        files = Listed(place, f"rank {rank} of {trace.name}", n_rows * _BYTES_A_ROW, "")
+        files = Listed(address, f"rank {rank} of {trace.name}", n_rows * _BYTES_A_ROW, "")
         tasks.append(Task((files,), ranks=(rank,)))
     return tasks
 
 
 def _ask_rank(
     task: Task,
-    place: str,
+    address: str,
     names: Sequence[str],
     *,
     of_time: bool,
@@ -81,7 +81,7 @@ def _ask_rank(
 
     Analyses that lack a table are left out. The breakdown is None without `of_time`.
     """
-    trace = Trace.open(place, task.ranks[0]).with_listed_names()
+    trace = Trace.open(address, task.ranks[0]).with_listed_names()
     # With this, a late rank is distinguished from a rank that is starting up.
     # `awaited` comes from all ranks. It distinguishes a late rank from a rank that starts up.
     give_awaited(trace, awaited)

@@ -32,15 +32,15 @@ def main(role: str, words: list[str]) -> None:
         _become_traced(streams, words[3].split(","), int(words[4]), words[5:])
 
 
-def _become_child(number: int, report: int, parent: int, command: list[str]) -> None:
+def _become_child(number: int, error_pipe: int, parent: int, command: list[str]) -> None:
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, number)
     if os.getppid() != parent:
         os._exit(1)
-    os.set_inheritable(report, False)
+    os.set_inheritable(error_pipe, False)
     try:
         os.execv(command[0], command[1:])  # noqa: S606 - becomes what it was told to
     except OSError as error:
-        os.write(report, str(error.errno).encode())
+        os.write(error_pipe, str(error.errno).encode())
         os._exit(126)
 
 

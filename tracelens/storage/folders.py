@@ -26,12 +26,12 @@ def locked(folder: Path) -> Iterator[None]:
 
     If the file system has no locks, the body runs without a lock.
     """
-    place = _lock(folder, wait=True)
+    lock = _lock(folder, wait=True)
     try:
         yield
     finally:
-        if place is not None:
-            os.close(place)
+        if lock is not None:
+            os.close(lock)
 
 
 class OwnFolder(tempfile.TemporaryDirectory[str]):
@@ -64,10 +64,10 @@ def _clear_abandoned(where: Path, prefix: str) -> None:
             is_named_so = re.fullmatch(r"[a-z0-9_]{8}", folder.name.removeprefix(prefix))
             if not is_own or not is_named_so or time.time() - about.st_mtime < _NEW_S:
                 continue
-            place = _lock(folder, wait=False)
-            if place is not None:
+            lock = _lock(folder, wait=False)
+            if lock is not None:
                 shutil.rmtree(folder, ignore_errors=True)
-                os.close(place)
+                os.close(lock)
 
 
 def _lock(folder: Path, *, wait: bool) -> int | None:
@@ -79,12 +79,12 @@ def _lock(folder: Path, *, wait: bool) -> int | None:
     if fcntl is None:
         return None
     try:
-        place = os.open(folder, os.O_RDONLY)
+        lock = os.open(folder, os.O_RDONLY)
     except OSError:
         return None
     try:
-        fcntl.flock(place, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        fcntl.flock(lock, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
     except OSError:
-        os.close(place)
+        os.close(lock)
         return None
-    return place
+    return lock

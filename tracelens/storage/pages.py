@@ -44,16 +44,16 @@ def page_bytes(file: Path, columns: Collection[str] | None = None) -> int:
             raise ValueError("a value where another kind of value should be") from error
 
 
-def _walked(text: mmap.mmap, place: int, end: int) -> int:
+def _walked(text: mmap.mmap, position: int, end: int) -> int:
     """Return the uncompressed size in bytes of the pages between two positions of the file."""
     n_bytes = 0
-    while place < end:
-        place, header = _struct(text, place)
+    while position < end:
+        position, header = _struct(text, position)
         uncompressed, compressed = header.get(_UNCOMPRESSED, -1), header.get(_COMPRESSED, -1)
         if min(uncompressed, compressed) < 0:
             raise ValueError("a page of no size")
         n_bytes += uncompressed
-        place += compressed
+        position += compressed
     return n_bytes
 
 
@@ -63,12 +63,12 @@ def _chunks(text: mmap.mmap) -> Iterator[tuple[str, int, int]]:
     _, footer = _struct(text[max(0, begin) : -8], 0)
     for chunk in (chunk[_ABOUT] for group in footer.get(_GROUPS, ()) for chunk in group[_CHUNKS]):
         first_page = min(
-            place for place in (chunk.get(_DICTIONARY), chunk.get(_FIRST_PAGE)) if place
+            offset for offset in (chunk.get(_DICTIONARY), chunk.get(_FIRST_PAGE)) if offset
         )
         yield b".".join(chunk[_PATH]).decode(errors="replace"), first_page, chunk[_LENGTH]
 
 
-def _struct(text: Text, place: int, depth: int = 0) -> tuple[int, dict[int, Any]]:
+def _struct(text: Text, position: int, depth: int = 0) -> tuple[int, dict[int, Any]]:
     """Return the position after a struct, and its values by field number.
 
     Values are integers, bytes, lists or structs.
@@ -76,64 +76,64 @@ def _struct(text: Text, place: int, depth: int = 0) -> tuple[int, dict[int, Any]
     values: dict[int, Any] = {}
     field = 0
     while True:
-        if place >= len(text) or depth > _DEEPEST:
+        if position >= len(text) or depth > _DEEPEST:
             raise ValueError("a page without a header")
-        head, step, kind = text[place], text[place] >> 4, text[place] & 15
-        place += 1
+        head, step, kind = text[position], text[position] >> 4, text[position] & 15
+        position += 1
         if head == 0:
-            return place, values
+            return position, values
         if step:
             field += step
         else:
-            place, field = _integer(text, place)
+            position, field = _integer(text, position)
         if kind not in _BOOLEANS:  # a boolean has its value in the head
-            place, values[field] = _value(text, place, kind, depth)
+            position, values[field] = _value(text, position, kind, depth)
 
 
-def _value(text: Text, place: int, kind: int, depth: int) -> tuple[int, Any]:
+def _value(text: Text, position: int, kind: int, depth: int) -> tuple[int, Any]:
     """Return the position after a value, and the value; None for a boolean, a byte or a double."""
     if kind in _INTEGERS:
-        return _integer(text, place)
+        return _integer(text, position)
     if kind == _BINARY:
-        place, length = _varint(text, place)
-        return place + length, text[place : place + length]
+        position, length = _varint(text, position)
+        return position + length, text[position : position + length]
     if kind == _STRUCT:
-        return _struct(text, place, depth + 1)
+        return _struct(text, position, depth + 1)
     if kind == _LIST:
-        return _list(text, place, depth + 1)
+        return _list(text, position, depth + 1)
     if kind in (*_BOOLEANS, _BYTE, _DOUBLE):
-        return place + (8 if kind == _DOUBLE else 1), None
+        return position + (8 if kind == _DOUBLE else 1), None
     raise ValueError("a page without a header")
 
 
-def _list(text: Text, place: int, depth: int) -> tuple[int, list[Any]]:
-    if place >= len(text) or depth > _DEEPEST:
+def _list(text: Text, position: int, depth: int) -> tuple[int, list[Any]]:
+    if position >= len(text) or depth > _DEEPEST:
         raise ValueError("a page without a header")
-    length, kind = text[place] >> 4, text[place] & 15
-    place += 1
+    length, kind = text[position] >> 4, text[position] & 15
+    position += 1
     if length == 15:
-        place, length = _varint(text, place)
+        position, length = _varint(text, position)
     values = []
     # If the length is wrong, the text ends first, because each value takes at least a byte
     for _ in range(length):
-        place, value = _value(text, place, kind, depth)
-        if place > len(text):
+        position, value = _value(text, position, kind, depth)
+        if position > len(text):
             raise ValueError("a page without a header")
         values.append(value)
-    return place, values
+    return position, values
 
 
-def _integer(text: Text, place: int) -> tuple[int, int]:
-    place, value = _varint(text, place)
-    return place, (value >> 1) ^ -(value & 1)
+def _integer(text: Text, position: int) -> tuple[int, int]:
+    position, value = _varint(text, position)
+    return position, (value >> 1) ^ -(value & 1)
 
 
-def _varint(text: Text, place: int) -> tuple[int, int]:
+def _varint(text: Text, position: int) -> tuple[int, int]:
     value = shift = 0
-    while shift < 70 and place < len(text):
-        byte = text[place]
+    while shift < 70 and position < len(text):
+        byte = text[position]
         value |= (byte & 127) << shift
-        place, shift = place + 1, shift + 7
+        position, shift = position + 1, shift + 7
         if byte < 128:
-            return place, value
+            return position, value
     raise ValueError("a page without a header")

@@ -32,9 +32,9 @@ def add_run(baseline: str, trace: Trace) -> Path:
     (UTC). Raises UsageError for an invalid name, and SourceError if the run cannot be written.
     """
     added = datetime.now(UTC).strftime(_TIME)
-    place = folder_of(baseline) / f"{added}-{secrets.token_hex(2)}.tracelens"
-    trace.write(place)
-    return place
+    target = folder_of(baseline) / f"{added}-{secrets.token_hex(2)}.tracelens"
+    trace.write(target)
+    return target
 
 
 def runs_of(baseline: str) -> list[Path]:

@@ -150,7 +150,7 @@ def _one_profiler_a_rank(
     Profiler `events` has priority, then the order of COLLECTORS decides. Raises SourceError if two
     captures of one profiler claim the same rank.
     """
-    order = {kind: place for place, kind in enumerate(COLLECTORS)} | {events: -1}
+    order = {kind: number for number, kind in enumerate(COLLECTORS)} | {events: -1}
     chosen: dict[int, Capture] = {}
     for rank, capture in settled:
         if not _is_profile(capture):

@@ -98,8 +98,8 @@ def fetched(paths: Sequence[Path]) -> Iterator[list[Path]]:
             ) from None
 
 
-def addressed(message: str, places: dict[Path, str]) -> str:
+def addressed(message: str, address_of: dict[Path, str]) -> str:
     """Return the message with each local copy's path replaced by the source's address."""
-    for file, place in places.items():
-        message = message.replace(str(file), place)
+    for file, address in address_of.items():
+        message = message.replace(str(file), address)
     return message

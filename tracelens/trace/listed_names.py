@@ -66,8 +66,8 @@ class ListedNames(Struct, frozen=True):
 
         The column of names must be dictionary-encoded.
         """
-        place = rows.schema.get_field_index(self.column)
-        if place < 0:
+        position = rows.schema.get_field_index(self.column)
+        if position < 0:
             return rows
         chunks = [
             pa.DictionaryArray.from_arrays(
@@ -78,10 +78,10 @@ class ListedNames(Struct, frozen=True):
                 .to_arrow()
                 .cast(chunk.dictionary.type),
             )
-            for chunk in rows.column(place).chunks
+            for chunk in rows.column(position).chunks
         ]
-        column = pa.chunked_array(chunks, type=rows.column(place).type)
-        return rows.set_column(place, self.column, column)
+        column = pa.chunked_array(chunks, type=rows.column(position).type)
+        return rows.set_column(position, self.column, column)
 
 
 def listed_names(trace: Source) -> dict[str, ListedNames]:

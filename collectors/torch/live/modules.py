@@ -126,10 +126,10 @@ def _paths(alive: dict[int, Any], main: Any, called: set[int]) -> dict[int, str]
     )
     paths: dict[int, str] = {}
     taken: set[str] = set()
-    for place, (root, tree) in enumerate(trees):
+    for number, (root, tree) in enumerate(trees):
         name = _unique(_unwrapped(root), taken)
         for address, path in tree.items():
-            bare = path if place == 0 else f"{name}.{path}"
+            bare = path if number == 0 else f"{name}.{path}"
             paths.setdefault(address, bare if path else name)
     return paths
 

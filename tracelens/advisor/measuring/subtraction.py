@@ -82,7 +82,7 @@ def compiled_prefixes(
             return is_timed(m)
 
     try:
-        graph = Tracer().trace(model)
+        fx_graph = Tracer().trace(model)
     except Exception as error:
         # Tracing runs the model's code with stand-ins for tensors, which may raise anything.
         raise ToolError(
@@ -90,7 +90,7 @@ def compiled_prefixes(
             " layer subtraction needs under torch.compile; measure it with the methods layer or"
             " profiler"
         ) from error
-    nodes = list(graph.nodes)
+    nodes = list(fx_graph.nodes)
     cuts = [index for index, node in enumerate(nodes) if node.op == "call_module"]
     # All values that the rest of the model needs are outputs, so nothing is optimised away.
     prefixes = []
@@ -106,20 +106,20 @@ def _prefix_graph(torch: Any, nodes: Sequence[Any], cut: int) -> Any:
 
     It returns all values that later nodes need.
     """
-    graph = torch.fx.Graph()
+    fx_graph = torch.fx.Graph()
     new: dict[Any, Any] = {}
     places = {node: index for index, node in enumerate(nodes)}
     for node in nodes:
         if places[node] <= cut or node.op == "placeholder":
-            new[node] = graph.node_copy(node, lambda n: new[n])
-    graph.output(
+            new[node] = fx_graph.node_copy(node, lambda n: new[n])
+    fx_graph.output(
         tuple(
             new[n]
             for n in new
             if n.op != "placeholder" and any(places[user] > cut for user in n.users)
         )
     )
-    return graph
+    return fx_graph
 
 
 def differences(paths: Sequence[str], cumulative: Sequence[int]) -> dict[str, int]:

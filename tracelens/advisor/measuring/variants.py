@@ -296,10 +296,10 @@ def sums_of_executions(events: Iterable[Any]) -> list[dict[str | None, dict[str,
         )
         # The layer's own range is left out, so each moment counts once.
         for event, path, is_outermost in _below(execution, None, True):
-            for place in {None, path}:
-                sums[place]["CPU_self"] += event.self_cpu_time_total
-                sums[place]["CUDA_self"] += event.self_device_time_total
-                sums[place]["CUDA_total"] += event.device_time_total if is_outermost else 0
+            for summed_path in {None, path}:
+                sums[summed_path]["CPU_self"] += event.self_cpu_time_total
+                sums[summed_path]["CUDA_self"] += event.self_device_time_total
+                sums[summed_path]["CUDA_total"] += event.device_time_total if is_outermost else 0
         sums_by_execution.append(
             {
                 path: {name: round(v * 1000) for name, v in layer_sums.items()}

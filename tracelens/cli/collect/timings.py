@@ -108,17 +108,19 @@ def _import_function(subject: str) -> Callable[[], Any]:
 
     Raises UsageError for a malformed name, SourceError if there is no such function.
     """
-    place, _, name = subject.rpartition(":")
-    if not place or not name.isidentifier():
+    source, _, name = subject.rpartition(":")
+    if not source or not name.isidentifier():
         raise UsageError(f"expected FILE.py:FUNCTION or MODULE:FUNCTION, found {subject}")
-    with _users_code(f"{place}: cannot be imported"):
+    with _users_code(f"{source}: cannot be imported"):
         module = (
-            _load_module(Path(place)) if place.endswith(".py") else importlib.import_module(place)
+            _load_module(Path(source))
+            if source.endswith(".py")
+            else importlib.import_module(source)
         )
     function = getattr(module, name, None)
     if not callable(function):
         raise SourceError(
-            f"{place}: expected a function {name}, found"
+            f"{source}: expected a function {name}, found"
             f" {'none' if function is None else 'something else'}"
         )
     return function  # type: ignore[no-any-return]

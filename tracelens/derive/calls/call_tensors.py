@@ -40,7 +40,7 @@ def places_of(
         )
     if covered[0].op == CONV:
         places["window"] = Facts(
-            _window(covered[0]),
+            _strides_and_paddings(covered[0]),
             (1, 1, 1, 1),
         )
     out = _facts(covered[-1].shape, None)
@@ -64,7 +64,7 @@ def _facts(shape: tuple[int, ...], layout: str | None) -> Facts:
     )
 
 
-def _window(node: Node) -> tuple[int, ...]:
+def _strides_and_paddings(node: Node) -> tuple[int, ...]:
     """Return the two strides and the two paddings of a convolution, zeros if not recorded."""
     arguments = json.loads(node.call)[2]
     strides_and_padding = [value for value in arguments[:2] if isinstance(value, list)]

@@ -64,22 +64,22 @@ def layout_of(shape: Sequence[int], strides: Sequence[int] | None) -> str | None
     return None
 
 
-Places: TypeAlias = Mapping[str, Facts]
-Solve: TypeAlias = Callable[[Term, Places], list[str]]
+Operands: TypeAlias = Mapping[str, Facts]
+Solve: TypeAlias = Callable[[Term, Operands], list[str]]
 
 
-def enumerate_layouts(constraint: Term, places: Places) -> list[str]:
+def enumerate_layouts(constraint: Term, operands: Operands) -> list[str]:
     """Return the layouts of `out` that satisfy the constraint, by trying each layout."""
     return [
         layout
-        for layout, out in _outs(places).items()
-        if _holds(constraint, {**places, "out": out})
+        for layout, out in _outs(operands).items()
+        if _holds(constraint, {**operands, "out": out})
     ]
 
 
-def _outs(places: Places) -> dict[str, Facts]:
+def _outs(operands: Operands) -> dict[str, Facts]:
     """Return the possible result tensors of a call by layout."""
-    out = places["out"]
+    out = operands["out"]
     if out.strides is not None:
         return {layout_of(out.shape, out.strides) or NCHW: out}
     layouts = LAYOUTS if len(out.shape) == 4 else LAYOUTS[:1]
@@ -107,18 +107,18 @@ _OPERATORS: dict[str, Callable[..., Any]] = {
 }
 
 
-def _holds(term: Term, places: Places) -> Any:
+def _holds(term: Term, operands: Operands) -> Any:
     """Return the value of a term. All properties in it must be known."""
     if not isinstance(term, tuple):
         return term
     word, *rest = term
     if word in _PROPERTIES:
         return _property(
-            places[rest[0]],
+            operands[rest[0]],
             word,
             *rest[1:],
         )
-    values = (_holds(part, places) for part in rest)
+    values = (_holds(part, operands) for part in rest)
     return (
         all(values) if word == "and" else any(values) if word == "or" else _OPERATORS[word](*values)
     )
@@ -164,15 +164,15 @@ class Z3Solver:
         self._numbers: dict[str, int] = {}
         self._formulas: dict[object, Any] = {}
 
-    def __call__(self, constraint: Term, places: Places) -> list[str]:
+    def __call__(self, constraint: Term, operands: Operands) -> list[str]:
         """Return the layouts of `out` that satisfy the constraint, one per model of Z3."""
         choice = self._z3.Int("layout_of_out")
         layouts = []
         self._solver.push()
-        for place, facts in places.items():
-            self._add((place, facts), self._facts)
+        for operand, facts in operands.items():
+            self._add((operand, facts), self._facts)
         self._add((constraint,), self._formula)
-        self._add((choice, places["out"]), self._choices)
+        self._add((choice, operands["out"]), self._choices)
         while self._solver.check() == self._z3.sat:
             layouts.append(self._solver.model().eval(choice).as_long())
             self._solver.add(choice != layouts[-1])
@@ -206,21 +206,21 @@ class Z3Solver:
             ]
         )
 
-    def _facts(self, place: str, facts: Facts) -> list[Any]:
+    def _facts(self, operand: str, facts: Facts) -> list[Any]:
         functions = self._functions
-        n = self._number(place)
+        n = self._number(operand)
         known = [functions["ALIAS"](n, self._number(_VIEW)) == (_VIEW in facts.aliases)]
         known += [
             functions[word](n) == _property(facts, word)
-            for word, places in _PROPERTIES.items()
-            if places == 1
+            for word, n_places in _PROPERTIES.items()
+            if n_places == 1
         ]
         for word in ("SHAPE",) if facts.strides is None else ("SHAPE", "STRIDE"):
             known += [functions[word](n, d) == _property(facts, word, d) for d in range(4)]
         return known
 
-    def _number(self, place: str) -> int:
-        return self._numbers.setdefault(place, len(self._numbers))
+    def _number(self, operand: str) -> int:
+        return self._numbers.setdefault(operand, len(self._numbers))
 
     def _formula(self, term: Term) -> Any:
         if not isinstance(term, tuple):

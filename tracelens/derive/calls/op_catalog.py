@@ -57,12 +57,12 @@ class Function(Struct, frozen=True):
         return self.cost_key or self.name
 
 
-def dense(place: str, layout: str) -> Term:
+def dense(operand: str, layout: str) -> Term:
     """Return the constraint that a tensor is dense in the layout.
 
     A dimension of one element may have any stride.
     """
-    shape = [("SHAPE", place, d) for d in range(4)]
+    shape = [("SHAPE", operand, d) for d in range(4)]
     order = (0, 1, 2, 3) if layout == NCHW else (0, 2, 3, 1)
     inner = {
         d: (
@@ -78,18 +78,18 @@ def dense(place: str, layout: str) -> Term:
             (
                 "or",
                 ("==", shape[d], 1),
-                ("==", ("STRIDE", place, d), inner[d]),
+                ("==", ("STRIDE", operand, d), inner[d]),
             )
             for d in range(4)
         ),
     )
 
 
-def alike(*places: str) -> Term:
+def alike(*operands: str) -> Term:
     """Return the constraint that tensors, given by names such as in0, are dense in one layout."""
     return (
         "or",
-        *(("and", *(dense(place, layout) for place in places)) for layout in (NCHW, NHWC)),
+        *(("and", *(dense(operand, layout) for operand in operands)) for layout in (NCHW, NHWC)),
     )
 
 

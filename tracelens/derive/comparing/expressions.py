@@ -81,10 +81,10 @@ class ExpressionError(UsageError):
     `marks` are two lines: the expression, and carets beneath the part that is wrong.
     """
 
-    def __init__(self, text: str, place: slice, message: str) -> None:
-        """Store the message, and mark the characters `place` of the text."""
+    def __init__(self, text: str, part: slice, message: str) -> None:
+        """Store the message, and mark this part of the text."""
         super().__init__(f"--fail-on: {message}")
-        begin, end, _ = place.indices(len(text))
+        begin, end, _ = part.indices(len(text))
         self.marks = (f"  {text}", f"  {' ' * begin}{'^' * max(end - begin, 1)}")
 
 
@@ -130,12 +130,12 @@ def _target(text: str, target: str, begin: int) -> tuple[str, str, str]:
     kind, colon, rest = target.partition(":")
     if not colon:
         if target not in METRICS:
-            place = slice(begin, begin + max(len(target), 1))
+            part = slice(begin, begin + max(len(target), 1))
             suggestions = near(
                 target,
                 [*METRICS, *(f"{kind}:PATTERN:{MEASURES[kind][0]}" for kind in MEASURES)],
             )
-            raise ExpressionError(text, place, f"no measure is called {target!r}; {suggestions}")
+            raise ExpressionError(text, part, f"no measure is called {target!r}; {suggestions}")
         return "metric", target, ""
     if kind not in MEASURES:
         raise ExpressionError(
@@ -150,37 +150,37 @@ def _target(text: str, target: str, begin: int) -> tuple[str, str, str]:
         measure = MEASURES[kind][0]
     if measure not in MEASURES[kind] or not pattern:
         end = begin + len(target)
-        place = slice(end - len(measure), end)
+        part = slice(end - len(measure), end)
         message = (
             f"expected {kind}:PATTERN:{' or '.join(MEASURES[kind])}, found {measure!r} at its end"
         )
-        raise ExpressionError(text, place, message)
+        raise ExpressionError(text, part, message)
     return kind, pattern, measure
 
 
 def _limit(text: str, begin: int, words: str, counted_in: str) -> tuple[Form, float]:
     """Return the form of the limit (see `Expression`) and its value."""
     begin += len(words) - len(words.lstrip())
-    place = slice(
+    part = slice(
         begin,
         begin + max(len(words.strip()), 1),
     )
     limit = _LIMIT.fullmatch(words.strip())
     if limit is None:
-        raise ExpressionError(text, place, f"expected a limit, {_EXAMPLE}")
+        raise ExpressionError(text, part, f"expected a limit, {_EXAMPLE}")
     sign = limit["sign"]
     number = float(limit["number"])
     unit = limit["unit"]
     if unit == "%":
         if not sign:
             raise ExpressionError(
-                text, place, f"a limit in % is a change from base: write +{words.strip()}"
+                text, part, f"a limit in % is a change from base: write +{words.strip()}"
             )
         return "share", number / 100
     units = UNITS[counted_in]
     if unit not in units and number:
         known = ", ".join(word for word in units if word) or "none"
         raise ExpressionError(
-            text, place, f"{unit!r} is not a unit of this; the units are {known}, or % after a +"
+            text, part, f"{unit!r} is not a unit of this; the units are {known}, or % after a +"
         )
     return ("more" if sign else "most"), number * units.get(unit, 1)

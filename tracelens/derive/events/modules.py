@@ -49,11 +49,11 @@ def mark_modules(spans: pl.DataFrame, parent: pl.Series) -> tuple[pl.Series, int
         how="left",
         maintain_order="left",
     )
-    place = _numbered(leads, spans.height).gather(lead)
-    n_ambiguous = through["is_ambiguous"].gather(place).sum()
+    lead_row = _numbered(leads, spans.height).gather(lead)
+    n_ambiguous = through["is_ambiguous"].gather(lead_row).sum()
     is_forward = forward.is_not_null()
     return (
-        forward.zip_with(is_forward, through["path"].gather(place)),
+        forward.zip_with(is_forward, through["path"].gather(lead_row)),
         int(n_ambiguous),
         n_too_deep,
     )

@@ -208,11 +208,11 @@ def _pooled(bound: Bound) -> list[int]:
 
 def _windows(bound: Bound, shape: Sequence[int]) -> list[int]:
     """Return the number of pooling windows along each of the last dimensions."""
-    window = bound.value("k")
-    if not are_sizes(window) or not window or len(shape) < len(window):
+    kernel_size = bound.value("k")
+    if not are_sizes(kernel_size) or not kernel_size or len(shape) < len(kernel_size):
         raise UnknownWorkError
-    n = len(window)
-    strides = bound.sizes("s", n) or window
+    n = len(kernel_size)
+    strides = bound.sizes("s", n) or kernel_size
     paddings = bound.sizes("p", n) or [0] * n
     dilations = bound.sizes("a", n) or [1] * n
     if not all(strides):
@@ -221,7 +221,7 @@ def _windows(bound: Bound, shape: Sequence[int]) -> list[int]:
     n_windows = []
     for size, length, stride, padding, dilation in zip(
         shape[-n:],
-        window,
+        kernel_size,
         strides,
         paddings,
         dilations,

@@ -203,18 +203,18 @@ def _values(
     return values
 
 
-def _stride_and_padding(size: int, window: int, n_results: int) -> tuple[int, int] | None:
+def _stride_and_padding(size: int, kernel_size: int, n_results: int) -> tuple[int, int] | None:
     """Return the least stride, and its padding, that give `n_results` windows; None without one.
 
-    `size` and `window` are lengths in one dimension. Padding is shorter than the window.
+    `size` and `kernel_size` are lengths in one dimension. Padding is shorter than `kernel_size`.
     """
     for stride in range(
         1,
-        min(max(window, 2), _LONGEST_STRIDE) + 1,
+        min(max(kernel_size, 2), _LONGEST_STRIDE) + 1,
     ):
-        missing = (n_results - 1) * stride + window - size
+        missing = (n_results - 1) * stride + kernel_size - size
         padding = max((missing + 1) // 2, 0)
-        if padding < window and (size + 2 * padding - window) // stride + 1 == n_results:
+        if padding < kernel_size and (size + 2 * padding - kernel_size) // stride + 1 == n_results:
             return stride, padding
     return None
 

@@ -126,15 +126,15 @@ def pairs_by_name(trace: Trace, base: Trace) -> pl.DataFrame:
         key = (base_rank, codes)
         if key not in aligned:
             aligned[key] = align(codes, tuple(run["code"]))
-        place = pl.Series(aligned[key], dtype=pl.Int64)
+        partner_rows = pl.Series(aligned[key], dtype=pl.Int64)
         with_partners = unit.select(
             "rank",
             "kernel_id",
             "link",
             "grid",
             base_rank=pl.lit(base_rank, pl.Int32),
-            base_id=run["kernel_id"].gather(place),
-            base_grid=run["grid"].gather(place),
+            base_id=run["kernel_id"].gather(partner_rows),
+            base_grid=run["grid"].gather(partner_rows),
         )
         pairs = with_partners.filter(is_graph)
         if _are_alike(pairs):

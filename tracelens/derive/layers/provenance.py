@@ -254,16 +254,16 @@ def _align(
     recorded_labels = [label for _, label in recorded]
     common = sorted({*labels} & {*recorded_labels})
     codes = {label: code for code, label in enumerate(common)}
-    run_places, run_codes = _with_codes(labels, codes)
-    recorded_places, recorded_codes = _with_codes(recorded_labels, codes)
+    run_positions, run_codes = _with_codes(labels, codes)
+    recorded_positions, recorded_codes = _with_codes(recorded_labels, codes)
     matched: list[int | None] = [None] * len(calls)
     for position, match in enumerate(align(run_codes, recorded_codes)):
         if match is not None:
-            matched[run_places[position]] = recorded_places[match]
+            matched[run_positions[position]] = recorded_positions[match]
     _fill_gaps(calls, recorded_labels, matched)
     order_of_kernels: list[int | None] = []
-    for place, (_, primitives) in zip(matched, calls, strict=True):
-        call_order = None if place is None else recorded[place][0]
+    for recorded_position, (_, primitives) in zip(matched, calls, strict=True):
+        call_order = None if recorded_position is None else recorded[recorded_position][0]
         order_of_kernels += [call_order] * len(primitives)
     return order_of_kernels
 
@@ -272,8 +272,8 @@ def _with_codes(
     labels: Sequence[str], codes: Mapping[str, int]
 ) -> tuple[list[int], tuple[int, ...]]:
     """Return the positions of the labels that have a code, and the codes."""
-    places = [place for place, label in enumerate(labels) if label in codes]
-    return places, tuple(codes[labels[place]] for place in places)
+    positions = [position for position, label in enumerate(labels) if label in codes]
+    return positions, tuple(codes[labels[position]] for position in positions)
 
 
 def _fill_gaps(
@@ -283,20 +283,22 @@ def _fill_gaps(
 ) -> None:
     """Match kernels without an op, such as a CUDA graph's, with recorded library calls."""
     edges = [(-1, -1)]
-    for i, place in enumerate(matched):
-        if place is not None:
-            edges.append((i, place))
+    for i, position in enumerate(matched):
+        if position is not None:
+            edges.append((i, position))
     edges.append((len(calls), len(recorded_labels)))
     # Such kernels lie between two matched calls, so their library calls were recorded between the
     # same two calls.
-    for (before, place_before), (after, place_after) in pairwise(edges):
+    for (before, position_before), (after, position_after) in pairwise(edges):
         calls_between = range(before + 1, after)
-        places_between = range(place_before + 1, place_after)
+        positions_between = range(position_before + 1, position_after)
         unknown = [i for i in calls_between if calls[i][0].startswith("?")]
-        externs = [place for place in places_between if _is_extern(recorded_labels[place])]
+        externs = [
+            position for position in positions_between if _is_extern(recorded_labels[position])
+        ]
         calls_of_kernels = calls_in_gap(
             [calls[i][1][0] for i in unknown],
-            [recorded_labels[place] for place in externs],
+            [recorded_labels[position] for position in externs],
         )
         for i, extern in zip(unknown, calls_of_kernels, strict=True):
             matched[i] = None if extern is None else externs[extern]

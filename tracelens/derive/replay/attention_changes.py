@@ -79,10 +79,10 @@ def list_attention(replay: Replay) -> list[Attention]:
     for queue in sorted(set(work.queues.tolist())):
         rows = np.flatnonzero(work.queues == queue)[np.argsort(work.starts[work.queues == queue])]
         kinds = [primitives[row] for row in rows]
-        for place in [n for n, kind in enumerate(kinds) if kind == "softmax"]:
-            first = _reach(kinds, place, -1)
-            last = _reach(kinds, place, 1)
-            if first is None or last is None or is_log[rows[place]]:
+        for position in [n for n, kind in enumerate(kinds) if kind == "softmax"]:
+            first = _reach(kinds, position, -1)
+            last = _reach(kinds, position, 1)
+            if first is None or last is None or is_log[rows[position]]:
                 continue
             if replay.work_steps[rows[first]] != replay.work_steps[rows[last]]:
                 continue
@@ -93,29 +93,29 @@ def list_attention(replay: Replay) -> list[Attention]:
                     int(rows[first]),
                     int(rows[last]),
                     [int(rows[n]) for n in sorted(gone)],
-                    is_backward[rows[place]],
+                    is_backward[rows[position]],
                 )
             )
     return attentions
 
 
-def _reach(kinds: list[str], place: int, direction: int) -> int | None:
+def _reach(kinds: list[str], position: int, direction: int) -> int | None:
     """Return the position of the nearest matrix product in a direction (1 or -1).
 
     Return None if another kind of work comes first.
     """
-    place += direction
-    while 0 <= place < len(kinds) and kinds[place] in _BETWEEN - {"softmax"}:
-        place += direction
-    return place if 0 <= place < len(kinds) and kinds[place] == "gemm" else None
+    position += direction
+    while 0 <= position < len(kinds) and kinds[position] in _BETWEEN - {"softmax"}:
+        position += direction
+    return position if 0 <= position < len(kinds) and kinds[position] == "gemm" else None
 
 
-def _copies(kinds: list[str], place: int, direction: int) -> list[int]:
+def _copies(kinds: list[str], position: int, direction: int) -> list[int]:
     """Return the positions of layout copies next to a product, after it (1) or before it (-1)."""
     copies = []
-    while 0 <= place + direction < len(kinds) and kinds[place + direction] == "layout":
-        place += direction
-        copies.append(place)
+    while 0 <= position + direction < len(kinds) and kinds[position + direction] == "layout":
+        position += direction
+        copies.append(position)
     return copies
 
 

@@ -176,8 +176,8 @@ def _timeline(excerpt: Excerpt, team: pl.DataFrame, *, is_main: bool) -> Timelin
         ]
     )
     order = np.lexsort((np.arange(len(moments)), rank, moments))
-    place = np.empty(len(moments), np.int64)
-    place[order] = np.arange(len(moments))
+    position = np.empty(len(moments), np.int64)
+    position[order] = np.arange(len(moments))
     times = moments[order]
     n_marks = len(marks)
     n_calls = len(starts)
@@ -189,9 +189,9 @@ def _timeline(excerpt: Excerpt, team: pl.DataFrame, *, is_main: bool) -> Timelin
         *edges,
         _profiler_ns(excerpt, team, times),
         calls["row"].to_numpy().astype(np.int64),
-        place[n_marks : n_marks + n_calls],
-        place[n_marks + n_calls : n_marks + 2 * n_calls],
-        place[:n_marks],
+        position[n_marks : n_marks + n_calls],
+        position[n_marks + n_calls : n_marks + 2 * n_calls],
+        position[:n_marks],
         is_main,
     )
 

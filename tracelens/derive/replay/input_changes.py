@@ -70,10 +70,10 @@ def _is_cold(subject: Subject, chosen: Flags) -> Flags:
         np.where(chosen, table.graph.weights, 0),
     )[steps]
     ends = np.sort(table.recorded[table.targets[chosen]])
-    place = np.searchsorted(ends, sources, "right") - 1
+    interval = np.searchsorted(ends, sources, "right") - 1
     since = np.where(
-        place >= 0,
-        sources - ends[np.maximum(place, 0)],
+        interval >= 0,
+        sources - ends[np.maximum(interval, 0)],
         _COLD_NS,
     )
     copied = replay.excerpt.work["name"].str.starts_with("h2d").fill_null(value=False).to_numpy()

@@ -206,6 +206,6 @@ def _lies_in(moments: Ints, begins: Ints, ends: Ints) -> Flags:
     """Return whether each moment lies in an interval; intervals are sorted and disjoint."""
     if not len(begins):
         return np.zeros(len(moments), bool)
-    place = np.searchsorted(begins, moments, "right") - 1
-    inside: Flags = (place >= 0) & (moments < ends[place])
+    interval = np.searchsorted(begins, moments, "right") - 1
+    inside: Flags = (interval >= 0) & (moments < ends[interval])
     return inside

@@ -94,11 +94,11 @@ def build_table(edges: Edges, times: Ints, classes: Ints) -> tuple[EdgeTable, In
     Moments are sorted by recorded time, then by class.
     """
     order = np.lexsort((np.arange(len(times)), classes, times))
-    place = np.empty(len(times), np.int64)
-    place[order] = np.arange(len(times))
+    new_index = np.empty(len(times), np.int64)
+    new_index[order] = np.arange(len(times))
     sources, targets, ns, *others = edges.columns()
-    sources = place[sources]
-    targets = place[targets]
+    sources = new_index[sources]
+    targets = new_index[targets]
     # Coarse times may give two moments the same time. Edges that then lead backwards are left out.
     forward = np.flatnonzero(sources < targets)
     by_target = forward[np.lexsort((forward, targets[forward]))]
@@ -125,7 +125,7 @@ def build_table(edges: Edges, times: Ints, classes: Ints) -> tuple[EdgeTable, In
             is_inferred,
             times[order],
         ),
-        place,
+        new_index,
     )
 
 

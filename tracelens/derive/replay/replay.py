@@ -171,15 +171,15 @@ def build(excerpt: Excerpt) -> Replay | None:
                 is_inferred=wait.is_inferred,
             )
     usual = add_device_edges(edges, excerpt, work, call_begins, 0)
-    table, place = build_table(
+    table, new_index = build_table(
         edges,
         np.concatenate(times),
         np.concatenate(classes),
     )
     ends = [
         (
-            int(place[first]),
-            int(place[first + length - 1]),
+            int(new_index[first]),
+            int(new_index[first + length - 1]),
         )
         for first, length in zip(firsts, lengths, strict=True)
         if length
@@ -190,10 +190,10 @@ def build(excerpt: Excerpt) -> Replay | None:
         excerpt,
         table,
         work,
-        int(place[0]),
-        place[step_moments],
-        place[work.begin_moments],
-        place[work.end_moments],
+        int(new_index[0]),
+        new_index[step_moments],
+        new_index[work.begin_moments],
+        new_index[work.end_moments],
         np.where(work.launched >= 0, steps, -1),
         call_ops,
         ends,
@@ -390,8 +390,8 @@ def steady_step_ns(replay: Replay, weights: Ints | None = None) -> float:
 
     `weights` replace the recorded weights of the edges.
     """
-    graph = replay.twice.graph(replay.table.graph.weights if weights is None else weights)
-    times, _ = earliest_times(graph)
+    moment_graph = replay.twice.graph(replay.table.graph.weights if weights is None else weights)
+    times, _ = earliest_times(moment_graph)
     n = replay.table.graph.n_moments
     first = step_ends(replay, times[:n])
     second = step_ends(replay, times[n:])
@@ -422,9 +422,9 @@ def steady_path(replay: Replay, weights: Ints) -> list[tuple[int, int]]:
 
     Each item is an edge's index in the excerpt's graph, with its time in ns.
     """
-    graph = replay.twice.graph(weights)
+    moment_graph = replay.twice.graph(weights)
     origins = replay.twice.origins
-    times, deciding = earliest_times(graph)
+    times, deciding = earliest_times(moment_graph)
     n = replay.table.graph.n_moments
     begin = int(step_ends(replay, times[:n])[-1])
     moment = n + last_moment(
@@ -434,7 +434,7 @@ def steady_path(replay: Replay, weights: Ints) -> list[tuple[int, int]]:
     )
     path = []
     while (edge := int(deciding[moment])) >= 0 and times[moment] > begin:
-        source = int(graph.sources[edge])
+        source = int(moment_graph.sources[edge])
         took = int(times[moment]) - max(int(times[source]), begin)
         if took > 0 and origins[edge] >= 0:
             path.append((int(origins[edge]), took))

@@ -73,16 +73,18 @@ def side_by_side(
     mine, theirs = (tuple(numbers[name] for name in frames["function"]) for frames in (base, other))
     rows: list[tuple[int | None, int | None, bool]] = []
     a = b = 0
-    for position, place in enumerate([*align(mine, theirs), other.height]):
-        if place is not None:
-            rows += [(i, j, False) for i, j in zip_longest(range(a, position), range(b, place))]
+    for position, other_position in enumerate([*align(mine, theirs), other.height]):
+        if other_position is not None:
+            rows += [
+                (i, j, False) for i, j in zip_longest(range(a, position), range(b, other_position))
+            ]
             rows.append(
                 (
                     position,
-                    place,
+                    other_position,
                     position < base.height and base["function"][position] != UNKNOWN_FUNCTION,
                 )
             )
             a = position + 1
-            b = place + 1
+            b = other_position + 1
     return rows[:-1]

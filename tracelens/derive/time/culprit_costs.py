@@ -150,11 +150,11 @@ def with_costs(model: TimeModel, delays: pl.DataFrame, culprits: list[Culprit]) 
     removals = [delays_of(culprit, delays) for culprit in culprits]
     felt: list[Culprit] = []
     felt_removals: list[Removal] = []
-    for place, (culprit, removal) in enumerate(zip(culprits, removals, strict=True)):
+    for number, (culprit, removal) in enumerate(zip(culprits, removals, strict=True)):
         others = list(
             chain(
-                *removals[:place],
-                *removals[place + 1 :],
+                *removals[:number],
+                *removals[number + 1 :],
             )
         )
         with_cost = _with_cost(replay, delays, culprit, removal, others)

@@ -206,7 +206,7 @@ def _of_rank(
     """
     track_numbers = {thread: number for number, thread in enumerate(thread_bounds)}
     first_shared = len(thread_bounds)
-    shared_tracks = {process: first_shared + place for place, process in enumerate(processes)}
+    shared_tracks = {process: first_shared + number for number, process in enumerate(processes)}
     of_threads = []
     for process, thread in threads:
         main = track_numbers[mains[process]] if process in mains else -1
