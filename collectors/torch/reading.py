@@ -59,7 +59,15 @@ def read_plainly(text: Text, diagnostics: Diagnostics) -> ReadEvents:
     for events in document.events():
         collected.add(events)
         collected.refuse_other_objects(text.name)
-    return _read_events(document, collected, "msgspec")
+    frames = collected.frames()
+    return ReadEvents(
+        frames,
+        document.facts,
+        document.complete,
+        document.n_events,
+        collected.has_fractions,
+        "msgspec",
+    )
 
 
 def read_either(text: Text, diagnostics: Diagnostics) -> ReadEvents:
@@ -141,11 +149,6 @@ def read_native(
             text.resume(b"", iter(()), offset)
         blocks.is_parsing = False
     document.finish()
-    return _read_events(document, collected, "native")
-
-
-def _read_events(document: Document, collected: RawEvents, reader: str) -> ReadEvents:
-    """Return the trace as read by the named reader."""
     frames = collected.frames()
     return ReadEvents(
         frames,
@@ -153,7 +156,7 @@ def _read_events(document: Document, collected: RawEvents, reader: str) -> ReadE
         document.complete,
         document.n_events,
         collected.has_fractions,
-        reader,
+        "native",
     )
 
 
