@@ -17,6 +17,7 @@ from torch.utils.data import get_worker_info
 from torch.utils.data.dataloader import _BaseDataLoaderIter, _DatasetKind
 
 from .loops import Loop
+from .outermost_calls import OutermostCalls
 from .repeated_calls import COMPILED, GRAPH, watch_repeated_calls
 from .turns import Step, Turns
 
@@ -87,8 +88,7 @@ class StepFinder:
         self._undo: list[Callable[[], None]] = []
         self._spied: list[Any] = []
         self._has_model = False
-        self._own_call: Any = None
-        self._spying_call: Any = None
+        self._module_calls = OutermostCalls(self.call_begins, self._needs_module_calls)
 
     def install(self, *, is_child: bool = False) -> None:
         """Install the hooks in torch.
@@ -107,7 +107,8 @@ class StepFinder:
             # Calls by torch.jit.trace are no steps.
             for name in ("trace", "trace_module"):
                 self._patch(torch.jit, name, self._watch_tracing)
-            self._spy()
+            self._undo.append(self._module_calls.stop)
+            self._module_calls.install()
             self._undo.append(watch_repeated_calls(self._repeats))
 
     def remove(self) -> None:
@@ -143,7 +144,7 @@ class StepFinder:
         if self.source is None:
             self._called = True
             is_again = self._n_calls[key] > (_CALLS_OF_ONE_BATCH if self._loads else 1)
-            is_sign = is_again and not self._is_in_module() and not self._has_optimizer
+            is_sign = is_again and not self._module_calls.is_inside() and not self._has_optimizer
         else:
             # Replays of a CUDA graph replace a sign that no longer comes, such as the optimizer of
             # a warm-up.
@@ -153,10 +154,6 @@ class StepFinder:
             self.source, self._repeated = source, key
         if self.source == source and self._repeated == key:
             self._boundary()
-
-    def _is_in_module(self) -> bool:
-        """Return whether a module is being called while the source of steps is still unknown."""
-        return torch.nn.Module.__call__ is self._own_call
 
     def _note_work(self) -> bool:
         """Begin step 0 at the first sign of work; return whether steps are found in this thread."""
@@ -240,48 +237,18 @@ class StepFinder:
         # A long evaluation before training has steps, too.
         return not self._has_optimizer or self._n_undecided > most_calls
 
-    def _spy(self) -> None:
-        """Watch outermost calls of modules until the sign of a step is known."""
-        module = torch.nn.Module
-        original = module.__call__
-        finder = self
-        is_compiling = torch.compiler.is_compiling
-
-        # Not named self: in frames of module calls, the profiler looks for a module under that
-        # name.
-        def call(called: Any, *args: Any, **kwargs: Any) -> Any:
-            # torch.compile may compile this function. The compiled code must contain only the
-            # module's own call.
-            if is_compiling():
-                return original(called, *args, **kwargs)
-            # Inner modules' calls cost nothing.
-            module.__call__ = original
-            finder.call_begins(called)
-            try:
-                return original(called, *args, **kwargs)
-            finally:
-                finder._spy_on()
-
-        self._own_call, self._spying_call = original, call
-        self._undo.append(self._restore_own_call)
-        self._spy_on()
-
-    def _restore_own_call(self) -> None:
-        if self._own_call is not None:
-            torch.nn.Module.__call__ = self._own_call
-
-    def _spy_on(self) -> None:
-        is_needed = self._unhook is None or not self._is_settled
-        wanted = self.source is None or (self.source == MODULE and is_needed)
-        if self._undo and wanted and not self._is_paused and self._spying_call is not None:
-            torch.nn.Module.__call__ = self._spying_call
+    def _needs_module_calls(self) -> bool:
+        """Return whether outermost calls of modules have to be watched to find steps."""
+        has_no_hook = self._unhook is None or not self._is_settled
+        may_mark = self.source is None or (self.source == MODULE and has_no_hook)
+        return bool(self._undo) and may_mark and not self._is_paused
 
     def stop_spying(self) -> None:
         """Stop watching calls of modules when the recording begins.
 
         `ModuleCalls` watches all calls from then on, and reports outermost calls to `call_begins`.
         """
-        self._restore_own_call()
+        self._module_calls.stop()
         self._is_paused = self._is_recording = True
         self._remove_hooks()
 
@@ -291,7 +258,7 @@ class StepFinder:
         if self._undo and self.source == MODULE and self._unhook is None:
             self._hook()
             self._is_settled = self._unhook is not None
-        self._spy_on()
+        self._module_calls.resume()
 
     @contextlib.contextmanager
     def untouched_calls(self) -> Iterator[None]:
@@ -299,7 +266,7 @@ class StepFinder:
 
         torch identifies module calls by the code of this method.
         """
-        self._restore_own_call()
+        self._module_calls.stop()
         self._is_recording = True
         # With a hook, a step would begin inside the module's call, and the time of marking the step
         # would count for the module.
@@ -307,7 +274,7 @@ class StepFinder:
         try:
             yield
         finally:
-            self._spy_on()
+            self._module_calls.resume()
 
     def call_begins(self, module: Any) -> None:
         """Handle a call of a module that is not made inside another module."""
@@ -405,20 +372,11 @@ class StepFinder:
 
     def _is_in_main(self) -> bool:
         """Return whether the main module's call is running."""
-        return any(called is self.main for called in self._running())
+        return any(called is self.main for called in self._module_calls.running())
 
     def _is_in_a_call(self) -> bool:
         """Return whether any module's call is running."""
-        return next(self._running(), None) is not None
-
-    def _running(self) -> Iterator[Any]:
-        """Yield the modules with a running call, innermost first."""
-        code = getattr(self._own_call, "__code__", None)
-        frame = sys._getframe()
-        while frame.f_back is not None:
-            frame = frame.f_back
-            if frame.f_code is code:
-                yield frame.f_locals.get("self")
+        return next(self._module_calls.running(), None) is not None
 
     def _begin_at_calls(self, module: Any, *, is_called: bool = True) -> None:
         """Begin steps at the calls of this module, from the present call on with `is_called`."""
