@@ -1,6 +1,5 @@
 """The command `report`: answer questions about a trace, and judge a comparison by gates."""
 
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
@@ -12,6 +11,7 @@ from msgspec.structs import replace
 from tracelens.analyses import ANALYSES
 from tracelens.answers import make_answer
 from tracelens.answers.answer import Answer
+from tracelens.cli.gates import conclude, judge_gates, parse_gates
 from tracelens.cli.io import (
     Address,
     OneFormat,
@@ -26,24 +26,19 @@ from tracelens.cli.io import (
     write_report,
 )
 from tracelens.cli.next_step import open_command, report_command, suggest, suggest_sections
-from tracelens.cli.output import emit, tell, warn
+from tracelens.cli.output import emit, tell
 from tracelens.cli.panels import COMPARING, GATING, RANKS, READING, SHOWING
 from tracelens.derive.comparing.comparability import unrelated
-from tracelens.derive.comparing.expressions import Expression, parse
-from tracelens.derive.comparing.gate import FAILED, REASON_WIDE, UNCLEAR, Verdict, evaluate
-from tracelens.derive.comparing.significance import DEFAULT, REASON_TOO_FEW, Rules
+from tracelens.derive.comparing.significance import DEFAULT, Rules
 from tracelens.derive.kernels.peaks import read_peaks
 from tracelens.derive.layers.graph_capture import is_capture_of
-from tracelens.errors import SourceError, UsageError
 from tracelens.report import Report, build_report, check_sections, chosen_analyses
 from tracelens.trace import Trace
 from tracelens.trace.baselines import with_runs
 from tracelens.views.formats import FORMATS
 from tracelens.views.formats.format import Format
-from tracelens.views.junit import annotations, to_junit
-from tracelens.views.summary import SUMMARISED, gate_lines, to_summary
-
-EXIT_UNJUDGED, EXIT_GATE = 1, 3
+from tracelens.views.junit import to_junit
+from tracelens.views.summary import SUMMARISED, to_summary
 
 
 def report(  # noqa: PLR0913 - one parameter an option
@@ -206,7 +201,7 @@ def report(  # noqa: PLR0913 - one parameter an option
     is_page_alone = html is not None and not everything and form is None and out is None
     if is_full and not is_page_alone:
         wanted.append((format_of(form, out), out))
-    gates = _parse_gates(
+    gates = parse_gates(
         fail_on or [],
         has_base=bool(against),
         needs_base=strict or any(file is not None for file in (summary, junit)),
@@ -229,7 +224,7 @@ def report(  # noqa: PLR0913 - one parameter an option
         any_work,
         any_program=force,
     )
-    verdicts, blocked = _judge_gates(runs, bases, gates, rules)
+    verdicts, blocked = judge_gates(runs, bases, gates, rules)
     base = bases[0] if bases else None
     refused = _refusal(runs[0], base, names, rules)
     if refused is not None:
@@ -259,9 +254,9 @@ def report(  # noqa: PLR0913 - one parameter an option
         raise blocked
     if refused is None:
         _suggest(answer, sources, against or [], names, html)
-    _conclude(
+    conclude(
         refused,
-        verdicts,
+        verdicts or [],
         strict=strict,
         has_one_run=len(runs) == len(bases) == 1,
     )
@@ -346,79 +341,3 @@ def _frames_by_engine(
     ]
     # This also gives the trace the intermediate results for the other sections.
     return ask_ranks(trace, chosen, engine_of(*engine))
-
-
-def _judge_gates(
-    runs: Sequence[Trace],
-    bases: Sequence[Trace],
-    gates: Sequence[Expression],
-    rules: Rules,
-) -> tuple[list[Verdict] | None, SourceError | None]:
-    """Return the results of the gates, and the error to raise once the report is shown.
-
-    One of the two is None. Without gates, both are.
-    """
-    if not gates:
-        return None, None
-    with progress("judging"):
-        try:
-            return evaluate(bases[0], runs[0], gates, rules=rules), None
-        except SourceError as error:
-            return None, error
-
-
-def _parse_gates(texts: Sequence[str], *, has_base: bool, needs_base: bool) -> list[Expression]:
-    """Return the expressions of --fail-on. Raises UsageError for wrong text, or without a base."""
-    if not has_base and (texts or needs_base):
-        raise UsageError(
-            "--fail-on, --strict, --summary and --junit need a comparison; name the base"
-            " with --against"
-        )
-    return [parse(text) for text in texts]
-
-
-def _conclude(
-    refused: str | None,
-    gate: list[Verdict] | None,
-    *,
-    strict: bool,
-    has_one_run: bool,
-) -> None:
-    """Report the gates' results, and exit with their code.
-
-    Raises SourceError with the reason if the comparison was refused.
-    """
-    if refused is not None:
-        raise SourceError(refused)
-    if gate is None:
-        return
-    for line in gate_lines(gate):
-        tell(f"gate {line}")
-    if os.environ.get("GITHUB_ACTIONS") == "true":
-        for line in annotations(gate):
-            tell(line)
-    verdicts = [result.verdict for result in gate]
-    if FAILED in verdicts and has_one_run:
-        warn(
-            "one run per side does not show how much runs differ by chance, which may fail"
-            " gates; give three of each, or judge by tracelens baseline"
-        )
-    if FAILED in verdicts:
-        raise typer.Exit(EXIT_GATE)
-    if UNCLEAR in verdicts:
-        n = verdicts.count(UNCLEAR)
-        reasons = [result.reason for result in gate if result.verdict == UNCLEAR]
-        advice = _advice_on_unclear(reasons)
-        failure = "" if strict else "; --strict makes this a failure"
-        warn(f"{n} of {len(verdicts)} gates could not be judged{advice}{failure}")
-        if strict:
-            raise typer.Exit(EXIT_UNJUDGED)
-
-
-def _advice_on_unclear(reasons: Sequence[str]) -> str:
-    """Return what to profile so that the gates can be judged, empty if nothing is known to help."""
-    if any(REASON_TOO_FEW in reason for reason in reasons):
-        return "; profile three steps or more, or give several runs"
-    if any(REASON_WIDE in reason for reason in reasons):
-        return "; profile more steps, or give more runs of each, on a quiet machine"
-    return ""
