@@ -239,9 +239,8 @@ def _step_sentences(
             if process_facts["stage"] == DONE and process_facts.get("is_counted")
             else "at least "
         )
-        sentences.append(
-            f"recorded {_numbered(steps)} of {least}{process_facts.get('n_steps', len(steps))}, {source}"
-        )
+        n_steps = process_facts.get("n_steps", len(steps))
+        sentences.append(f"recorded {_numbered(steps)} of {least}{n_steps}, {source}")
         if is_light:
             light = [n for n, kind, _ in process_facts.get("step_ns", ()) if kind == "light"]
             sentences.append(

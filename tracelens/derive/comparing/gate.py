@@ -159,8 +159,11 @@ def _check_pattern(
 def _error_at_name(expression: Expression, message: str) -> ExpressionError:
     """Return an error that points at the expression's name."""
     begin = expression.text.find(expression.name)
-    name = slice(begin, begin + len(expression.name))
-    return ExpressionError(expression.text, name, message)
+    return ExpressionError(
+        expression.text,
+        slice(begin, begin + len(expression.name)),
+        message,
+    )
 
 
 def _why_unmatched(

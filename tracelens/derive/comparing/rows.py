@@ -41,7 +41,11 @@ class Comparison(Struct, frozen=True):
 
     def sums(self, base: Trace, other: Trace) -> pl.DataFrame:
         """Return the measured columns of both runs as `side_by_side` does; nothing is judged."""
-        return side_by_side(self.measure(base), self.measure(other), self.key)
+        return side_by_side(
+            self.measure(base),
+            self.measure(other),
+            self.key,
+        )
 
     def values(
         self,
@@ -113,7 +117,11 @@ class Comparison(Struct, frozen=True):
         return rows.sort(longer_ns, *key, descending=descending)
 
 
-def side_by_side(base: pl.DataFrame, other: pl.DataFrame, key: Sequence[str]) -> pl.DataFrame:
+def side_by_side(
+    base: pl.DataFrame,
+    other: pl.DataFrame,
+    key: Sequence[str],
+) -> pl.DataFrame:
     """Return one row per key of either run, with the other columns of both runs.
 
     These columns get the prefix base_ or other_. An integer that a run lacks is 0, and other values
@@ -131,7 +139,11 @@ def side_by_side(base: pl.DataFrame, other: pl.DataFrame, key: Sequence[str]) ->
     return rows.drop("base_has_row", "other_has_row")
 
 
-def _with_prefix(prefix: str, rows: pl.DataFrame, key: Sequence[str]) -> pl.DataFrame:
+def _with_prefix(
+    prefix: str,
+    rows: pl.DataFrame,
+    key: Sequence[str],
+) -> pl.DataFrame:
     """Put the prefix before all names but those of the key, and add the column PREFIXhas_row."""
     with_mark = rows.with_columns(has_row=pl.lit(value=True))
     renamed = {name: f"{prefix}{name}" for name in with_mark.columns if name not in key}
