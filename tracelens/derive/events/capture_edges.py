@@ -123,7 +123,7 @@ class CaptureEdges(Struct):
         return [part.filter(condition) for part in self.parts]
 
     def _late_starts(self) -> list[int]:
-        """Return the starts of streams' first work that is late for no recorded reason."""
+        """Return the starts of streams' first work, if it is late without a recorded reason."""
         firsts_of_tables = pl.concat([_first_of_streams(part) for part in self.parts])
         by_start = firsts_of_tables.sort("start_ns")
         firsts = by_start.unique(_STREAM, keep="first")

@@ -192,7 +192,7 @@ def _by_columns(number: int, device: DeviceWork, causes: pl.Series | None) -> De
 
 
 def _launching_before(idle: pl.DataFrame, n_work: int) -> pl.Series:
-    """Return the launching time in ns in the idle time before each kernel, copy and fill."""
+    """Return the idle time in ns with the cause `launch` before each kernel, copy and fill."""
     is_launch = pl.col("cause") == LAUNCH
     is_before_work = pl.col("gap") < n_work
     launches = idle.filter(is_launch & is_before_work)

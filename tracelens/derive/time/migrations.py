@@ -73,7 +73,7 @@ def waiting_kernels(trace: Trace, moves: pl.DataFrame) -> pl.DataFrame:
 
 
 def page_waits(trace: Trace) -> dict[int, float]:
-    """Return, by rank, the share of kernel time that waits for pages, 0 to 1.
+    """Return, by rank, the share of kernel time in which kernels wait for pages, 0 to 1.
 
     Ranks without moves are left out.
     """
