@@ -1,4 +1,4 @@
-"""Define families of matrix products with packed weights, in groups, and of experts."""
+"""Define families of matrix products: with packed weights, in groups, and by experts."""
 
 from collections.abc import Callable, Mapping
 from math import prod

@@ -294,7 +294,7 @@ def _with_replays(called: pl.DataFrame, trace: Trace, base: Trace | None) -> pl.
 
 
 def _with_calls_of_launches(replayed: pl.DataFrame, side: Trace) -> pl.DataFrame:
-    """Return the replayed kernels that have a call, taken from their launch in the trace `side`."""
+    """Return the replayed kernels with a call: the call of their launch in the trace `side`."""
     launch = ["base_rank", "base_id"]
     once = replayed.unique(launch, keep="first", maintain_order=True)
     as_launched = once.select(

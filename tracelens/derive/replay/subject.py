@@ -45,7 +45,7 @@ class Subject(Struct, dict=True):
         return np.isin(self.replay.table.kinds, (OP, PYTHON, CALL))
 
     def of_cause(self, cause: str) -> Flags:
-        """Flag the host's edges of the graph with this cause of its time, such as `input`."""
+        """Flag the graph edges of host time with this cause, such as `input`."""
         return np.array([label == cause for label in self.labels.causes]) & self.is_host
 
 
