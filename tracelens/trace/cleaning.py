@@ -89,8 +89,7 @@ def clean(capture: Capture, owners: Collection[str] = ()) -> None:
     masked wherever they occur as a word.
     """
     counts = dict.fromkeys(_COUNTED, 0)
-    for name, frame in capture.tables.items():
-        capture.tables[name] = _clean_frame(name, frame, owners, counts)
+    capture.tables |= _clean_tables(capture.tables, owners, counts)
     diagnostics = capture.diagnostics
     about = [
         capture.source.name,
@@ -116,9 +115,9 @@ def clean_frame(name: str, frame: pl.DataFrame, diagnostics: Diagnostics) -> pl.
     Collectors call it for tables that they write to files before they have a Capture.
     """
     counts = dict.fromkeys(_COUNTED, 0)
-    frame = _clean_frame(name, frame, (), counts)
+    cleaned = _clean_tables({name: frame}, (), counts)
     _count(counts, diagnostics)
-    return frame
+    return cleaned[name]
 
 
 def whole_text(value: Any) -> Any:
@@ -145,37 +144,49 @@ def _count(counts: Mapping[str, int], diagnostics: Diagnostics) -> None:
         diagnostics.add("info", kind, _COUNTED[kind], n)
 
 
-def _clean_frame(
-    name: str,
-    frame: pl.DataFrame,
+def _clean_tables(
+    tables: Mapping[str, pl.DataFrame],
     owners: Collection[str],
     counts: dict[str, int],
-) -> pl.DataFrame:
-    """Return a table with its free text masked, and add the numbers of masked rows to `counts`.
+) -> dict[str, pl.DataFrame]:
+    """Return tables with their free text masked, and add the numbers of masked rows to `counts`.
 
-    Without a match, the same frame is returned.
+    Each distinct text is examined once. Without a match, the same frames are returned.
     """
-    for column in TABLES[name]:
-        if column.dtype != pl.String or column.values or column.name not in frame.columns:
+    words = {
+        (name, column.name): frame[column.name].unique().cast(pl.Categorical)
+        for name, frame in tables.items()
+        for column in TABLES[name]
+        if column.dtype == pl.String and not column.values and column.name in frame.columns
+    }
+    cleaned = {**tables}
+    if not words:
+        return cleaned
+    every = pl.concat([*words.values()]).unique().drop_nulls()
+    parts = (
+        every.slice(first, _AT_ONCE).cast(pl.String)
+        for first in range(0, max(1, len(every)), _AT_ONCE)
+    )
+    masked = pl.concat(_masked(part, owners) for part in parts)
+    if masked.is_empty():
+        return cleaned
+    masked = masked.cast({pl.String: pl.Categorical})
+    for (name, column), distinct in words.items():
+        of_column = masked.filter(masked["text"].is_in(distinct.implode()))
+        if of_column.is_empty():
             continue
-        words = frame[column.name].unique().drop_nulls()
-        parts = (
-            words.slice(first, _AT_ONCE).cast(pl.String)
-            for first in range(0, max(1, len(words)), _AT_ONCE)
+        frame = cleaned[name]
+        texts = frame.select(text=pl.col(column).cast(pl.Categorical))
+        new = texts.join(
+            of_column,
+            on="text",
+            how="left",
+            maintain_order="left",
         )
-        masked = pl.concat(_masked(part, owners) for part in parts)
-        if masked.height:
-            texts = frame.select(text=pl.col(column.name).cast(pl.Categorical))
-            new = texts.join(
-                masked.cast({pl.String: pl.Categorical}),
-                on="text",
-                how="left",
-                maintain_order="left",
-            )
-            for kind in _COUNTED:
-                counts[kind] += int(new[kind].sum())
-            frame = frame.with_columns(new.select(pl.coalesce("new", "text").alias(column.name)))
-    return frame
+        for kind in _COUNTED:
+            counts[kind] += int(new[kind].sum())
+        cleaned[name] = frame.with_columns(new.select(pl.coalesce("new", "text").alias(column)))
+    return cleaned
 
 
 def _clean_value(
@@ -211,6 +222,8 @@ def _masked(texts: pl.Series, owners: Collection[str]) -> pl.DataFrame:
     frame = texts.alias("text").to_frame().filter(may_be).with_columns(new="text")
     if frame.is_empty():  # the usual case; compiling the other patterns would take longer
         return frame.with_columns(pl.lit(value=False).alias(kind) for kind in rules)
+    if not frame["text"].str.contains(MAY_BE_SECRET).any():  # Python files look like paths only
+        rules["masked_secret"] = ()
     for kind, of_kind in rules.items():
         cleaned = pl.col("new")
         for pattern, masked in of_kind:
