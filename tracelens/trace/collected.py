@@ -38,6 +38,11 @@ class Collected(Trace):
             tables[name] = pl.concat(frames) if frames else table.empty().lazy()
         super().__init__(manifest, tables)
         self._parts = {**parts}
+        for name in TABLES:
+            of_table = parts.get(name, ())
+            loaded = [(rank, part) for rank, part in of_table if isinstance(part, pl.DataFrame)]
+            if len(loaded) == len(of_table):
+                self._in_memory[name] = loaded
 
     def amend(self, manifest: Manifest, **tables: pl.DataFrame) -> None:
         """Replace the manifest and the named tables."""

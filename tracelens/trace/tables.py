@@ -26,6 +26,7 @@ from tracelens.trace.capture import Manifest
 from tracelens.trace.collector import how_to_fill
 from tracelens.trace.directory import Part, gathered, read_parts, scanned, version_of
 from tracelens.trace.listed_names import ListedNames
+from tracelens.trace.memory_rows import memory_rows
 
 _CATEGORIES = pl.col(pl.String).cast(pl.Categorical)
 _READING = RLock()
@@ -54,6 +55,7 @@ class Tables:
         self.path = path
         self._tables = dict(tables)
         self._files: dict[str, list[Part]] = {}
+        self._in_memory: dict[str, list[tuple[int, pl.DataFrame]]] = {}
         self._counts: dict[str, dict[str, int]] | None = (
             None  # for a trace in an object store: rows by table and rank
         )
@@ -100,6 +102,8 @@ class Tables:
         if ranks == {*self.manifest.ranks}:
             ranks = None
         if ranks is not None or where is not None:
+            if self._are_in_memory(name):
+                return self._read_memory(name, columns, where, ranks)
             files = self._files.get(name, [])
             rank_parts = [part for part in files if ranks is not None and part.rank in ranks]
             if where is None and _have(rank_parts, columns):
@@ -184,6 +188,8 @@ class Tables:
             return sum(part.n_rows for part in self._files[name])
         if self._counts is not None:
             return sum(self._counts.get(name, {}).values())
+        if name in self._in_memory:
+            return sum(part.height for _, part in self._in_memory[name])
         return self.select(name, "rank").height
 
     def heights(self, name: str) -> dict[int, int]:
@@ -191,14 +197,18 @@ class Tables:
         files = self._files.get(name)
         if self._counts is not None:
             return {int(rank): n for rank, n in self._counts.get(name, {}).items() if n}
-        if not files:
+        if name in self._in_memory:
+            counted = [(rank, part.height) for rank, part in self._in_memory[name]]
+        elif files:
+            counted = [(part.rank, part.n_rows) for part in files]
+        else:
             return dict(
                 self.select(name, "rank").group_by("rank", maintain_order=True).len().iter_rows()
             )
         n_rows: dict[int, int] = {}
-        for part in files:
-            if part.n_rows:
-                n_rows[part.rank] = n_rows.get(part.rank, 0) + part.n_rows
+        for rank, n in counted:
+            if n:
+                n_rows[rank] = n_rows.get(rank, 0) + n
         return n_rows
 
     def n_names(self, name: str) -> int | None:
@@ -227,6 +237,8 @@ class Tables:
 
         If all files have these columns, Arrow reads them, otherwise Polars.
         """
+        if self._are_in_memory(name):
+            return self._read_memory(name, columns)
         files = self._files.get(name, [])
         if _have(files, columns):
             return self._read_parts(name, files, columns)
@@ -243,6 +255,24 @@ class Tables:
         share = listed.share if listed and listed.column in columns else None
         with self._reading(name):
             return read_parts(parts, TABLES[name], columns, share)
+
+    def _are_in_memory(self, name: str) -> bool:
+        """Return whether the rows of a table are in memory, and no names share one name."""
+        return name in self._in_memory and name not in self._listed
+
+    def _read_memory(
+        self,
+        name: str,
+        columns: Sequence[str],
+        where: pl.Expr | None = None,
+        ranks: Collection[int] | None = None,
+    ) -> pl.DataFrame:
+        """Return columns of a table in memory, strings as Categorical."""
+        of_ranks = [
+            (rank, part) for rank, part in self._in_memory[name] if ranks is None or rank in ranks
+        ]
+        with self._reading(name):
+            return memory_rows(TABLES[name], of_ranks, columns, where)
 
     def _as_codes(self, name: str, rows: pl.LazyFrame) -> pl.LazyFrame:
         """Return rows with unlisted names replaced and strings as Categorical."""

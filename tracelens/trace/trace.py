@@ -144,6 +144,7 @@ class Trace(Tables):
         """
         fresh = Trace(self.manifest, self._tables, self.path)
         fresh._files, fresh._counts = self._files, self._counts
+        fresh._in_memory = self._in_memory
         fresh._listed = self._listed if listed is None else listed
         fresh._witness = self._witness
         return fresh
@@ -237,6 +238,7 @@ class Trace(Tables):
         for name, frame in tables.items():
             self._tables[name], self._frames[name] = frame.lazy(), frame
             self._files.pop(name, None)
+            self._in_memory.pop(name, None)
             self._columns.pop(name, None)
 
     def _parts_of(self, name: str) -> Iterable[RankPart]:
