@@ -22,6 +22,8 @@ def union(
     - With the column `by`, there is one union per value, sorted by value and start.
     """
     key = [] if by is None else [by]
+    if intervals.is_empty():
+        return intervals.select(*key, "start_ns", "end_ns")
     is_in_order = by is None and intervals["start_ns"].is_sorted()
     if not is_in_order:
         intervals = intervals.sort(*key, "start_ns")

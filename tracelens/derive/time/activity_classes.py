@@ -23,10 +23,10 @@ _LOADERS = (
 )
 """Pattern for spans of data loaders, of torch and of other packages."""
 _DATA = (
-    r"(?i)^\W*(?:data|dataset|loader|input|batch)s?"
-    r"(?:[ _-]?(?:load(?:ing|er)?|fetch(?:ing)?|time|wait|next|prep\w*))?\W*$"
-    r"|(?i)^\W*(?:load|fetch|get|next|read|prepare|wait[ _-]for)[ _-]?(?:the[ _-])?(?:next[ _-])?"
-    r"(?:data|batch|input|sample)(?:es|s)?\W*$|(?i)^\W*(?:load|fetch)(?:ing)?\W*$"
+    r"(?i)^\W*(?:(?:data|dataset|loader|input|batch)s?"
+    r"(?:[ _-]?(?:load(?:ing|er)?|fetch(?:ing)?|time|wait|next|prep[0-9a-z_]*))?"
+    r"|(?:load|fetch|get|next|read|prepare|wait[ _-]for)[ _-]?(?:the[ _-])?(?:next[ _-])?"
+    r"(?:data|batch|input|sample)(?:es|s)?|(?:load|fetch)(?:ing)?)\W*$"
 )
 """Pattern for annotations around the loading of data. It also matches some names of steps."""
 _LOADING = (

@@ -24,8 +24,8 @@ UNINFORMATIVE = (
     "|".join(f"(?:{words})" for words in FAMILIES.values())
     + rf"|{OWN_HOOKS}|^ProfilerPart#|^PyTorch Profiler|^nn\.Module: |{_LOOKS}"
 )
-_BUILTIN = r"^<built-in (?:method|function) ([\w.]+).*$"
-_LOADER_MARK = r"^enumerate\(DataLoader\)#(_\w+)\.__next__$"
+_BUILTIN = r"^<built-in (?:method|function) ([0-9A-Za-z_.]+).*$"
+_LOADER_MARK = r"^enumerate\(DataLoader\)#(_[0-9A-Za-z_]+)\.__next__$"
 _BETWEEN_HASHES = r"^## ?(.+?) ?##$"
 _LONGEST = 100
 

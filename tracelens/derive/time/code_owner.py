@@ -7,13 +7,15 @@ import polars as pl
 PROGRAM, LIBRARY, RUNTIME = 2, 1, 0
 """Owners of code. RUNTIME means the standard library, torch, builtins and generated code."""
 
-OWN_HOOKS = r"(?:^|/)collectors/torch/live/\w+\.py\("
+OWN_HOOKS = r"(?:^|/)collectors/torch/live/[0-9A-Za-z_]+\.py\("
 """Pattern for Python frames of the hooks that a live capture puts into the program."""
 
 # Python has a package `test`, but a file test.py is usually the program's own.
 _STDLIB = "|".join(sorted({*sys.stdlib_module_names, "distutils", "imp", "asyncore"} - {"test"}))
 _INSTALLED = r"(?:^|/)(?:dist|site)-packages/"
-_STDLIB_FOLDERS = r"(?:^|/)lib(?:32|64)?/python\d[\d.]*t?/|(?i)/python[\d.]+/lib/|/python\d+\.zip/"
+_STDLIB_FOLDERS = (
+    r"(?:^|/)lib(?:32|64)?/python[0-9][0-9.]*t?/|(?i)/python[0-9.]+/lib/|/python[0-9]+\.zip/"
+)
 # If a trace has no folders, a file written by Inductor shows by its name: a "c" and a hash of 51
 # digits in base 32 (code_hash in torch/_inductor/codecache.py).
 _OF_INDUCTOR = r"(?:^|/)c[a-z2-7]{51}\.py\("
