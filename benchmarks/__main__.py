@@ -1,8 +1,8 @@
 """Time tracelens and its peers on enlarged real traces: `make bench`, or `python -m benchmarks`.
 
 Options: `--quick`, `--large`. Writes docs/benchmark.json, docs/benchmark.md, docs/benchmark.png and
-the README's performance section. Peers that are not installed are left out, which is said: `pip
-install traceinsight orjson ijson connectorx` has them all.
+the README's performance section. Peers that are not installed are left out; `pip install
+traceinsight orjson ijson connectorx` installs all.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def main() -> int:
 
 
 def _write(results: Results, earlier: Results | None, file: Path) -> None:
-    """Write what there is, part by part: a run takes long and may be stopped."""
+    """Write the results, after each part of the benchmark: a run takes long and may be stopped."""
     everything = results.after(earlier) if earlier else results
     everything.targets = judge(everything)
     file.write_text(json.dumps(everything.as_dict(), indent=1) + "\n")

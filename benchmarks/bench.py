@@ -1,4 +1,4 @@
-"""One run of the benchmark: its folder, settings and results, and how it times contenders."""
+"""Run the benchmark: its folder, settings and results, and the timing of contenders."""
 
 from __future__ import annotations
 
@@ -59,10 +59,10 @@ class Bench:
     _said: set[str] = field(default_factory=set)
 
     def race(self, contenders: Sequence[Contender], template: Row) -> list[Row]:
-        """Time the contenders on one input, in turn, so that a busy moment hits all of them.
+        """Time the contenders on one input, in alternation, so that a busy moment hits all of them.
 
         `template` has the group, the input and its size. A contender that fails gets no row; the
-        results say why.
+        results have the reason.
         """
         rows = {
             c.name: Row(template.group, c.name, template.input, template.size, template.unit)
@@ -103,7 +103,7 @@ class Bench:
         return measure([sys.executable, "-m", *arguments])
 
     def collect(self, kind: str, source: Path, trace: Path) -> Measurement:
-        """Collect a source of this kind into a trace that others read."""
+        """Collect a source of this kind into a trace that other parts read."""
         return self.make("tracelens", "collect", kind, str(source), "--out", str(trace))
 
     def leave_out(self, what: str, why: str) -> None:

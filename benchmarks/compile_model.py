@@ -1,9 +1,9 @@
 """Compile a model with nothing cached: `python -m benchmarks.compile_model MODE`.
 
 Modes are plain and recorded. Prints the seconds from torch.compile to the end of the first call.
-For `recorded` it also prints those of starting and stopping the recorder of kernels' modules and of
-writing its sidecar. The model is the study's ResNet-50: up to its first stage, which takes half a
-minute on two cores; on a GPU, if there is one, the whole.
+`recorded` also prints the seconds to start and stop the recorder of kernels' modules and to write
+its sidecar. The model is the study's ResNet-50 on a GPU, and only its first stage on a CPU, where
+that takes half a minute.
 """
 
 from __future__ import annotations

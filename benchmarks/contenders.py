@@ -1,9 +1,8 @@
 # ruff: noqa: PLC0415 - a contender pays for its own imports only
 """Time one contender in this process: `python -m benchmarks.contenders NAME ARGUMENTS...`.
 
-Each prints one line of JSON with the `seconds` of its work. Starting Python and importing libraries
-are left out for the peers, which favours them: `tracelens collect` is timed from outside, from
-start to exit.
+Each prints one line of JSON with the `seconds` of its work. Peers are timed without starting Python
+and importing libraries, which favours them: `tracelens collect` is timed from start to exit.
 """
 
 from __future__ import annotations
@@ -56,7 +55,7 @@ def hta_ranks(folder: str) -> Said:
 
 
 def hta_handed(trace: str) -> Said:
-    """Open a trace that was collected before, and make HTA's TraceAnalysis of it."""
+    """Open a collected trace, and make HTA's TraceAnalysis of it."""
     import tracelens as tl
 
     importlib.import_module("hta.trace_analysis")
@@ -93,8 +92,8 @@ def job(sources: str, out: str) -> Said:
 def masking(trace: str, out: str) -> Said:
     """Collect a trace five times; return the least share of processor time that masking took.
 
-    Masking looks for secrets in names and texts. Its share is of the same run's processor time: two
-    runs differ by more than masking takes.
+    Masking looks for secrets in names and texts. It takes less than two runs differ, so its share
+    is of the same run's time.
     """
     import shutil
 
@@ -149,7 +148,7 @@ def page(trace: str) -> Said:
 
 
 def json_loads(trace: str) -> Said:
-    """Parse with the standard library; the time to read and decompress is returned apart."""
+    """Parse with the standard library; also return the time to read and decompress."""
     return _parsed(json.loads, trace)
 
 
@@ -180,7 +179,7 @@ def _parsed(loads: Callable[[bytes], Any], trace: str) -> Said:
 
 
 def connectorx_columns(wanted: str, export: str) -> Said:
-    """Read into Arrow with connectorx the columns of an export that tracelens reads too.
+    """Read with connectorx, into Arrow, the columns of an export that tracelens also reads.
 
     Tables that connectorx cannot read are left out.
     """
@@ -241,7 +240,7 @@ def polars_rewrite(folder: str) -> Said:
 def analysis(name: str, folder: str) -> Said:
     """Open a trace and run one analysis, with its notes.
 
-    An analysis that compares two traces gets the same trace, opened a second time, as its base.
+    An analysis of two traces gets the same trace twice.
     """
     from tracelens.analyses import ANALYSES
     from tracelens.report import run_section
@@ -264,7 +263,7 @@ def analysis_names() -> Said:
 
 
 def nesting(n_spans: str, folder: str) -> Said:
-    """Nest `n_spans` spans: those of the trace's busiest thread, copied one after the other."""
+    """Nest `n_spans` spans: copies of the busiest thread's spans, one after the other."""
     import polars as pl
 
     from tracelens.derive.events.nesting import nest
@@ -304,7 +303,7 @@ def nesting(n_spans: str, folder: str) -> Said:
 
 
 def replay(n_events: str, folder: str) -> Said:
-    """Replay a step of `n_events` events: those of the trace's replay, one copy after the other.
+    """Replay a step of `n_events` events: copies of the trace's replay, one after the other.
 
     An event has two moments, its begin and its end.
     """

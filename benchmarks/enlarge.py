@@ -2,21 +2,19 @@
 
     python -m benchmarks.enlarge OUT.json[.gz] --megabytes 500 [--layout kineto] [TRACE ...]
 
-The text of each source's events is made a template once. Every repetition fills it anew, so that
-everything but the numbers below is as the profiler wrote it, white space included.
+The text of each source's events becomes a template. Every repetition fills in these numbers anew;
+everything else stays as the profiler wrote it, white space included.
 
-- Time moves on: a repetition starts a millisecond after the last one ended. Durations stay, so each
-  repetition has the kernel time of its source.
-- Ids count on: correlation and flow ids, External id, Ev Idx, Python ids and Sequence number, each
-  from where the last repetition ended. Links hold inside a repetition and never lead out of it.
-  Steps (ProfilerStep#N) count on too.
-- What says who and where (process and thread names, the recording window) stands once, at the end.
-- A real trace is less repetitive than a repeated one, so one in sixteen of these gets another
-  number: tile sizes and template arguments in kernel names, lines in stacks and names of Python
-  functions, object addresses, first dimensions of shapes. Shapes of casts stay, because the bytes
-  that a cast moves are something an analysis reports.
+- Times: a repetition starts a millisecond after the previous one ended. Durations stay.
+- Ids (correlation and flow ids, External id, Ev Idx, Python ids, Sequence number) and numbers of
+  steps: each continues after the previous repetition. Links never lead out of a repetition.
+- Variety: a real trace repeats itself less. So one in sixteen of these gets another number: tile
+  sizes and template arguments in kernel names, lines in stacks and names of Python functions,
+  object addresses, first dimensions of shapes. Shapes of casts stay, as an analysis reports their
+  bytes.
 
-The same sources and sizes give the same JSON. Compressed files are written at gzip's level 6.
+Names of processes and threads and the recording window occur once, at the end. The same sources and
+sizes give the same JSON. Files are compressed at gzip's level 6.
 """
 
 from __future__ import annotations
@@ -70,7 +68,7 @@ _LAUNCH_FLOWS = {"ac2g", "async_cpu_to_gpu"}
 
 @dataclass(slots=True)
 class Template:
-    """Text with places for numbers: `kinds` says what each counts, `values` where it starts."""
+    """Text with gaps for numbers: `kinds` has what each number counts, `values` its first value."""
 
     text: bytes = b""
     kinds: list[str] = field(default_factory=list)
@@ -96,7 +94,7 @@ class Template:
 
 
 class Source:
-    """One trace: events that are repeated, events that stand once, and the range of each number."""
+    """One trace: its repeated events, its events that occur once, and the range of each number."""
 
     def __init__(self, document: Document) -> None:
         """Make the templates."""
@@ -142,10 +140,10 @@ class Enlarger:
         self._next: dict[str, int] = {}
 
     def pieces(self, size: int = 0, repetitions: int = 0) -> Iterator[bytes]:
-        """Yield a trace in pieces: the first source's head and tail, all sources in turn between.
+        """Yield the text of the enlarged trace, part by part.
 
-        It gets as many repetitions as come closest to `size` bytes, at least `repetitions`, and
-        each source once.
+        Sources alternate, and each occurs at least once. There are at least `repetitions`, else as
+        many as come closest to `size` bytes.
         """
         document = self.sources[0].document
         yield document.head
@@ -178,7 +176,7 @@ class Enlarger:
 
 
 def _stands_once(event: dict[str, Any]) -> bool:
-    """Return whether the event is about the recording as a whole."""
+    """Return whether the event describes the recording as a whole."""
     return (
         event["ph"] == "M"
         or event.get("cat") == "Trace"
@@ -200,7 +198,7 @@ def _template(
 
 
 def _cut(text: bytes, event: dict[str, Any], template: Template) -> bytes:
-    """Put an event's numbers into the template; return its text with places for them."""
+    """Add an event's numbers to the template; return the event's text with gaps for them."""
     places: list[tuple[int, int, str, int, bytes]] = []
     for match in _COUNTED.finditer(text):
         key, group = (match[1], 2) if match[1] else (match[3], 4)
@@ -251,7 +249,7 @@ def write(
     sources: Sequence[Path] = (),
     layout: str = "kineto",
 ) -> dict[str, int]:
-    """Write a trace of about `size` bytes of JSON; return how large it is and what it holds.
+    """Write a trace of about `size` bytes of JSON; return its size and numbers of events.
 
     It is compressed if the file's name ends in .gz.
     """

@@ -2,10 +2,10 @@
 
     python -m benchmarks.enlarge_nsys OUT.sqlite|OUT_pqtdir --kernels 1000000 [EXPORT.sqlite]
 
-Kernels, copies, fills, API calls, synchronizations and NVTX ranges are repeated, each repetition
-after the last one in time and with correlation ids of its own; ranges called `step N` count on.
-About one kernel in sixteen gets another name, with another number among its template arguments or
-tile sizes. All else stands once, as in the source.
+Kernels, copies, fills, API calls, synchronizations and NVTX ranges are repeated, one repetition
+after the other, each with new correlation ids. Numbers of ranges `step N` continue. About one
+kernel in sixteen gets another name, with another number among its template arguments or tile sizes.
+All other rows occur once.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ def _planned(database: sqlite3.Connection, n_kernels: int) -> _Plan:
 
 
 def _variants(database: sqlite3.Connection) -> list[tuple[int, str]]:
-    """Make new StringIds: each kernel's name with another number in it, for all variants."""
+    """Add kernel names to StringIds: each name again, with another number, once per variant."""
     query = (
         f"SELECT DISTINCT id, value FROM StringIds JOIN {KERNEL} ON id = demangledName ORDER BY id"  # noqa: S608
     )

@@ -1,9 +1,9 @@
-"""A job of many ranks from one captured rank: its trace, or the sources that it is collected from.
+"""Make a job of many ranks from one captured rank: a trace, or sources to collect it from.
 
     python -m benchmarks.enlarge_ranks OUT --ranks 1024 RANK.json.gz [--sources]
 
-Every rank does what the captured one did, begins its collectives a few microseconds apart, and
-waits in them for one rank, which begins each LATE_NS later: the fifth from the end.
+Ranks begin their collectives a few microseconds apart. All wait in them for one rank, the fifth
+from the end, which begins each LATE_NS later.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def write_trace(out: Path, captured: Trace, n_ranks: int) -> None:
 
 
 def _waiting(kernels: pl.DataFrame, rank: int, n_ranks: int) -> pl.DataFrame:
-    """Return a rank's kernels, in which collectives start late and end together.
+    """Return a rank's kernels with collectives that start late and end together.
 
     They all end one transfer's time after the slow rank began.
     """
@@ -90,8 +90,7 @@ def _waiting(kernels: pl.DataFrame, rank: int, n_ranks: int) -> pl.DataFrame:
 def write_sources(out: Path, captured: Path, n_ranks: int) -> None:
     """Write one file per rank, all with the same bytes.
 
-    The files are hard links, which take no room. The trace inside does not say its rank; the file's
-    name does.
+    The files are hard links, so they take no room. Only the file's name has the rank.
     """
     out.mkdir()
     text = gzip.decompress(captured.read_bytes())

@@ -2,9 +2,9 @@
 
     python -m benchmarks.enlarge_tables OUT.tracelens --kernels 1000000 TRACE
 
-Each repetition of the trace's events starts after the last one ended, with row ids, correlation
-ids, sequence numbers and steps of its own, so that links stay inside it. Variety of names is that
-of TRACE: take an enlarged one of 100 MB.
+Each repetition of the trace's events starts after the previous one ended. Row ids, correlation ids,
+sequence numbers and steps are new, so that links stay inside it. Names do not vary: TRACE should be
+an enlarged trace of 100 MB.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def enlarge(trace: Trace, n_kernels: int) -> Trace:
 
 
 def _lengths(trace: Trace) -> dict[str, int]:
-    """Return by how much each column grows from one repetition to the next."""
+    """Return the amount by which each column grows from one repetition to the next."""
     length = {column: trace.frame(name).height for name, column in _OWN_ID.items()}
     for column in (*_COUNTED, *_TIMES):
         columns_of_events = [

@@ -1,13 +1,12 @@
-"""Take a torch.profiler trace apart into events; write it again in any layout in use.
+"""Split a torch.profiler trace into events; write it again in any layout in use.
 
-- `kineto`: as the profiler of torch 1.8 to 2.12 writes it, several fields per line; the source's
-  own bytes.
-- `fields`: as torch 2.13 does, one field per line, and the comma between two events on a line of
-  its own.
-- `indented`: as `json.dump(trace, file, indent=2)` does.
-- `compact`: without white space.
+- `kineto`: the source's bytes, as the profiler of torch 1.8 to 2.12 writes it: several fields per
+  line
+- `fields`: one field per line, and the comma between two events on another line, as in torch 2.13
+- `indented`: the layout of `json.dump(trace, file, indent=2)`
+- `compact`: without white space
 
-Numbers keep the digits that they were written with in every one.
+Numbers keep their digits.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ _SEPARATOR = {"kineto": b",", "fields": b"\n  ,", "indented": b",", "compact": b
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A trace in pieces: `head`, the events' `texts` with `separator` between them, and `tail`.
+    """A trace as text: `head`, the events' `texts` with `separator` between them, and `tail`.
 
     `events` are the parsed texts.
     """
@@ -73,7 +72,7 @@ def read_document(path: Path, layout: str = "kineto") -> Document:
 
 
 def _around(layout: str) -> tuple[bytes, bytes]:
-    """Return what stands between the facts and the first event, and what follows the last event."""
+    """Return the text between the facts and the first event, and the text after the last event."""
     if layout == "compact":
         return b',"traceEvents":[', b"],"
     return b',\n  "traceEvents": [', b"\n  ],"
@@ -93,7 +92,7 @@ def _event(event: dict[str, Any], layout: str) -> bytes:
 
 
 def _fields(event: dict[str, Any]) -> list[bytes]:
-    """Write an event's fields, one to a line; fields of its args stand one level deeper."""
+    """Write an event's fields, one per line; fields of its args are indented."""
     lines = [b"    " + _field(key, value) for key, value in event.items() if key != "args"]
     if "args" in event:
         inner = b",\n".join(b"      " + _field(key, value) for key, value in event["args"].items())

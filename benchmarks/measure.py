@@ -1,4 +1,4 @@
-"""Time and peak memory of a command in a process of its own, and of everything it starts."""
+"""Measure time and peak memory of a command, and of everything that it starts."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ _PATH = re.compile(r"(?:/[\w.+~-]+){2,}/?")
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """One run: `seconds` of the work itself, `process_s` from start to exit, and what it printed.
+    """One run: `seconds` of the work itself, `process_s` from start to exit, and its output.
 
-    For a command line, `seconds` and `process_s` are the same. A contender that times itself does
-    not count the start of Python and its imports among its `seconds`.
+    They are equal for a command line. A contender that times itself leaves out the start of Python
+    and its imports.
     """
 
     seconds: float
@@ -53,9 +53,8 @@ def measure(
 ) -> Measurement:
     """Run the command to its end. Raises ContenderError if it fails.
 
-    Peak memory is the largest resident set of one process, from wait4. If several processes ran at
-    once, it is the largest sum of their proportional shares, read fifty times a second, where that
-    is larger.
+    Peak memory is the largest resident set of one process (wait4). Of several processes at once, it
+    is the largest sum of proportional shares, if that is larger.
     """
     with (
         tempfile.TemporaryFile() as out,
@@ -138,10 +137,7 @@ def _below(pid: int) -> list[int]:
 
 
 def _share(pid: int) -> int:
-    """Return a process's proportional share of memory.
-
-    A shared page counts once over all who share it.
-    """
+    """Return a process's share of memory. Pages of several processes are divided between them."""
     try:
         text = Path(f"/proc/{pid}/smaps_rollup").read_text()
     except OSError:

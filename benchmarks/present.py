@@ -1,7 +1,6 @@
 """Present the results as a page, a chart and the README's section on performance.
 
-`python -m benchmarks.present FOLDER` reads benchmark.json in the folder, so that what is shown can
-be drawn again without measuring again.
+`python -m benchmarks.present FOLDER` draws the benchmark.json in the folder without measuring.
 """
 
 from __future__ import annotations
@@ -64,7 +63,7 @@ def page(results: Results) -> str:
 
 
 def performance(results: Results) -> str:
-    """Write the README's section: the time to collect the largest trace that the peers read too."""
+    """Write the README's section: the time to collect the largest trace that peers also read."""
     rows = [
         row for row in results.rows if row.group == "collect torch" and row.input.endswith("plain")
     ]
@@ -101,7 +100,7 @@ def performance(results: Results) -> str:
 
 
 def replace_section(text: str, section: str) -> str | None:
-    """Replace what stands between the markers in a text; return None if it has no markers."""
+    """Replace the text between the markers; return None if there are no markers."""
     begin, end = text.find(BEGIN), text.find(END)
     if begin < 0 or end < begin:
         return None
@@ -162,7 +161,7 @@ def _targets(results: Results) -> str:
 
 
 def _yardstick(results: Results) -> list[str]:
-    """Compare this machine with the one for which the targets in seconds were set."""
+    """Compare this machine with the machine that the targets in seconds are for."""
     rows = [
         row
         for row in results.rows
@@ -223,7 +222,7 @@ def _line(
 
 
 def _growth(results: Results) -> str:
-    """Show how much longer the largest input takes than the smallest, and how much larger it is."""
+    """Compare the largest input with the smallest: times and sizes."""
     series: dict[tuple[str, str, str], list[Row]] = {}
     for row in results.rows:
         form = row.input.rsplit(" ", 1)[-1] if row.group == "collect torch" else ""

@@ -54,9 +54,9 @@ class Row:
 
 @dataclass(slots=True)
 class Target:
-    """One thing that tracelens must reach; `met` is None if this run cannot judge it.
+    """A goal of tracelens; `met` is None if this run cannot judge it.
 
-    `full_size`: whether the input was as large as the target asks.
+    `full_size`: whether the input was as large as the goal asks.
     """
 
     target: str
@@ -67,7 +67,7 @@ class Target:
 
 @dataclass(slots=True)
 class Results:
-    """All results of a run; `left_out` names what was not measured, and why."""
+    """All results of a run; `left_out` has parts that were not measured, with the reasons."""
 
     machine: dict[str, str]
     settings: dict[str, Any]
@@ -95,7 +95,7 @@ class Results:
         return max(matching, key=lambda row: row.size, default=None)
 
     def after(self, earlier: Results) -> Results:
-        """Return these results, with an earlier run's for groups that this run did not measure."""
+        """Return these results, and an earlier run's for groups that this run did not measure."""
         groups = {row.group for row in self.rows}
         kept = [row for row in earlier.rows if row.group not in groups]
         left_out = dict(earlier.left_out) | dict(self.left_out)

@@ -13,7 +13,7 @@ PLAIN, RECORDED = "torch.compile, nothing cached", "the same, with provenance re
 
 
 def compile_provenance(bench: Bench) -> None:
-    """Compile a model with nothing cached, with the recorder and without, in turn."""
+    """Compile a model with nothing cached, alternately with the recorder and without."""
     if not installed("torch"):
         bench.leave_out(GROUP, "torch is not installed")
         return

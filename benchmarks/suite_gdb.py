@@ -1,9 +1,9 @@
-"""Time how long gdb holds a program at a stop, Python's frames merged in.
+"""Time how long gdb holds a program at a stop, with Python's frames merged in.
 
-python -m benchmarks.suite_gdb HITS
+    python -m benchmarks.suite_gdb HITS
 
 The program is a convolution of torch on the CPU, stopped where oneDNN computes it. Prints one line
-of JSON: the median over the stops after the first, in seconds, and what a stack looks like.
+of JSON: the median seconds of the stops after the first, and facts on a stack.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""HTA's TraceAnalysis of many ranks: parsed by HTA, and handed over from a collected trace."""
+"""Time HTA's TraceAnalysis of many ranks: parsed by HTA, and made from a collected trace."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def hta_ranks(bench: Bench) -> None:
 
 
 def copies(folder: Path, n: int) -> None:
-    """Make a folder of `n` ranks, copies of the capture's two in turn, each with its own number."""
+    """Make a folder of `n` ranks, copies of the capture's two ranks, each with another number."""
     folder.mkdir()
     texts = [
         gzip.decompress((CAPTURE / f"rank{rank}.pt.trace.json.gz").read_bytes()) for rank in (0, 1)

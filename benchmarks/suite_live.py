@@ -24,10 +24,7 @@ _AS_A_CHILD = ("sh", "-c", '"$@"; exit $?', "sh")
 
 
 def live_capture(bench: Bench) -> None:
-    """Time a training loop: alone, with torch.profiler written into it, and under `collect torch`.
-
-    The latter does not change the program.
-    """
+    """Time a training loop: alone, with torch.profiler written into it, under `collect torch`."""
     if installed("torch"):
         loop = (sys.executable, "-m", "benchmarks.workload")
         contenders = [
@@ -51,7 +48,7 @@ def live_capture(bench: Bench) -> None:
 
 
 def captured_shares(samples: Path = SAMPLES) -> list[float]:
-    """Return what share of a core the sampler took in each capture of samples/ that has it."""
+    """Return the sampler's share of a core, for each capture of samples/ that has it."""
     manifests = [
         json.loads(file.read_text()) for file in samples.glob("*/captures/*/manifest.json")
     ]

@@ -1,7 +1,4 @@
-"""Shapes of traces that once took time or memory out of proportion, each at two sizes.
-
-They are those of issue 14, point 4.
-"""
+"""Time unusual traces, each at two sizes, that once took far too much time or memory."""
 
 from __future__ import annotations
 
@@ -39,7 +36,7 @@ def odd_shapes(bench: Bench) -> None:
 
 
 def _report_of_names(bench: Bench, n: int) -> None:
-    """Race the report of a trace in which each op and kernel has a name of its own."""
+    """Race the report of a trace in which all names of ops and kernels differ."""
     source, trace = bench.folder / "names.json", bench.folder / "names.tracelens"
     with source.open("w") as stream:
         stream.writelines(named(n))

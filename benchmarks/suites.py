@@ -1,4 +1,4 @@
-"""The parts of the benchmark: each makes inputs, races its contenders on them, and removes them."""
+"""Run the parts of the benchmark: each makes inputs, races contenders, and removes the inputs."""
 
 from __future__ import annotations
 
@@ -120,10 +120,10 @@ def _peers(bench: Bench, trace: Path, size: float) -> list[Contender]:
 
 
 def _hta(bench: Bench, trace: Path, size: float) -> list[Contender]:
-    """List HTA's parsers.
+    """List HTA's parsers for a trace; they take minutes.
 
-    They take minutes: all of them race on the smallest plain trace only, and on other traces one
-    does. Of the compressed traces, only the largest is read.
+    All race on the smallest plain trace. On other traces one races, and of compressed traces only
+    on the largest.
     """
     sizes = [s for s in bench.settings.sizes_mb if s <= bench.settings.peer_limit_mb]
     if trace.suffix == ".gz" and size != max(sizes):
@@ -173,7 +173,7 @@ def layouts(bench: Bench) -> None:
 
 
 def masking(bench: Bench) -> None:
-    """Measure which share of collecting the largest compared trace goes to masking secrets."""
+    """Measure the share of masking secrets in the time to collect the largest compared trace."""
     size = max(size for size in bench.settings.sizes_mb if size <= bench.settings.peer_limit_mb)
     trace = bench.folder / "trace.json"
     printed = bench.make("benchmarks.enlarge", str(trace), "--megabytes", str(size)).said
@@ -255,7 +255,7 @@ def collect_nsys(bench: Bench) -> None:
 def analyses(bench: Bench) -> None:
     """Time opening a trace and each analysis of it, for every number of kernels.
 
-    Then time nesting spans, and replaying a step, for one number each.
+    Then nesting spans, and replaying a step, are timed for one number each.
     """
     base, trace = bench.folder / "base.json", bench.folder / "base.tracelens"
     size = min(100, max(bench.settings.sizes_mb))

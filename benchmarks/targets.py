@@ -1,7 +1,4 @@
-"""The targets of tracelens, each judged by the rows of one run.
-
-They are from issue 3, "Fast and flat", where nothing else is said.
-"""
+"""List the targets of tracelens, and judge each by the rows of one run."""
 
 from __future__ import annotations
 
@@ -318,7 +315,7 @@ def _largest(
 ) -> Row | None:
     """Return a contender's row of the largest input of this form up to COMPARED_MB.
 
-    If `beside` is given, that contender must have run on the input too.
+    The contender `beside`, if given, must have run on the input, too.
     """
     inputs = [
         row

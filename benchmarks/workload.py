@@ -1,7 +1,7 @@
-"""A training loop to capture: `python -m benchmarks.workload MODE`; bare has its own profiler.
+"""Run a training loop to capture: `python -m benchmarks.workload MODE`.
 
-Prints the seconds from the first step's beginning to the end of the last, profiler, export and all;
-starting Python and importing torch are left out. On a GPU if there is one.
+Prints the seconds from the first step's begin to the end of the last, with profiler and export. The
+mode `bare` starts the profiler itself. Runs on a GPU if there is one.
 """
 
 from __future__ import annotations
@@ -23,10 +23,7 @@ BLOCKS = 50
 
 
 def model() -> nn.Module:
-    """Return a small model with as many modules as ResNet-50.
-
-    The dearer the calls beside the work, the harder the comparison.
-    """
+    """Return a small model with as many modules as ResNet-50: calls cost much, the work little."""
     blocks = [
         nn.Sequential(
             nn.Conv2d(8, 8, 3, padding=1),

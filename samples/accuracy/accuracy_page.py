@@ -87,7 +87,7 @@ def said(verdict: dict[str, Any]) -> str:
 
 
 def constructed_truths() -> dict[str, dict[str, Any]]:
-    """Read what is true of each trace of construct.py, by name."""
+    """Read the known truth of each trace of construct.py, by name."""
     truths: dict[str, dict[str, Any]] = json.loads((CONSTRUCTED / "truth.json").read_text())
     return truths
 
@@ -136,7 +136,7 @@ def failures(truth: dict[str, Any], verdict: dict[str, Any], text: str) -> list[
 
 
 def planted_truths() -> list[dict[str, Any]]:
-    """Read what is true of each capture of a planted program."""
+    """Read the known truth of each capture of a planted program."""
     captures: list[dict[str, Any]] = json.loads((PLANTED / "truth.json").read_text())["captures"]
     return captures
 

@@ -261,7 +261,7 @@ def _sixth() -> str:
 
 
 def _is_false_hope(row: dict[str, Any]) -> bool:
-    """Return whether an answer names a clear gain of 5 % or more where there is less than that."""
+    """Return whether an answer names a clear gain of 5 % or more that is not there."""
     is_small = abs(row["factor"] - 1) < SMALL_CHANGE
     return is_small and row["clear"] and row["said"] <= (1 - SMALL_CHANGE) * row["said_before"]
 

@@ -86,7 +86,7 @@ def base_of(path: Path) -> Path | None:
 
 
 def opened(path: Path) -> tl.Trace:
-    """Return a capture's trace; one that torch recorded with the sidecar beside it, if any."""
+    """Return a capture's trace, with the sidecar beside it if there is one."""
     if path.suffix == ".tracelens":
         return tl.open(path)
     sidecar = path.with_name(path.name.replace(_ENDING, ".provenance.json.gz"))
@@ -125,7 +125,7 @@ def rows() -> Iterator[Coverage]:
 
 
 def sentence(rows: list[Coverage]) -> str:
-    """Say of how many captures the models know nine tenths of what was launched."""
+    """Say for how many captures the models cover nine tenths of launched kernels' time."""
     good = sum(row.launched_frac >= _MOST for row in rows)
     return f"At least 90 % of its launches are modelled in {good} of {len(rows)} captures."
 

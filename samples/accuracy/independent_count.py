@@ -124,7 +124,7 @@ def _by_thread(events: list[HostEvent]) -> dict[object, list[HostEvent]]:
 
 
 def _label(event: HostEvent, above: str) -> str:
-    """Return what the innermost event says, unless input is fetched around it."""
+    """Return the part of the innermost event, but input if input is fetched around it."""
     if above == "input" or _INPUT.search(event.name):
         return "input"
     if event.is_call:
@@ -133,7 +133,7 @@ def _label(event: HostEvent, above: str) -> str:
 
 
 def _segments(events: list[HostEvent]) -> list[tuple[int, int, str]]:
-    """Return the intervals of one thread in order, each with what its innermost event says."""
+    """Return the intervals of one thread in order, each with the part of its innermost event."""
     segments: list[tuple[int, int, str]] = []
     open_events: list[tuple[int, str]] = []
     reached = 0

@@ -35,7 +35,7 @@ _CUDA_STUBS = (
 
 
 class Generator(torch.Generator):
-    """Stand in for the GPU's random generators; it draws nothing."""
+    """Stands for the GPU's random generators; it draws nothing."""
 
     def __new__(cls, *_: object) -> Self:
         """Return one of the CPU's generators."""

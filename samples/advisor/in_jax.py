@@ -29,9 +29,9 @@ def run(results: Results, *, quick: bool) -> None:
 
 
 def _run(results: Results, tf32: str, *, quick: bool) -> None:
-    """Print one line per subject and way, with its outputs' distance from torch's on the CPU.
+    """Print one line per subject and way with times, and one with kernels.
 
-    One with kernels follows.
+    Outputs are compared with torch's on the CPU.
     """
     calls = []
     for subject, model, given in results.subjects(quick=quick):

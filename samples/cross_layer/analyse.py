@@ -188,7 +188,7 @@ def facts(runs: Sequence[Run], lenet: Mapping[str, tl.Trace]) -> dict[str, Any]:
 
 
 def cpu_shares(name: str) -> dict[str, float]:
-    """Return the share of the ops' self time by called library, PyTorch's own loops included."""
+    """Return each library's share of the ops' self time, with PyTorch's own loops."""
     ops = tl.analyses.top_ops(tl.open(HERE / f"captures/{name}.tracelens"))
     self_ns = dict(ops.select("name", "cpu_self_ns").iter_rows())
     total = sum(self_ns.values())
@@ -253,9 +253,9 @@ def _gain_row(run: Run) -> tuple[Any, ...]:
 
 
 def _both_above_half(sides: Sequence[Reuse]) -> bool | None:
-    """Return whether both sides share more than half by library and primitive.
+    """Return whether more than half of both sides' time has the other's library and primitive.
 
-    Return None if only one does.
+    Return None if this holds for one side only.
     """
     answers = {side.by_pair > 0.5 for side in sides}
     return answers.pop() if len(answers) == 1 else None

@@ -90,7 +90,7 @@ def path_of(level: str, trace: tl.Trace) -> Path | None:
 
 
 def common(base: Path, other: Path) -> dict[str, object]:
-    """Return the row of stack_alignment that says how far two stacks coincide."""
+    """Return the row of stack_alignment on the equal frames of two stacks."""
     rows = tl.analyses.stack_alignment(
         base.trace,
         other.trace,

@@ -47,12 +47,12 @@ def verdicts(v: Mapping[str, Any]) -> dict[str, Verdict]:
 
 
 def lost(v: Mapping[str, Any]) -> list[bool]:
-    """Return for each model whether less than half of a free oracle's gain remains once paid."""
+    """Return for each model whether switching costs take more than half of the oracle's gain."""
     return [v["paid"][model] - 1 < HALF * (free - 1) for model, free in v["free"].items()]
 
 
 def more_than_by_luck(v: Mapping[str, Any]) -> list[bool | None]:
-    """Return for each model whether more layers are better in the mixture than chance gives."""
+    """Return for each model whether more layers gain in the mixture than by chance."""
     answers: list[bool | None] = []
     for model, n_better in v["better"].items():
         n_layers = len(v["subtracted"][model].layers)

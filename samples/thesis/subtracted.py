@@ -118,13 +118,11 @@ def outcomes(
 
 
 def best(model: Model) -> float:
-    """Sum the lesser of eager's and the compiled median of each layer, in µs.
-
-    The sum is compared with the custom configuration.
-    """
+    """Sum, over the layers, the lesser of the eager and the compiled median, in µs."""
     pairs = zip(
         model.beside["eager"],
         model.beside["compiled"],
         strict=True,
     )
+    # The sum is compared with the custom configuration.
     return sum(min(eager.middle, compiled.middle) for eager, compiled in pairs)
