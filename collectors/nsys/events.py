@@ -14,7 +14,7 @@ API_TABLES = ("CUPTI_ACTIVITY_KIND_RUNTIME", "CUPTI_ACTIVITY_KIND_DRIVER")
 GRAPH_TABLES = ("CUDA_GRAPH_NODE_EVENTS", "CUDA_GRAPH_EVENTS")
 """Tables of CUDA graphs. The second table is used up to schema 3.7.2."""
 WHOLE_GRAPHS = "CUPTI_ACTIVITY_KIND_GRAPH_TRACE"
-_ACTIVITY = "CUPTI_ACTIVITY_KIND_"
+ACTIVITY = "CUPTI_ACTIVITY_KIND_"
 _WORK = ("deviceId", "contextId", "streamId", "correlationId", "globalPid", "graphNodeId")
 _LAUNCH = (
     *(f"{what}{axis}" for what in ("grid", "block", "cluster") for axis in "XYZ"),
@@ -74,7 +74,7 @@ def kernels(session: Session) -> pl.DataFrame:
     The replay of a CUDA graph that was recorded as a whole is one kernel, named `CUDA graph N`,
     without grid and block.
     """
-    table = f"{_ACTIVITY}KERNEL"
+    table = f"{ACTIVITY}KERNEL"
     # Cluster launches are recorded from schema 3.24 on.
     needed = ["start", "end", "deviceId", "demangledName"]
     launched = session.chunks(table, needed, [*_WORK[1:], *_LAUNCH, "shortName"])
@@ -154,7 +154,7 @@ def graph_nodes(session: Session) -> pl.DataFrame:
 
 def memcpys(session: Session) -> pl.DataFrame:
     """Return copies and migrations of managed memory, in the form that `with_process` takes."""
-    table = f"{_ACTIVITY}MEMCPY"
+    table = f"{ACTIVITY}MEMCPY"
     needed = ["start", "end", "deviceId", "bytes", "copyKind"]
     parts = (
         _work(session, table, raw, "bytes").select(
@@ -184,7 +184,7 @@ def _end_of_copy(column: str) -> pl.Expr:
 
 def memsets(session: Session) -> pl.DataFrame:
     """Return fills of device memory, in the form that `with_process` takes."""
-    table = f"{_ACTIVITY}MEMSET"
+    table = f"{ACTIVITY}MEMSET"
     has_kind = pl.col("memKind").is_not_null()
     parts = (
         _work(session, table, raw, "bytes").select(
@@ -204,7 +204,7 @@ def memsets(session: Session) -> pl.DataFrame:
 
 def synchronizations(session: Session) -> pl.DataFrame:
     """Return the waits that the driver recorded, in the form that `with_process` takes."""
-    table = f"{_ACTIVITY}SYNCHRONIZATION"
+    table = f"{ACTIVITY}SYNCHRONIZATION"
     integers = [*_WORK[:-1], "syncType", "deprecatedSyncType", "eventId"]
     parts = (
         _waits(session, table, raw) for raw in session.chunks(table, ["start", "end"], integers)

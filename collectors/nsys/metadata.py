@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from tracelens.collectors.nsys import enums
-from tracelens.collectors.nsys.events import API_TABLES, WHOLE_GRAPHS
+from tracelens.collectors.nsys.events import ACTIVITY, API_TABLES, WHOLE_GRAPHS
 from tracelens.collectors.nsys.export import Export, wanted
 from tracelens.collectors.nsys.session import TIME_LIMIT_NS, Session, together
 from tracelens.trace.capture import Diagnostics
@@ -18,10 +18,9 @@ from tracelens.trace.capture import Diagnostics
 NEWEST_SCHEMA = (3, 25)
 OLDEST_SCHEMA = (2, 9)
 
-_ACTIVITY = "CUPTI_ACTIVITY_KIND_"
 _READ = {
     *API_TABLES,
-    *(f"{_ACTIVITY}{kind}" for kind in ("KERNEL", "MEMCPY", "MEMSET", "SYNCHRONIZATION")),
+    *(f"{ACTIVITY}{kind}" for kind in ("KERNEL", "MEMCPY", "MEMSET", "SYNCHRONIZATION")),
     WHOLE_GRAPHS,
     "DIAGNOSTIC_EVENT",
     "GPU_METRICS",

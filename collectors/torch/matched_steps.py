@@ -11,10 +11,12 @@ from difflib import SequenceMatcher
 
 import polars as pl
 
+from tracelens.collectors.torch.raw_spans import PROFILER_STEP
+from tracelens.derive.columns.intervals import END
+
 THREAD = ("process_id", "thread_id")
 Work = tuple[list[str], list[str]]
 """The names of a step's kernels, and the names of its ops."""
-_STEP = r"^ProfilerStep#[0-9]+$"
 _MARK = "nn.Module: "
 _RECEIVE = r"^enumerate\(DataLoader\)#_MultiProcessing"
 """Matches the span in which a data loader receives batches from its worker processes."""
@@ -22,7 +24,6 @@ _ALIKE = 0.9
 """The least share of ops that two steps must have in common to be matched."""
 _MOST_COMPARED = 5_000
 """If two steps differ, at most this many ops of each are compared one by one."""
-_END = pl.col("start_ns") + pl.col("duration_ns")
 EDGES = ("row", "start_ns", "end_ns")
 
 
@@ -34,8 +35,8 @@ def is_module_mark() -> pl.Expr:
 def steps_of(spans: pl.DataFrame) -> pl.DataFrame:
     """Return the marks of steps, ordered by start: start_ns, end_ns and thread."""
     name = pl.col("name").cast(pl.String)
-    marks = spans.filter((pl.col("kind") == "annotation") & name.str.contains(_STEP))
-    return marks.select("start_ns", *THREAD, end_ns=_END).sort("start_ns")
+    marks = spans.filter((pl.col("kind") == "annotation") & name.str.contains(PROFILER_STEP))
+    return marks.select("start_ns", *THREAD, end_ns=END).sort("start_ns")
 
 
 def events_in_steps(events: pl.DataFrame, marks: pl.DataFrame) -> pl.DataFrame:
@@ -64,7 +65,7 @@ def _chosen_in_steps(
         *(pl.col(name).cast(pl.Int64) for name in THREAD),
         pl.col("name").cast(pl.String),
         "start_ns",
-        end_ns=_END,
+        end_ns=END,
     )
 
 
@@ -107,7 +108,7 @@ def _without_received(ops: pl.DataFrame, spans: pl.DataFrame) -> pl.DataFrame:
     is_call = pl.col("name").cast(pl.String).str.contains(_RECEIVE)
     threads = (pl.col(name).cast(pl.Int64) for name in THREAD)
     calls = spans.filter((pl.col("kind") == "annotation") & is_call)
-    calls = calls.select("start_ns", *threads, call_end_ns=_END).sort("start_ns")
+    calls = calls.select("start_ns", *threads, call_end_ns=END).sort("start_ns")
     begun = ops.join_asof(calls, on="start_ns", by=THREAD, check_sortedness=False)
     return begun.filter((pl.col("start_ns") < pl.col("call_end_ns")).fill_null(False).not_())
 

@@ -30,7 +30,7 @@ _NOT_AS_JSON = re.compile(r"\b(?:True|False)\b|\.(?![0-9])")
 It is a truth value of Python, or the point after a whole number of C++.
 """
 _LONGEST_INPUT, _DEEPEST_INPUT = 1 << 16, 4
-_STEP = r"^ProfilerStep#[0-9]+$"
+PROFILER_STEP = r"^ProfilerStep#[0-9]+$"
 _MODULE = "nn.Module: "
 _SPARSE, _FEW = 8, 1 << 16
 
@@ -100,7 +100,7 @@ def _named(spans: pl.DataFrame) -> pl.DataFrame:
         pl.col("name").str.starts_with(_MODULE),
     )
     # Until 2022, the profiler's own step annotation had the category Operator.
-    is_step = (pl.col("category") == "Operator") & pl.col("name").str.contains(_STEP)
+    is_step = (pl.col("category") == "Operator") & pl.col("name").str.contains(PROFILER_STEP)
     kind = (
         pl.when(is_call & is_module)
         .then(pl.lit("module"))

@@ -26,11 +26,11 @@ from tracelens.collectors.torch.matched_steps import (
     waits_in_steps,
     work_of_steps,
 )
+from tracelens.derive.columns.intervals import END
 
 Thread = tuple[int, int]
 Tables = dict[str, pl.DataFrame]
 _SHAPES = ("input_shapes", "input_dtypes", "input_strides", "concrete_inputs")
-_END = pl.col("start_ns") + pl.col("duration_ns")
 
 
 class StepSequence(Struct, frozen=True):
@@ -231,7 +231,7 @@ def _with_python(
     rows = deep.with_row_index("row").filter(pl.col("kind").is_in(["python", "module"]) | is_module)
     parts, n_before = [light], light.height
     for sequence in sequences:
-        inside = (pl.col("start_ns") < sequence.end) & _END.gt(sequence.begin)
+        inside = (pl.col("start_ns") < sequence.end) & END.gt(sequence.begin)
         part = _moved_spans(rows.filter(inside), sequence)
         new_rows = pl.int_range(n_before, n_before + part.height, dtype=pl.UInt32, eager=True)
         if "parent_hint" in part.columns:
@@ -247,7 +247,7 @@ def _with_python(
 def _moved_spans(spans: pl.DataFrame, sequence: StepSequence) -> pl.DataFrame:
     """Return the spans on the light window's clock, cut at the limits of the sequence."""
     begin = pl.col("start_ns").clip(lower_bound=sequence.begin)
-    end = _END.clip(upper_bound=sequence.end)
+    end = END.clip(upper_bound=sequence.end)
     cut = spans.with_columns(begin_ns=begin, end_ns=end)
     begins, ends = (_moved_column(cut, name, sequence) for name in ("begin_ns", "end_ns"))
     return spans.with_columns(

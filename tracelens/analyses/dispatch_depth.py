@@ -8,13 +8,13 @@ from tracelens.derive.columns.lookup import rows_of
 from tracelens.derive.events.launch_sites import depths
 from tracelens.derive.events.span_trees import with_trees
 from tracelens.derive.stacks.frame_roles import ROLE_WORDS
+from tracelens.derive.time.thread_axis import LAUNCHES
 from tracelens.errors import MissingTableError
 from tracelens.schemas.results.work import DISPATCH_DEPTH
 from tracelens.trace import Trace
 
 _KEY = ["rank", "op", "layer", "phase"]
 _SPAN_COLUMNS = ["rank", "span_id", "parent_id", "kind", "name", "start_ns", "module_path", "phase"]
-_STARTS_WORK = ("kernel_launch", "graph_launch", "memcpy", "memset")
 
 
 def dispatch_depth(trace: Trace) -> pl.DataFrame:
@@ -64,7 +64,7 @@ def _launches(trace: Trace) -> pl.DataFrame:
         "api_calls",
         *key,
         *times,
-        where=pl.col("kind").is_in(_STARTS_WORK),
+        where=pl.col("kind").is_in(LAUNCHES),
     ).select(*key, **times_of)
 
 

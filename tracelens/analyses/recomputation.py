@@ -5,6 +5,7 @@ import polars as pl
 from tracelens.analyses.analysis import Analysis, Parallel
 from tracelens.derive.columns.per_unique import each_once
 from tracelens.derive.columns.time_text import duration
+from tracelens.derive.events.autograd_nodes import ENGINE
 from tracelens.derive.events.call_tree import nearest_row, sum_within
 from tracelens.derive.events.span_trees import with_trees
 from tracelens.derive.time.self_time import attribute
@@ -24,7 +25,6 @@ RECOMPUTATION = Table(
         Column("device_ns", pl.Int64, "Time of the work that they launched."),
     ),
 )
-_ENGINE = "autograd::engine::evaluate_function"
 _COLUMNS = ("rank", "span_id", "parent_id", "kind", "name", "sequence_number", "module_path")
 
 
@@ -47,7 +47,7 @@ def recomputation(trace: Trace) -> pl.DataFrame:
 
 def _of_rank(tree: pl.DataFrame, work: pl.DataFrame) -> pl.DataFrame:
     parent, names = tree["parent_id"], tree["name"]
-    is_engine = each_once(names, lambda name: name.str.starts_with(_ENGINE))
+    is_engine = each_once(names, lambda name: name.str.starts_with(ENGINE))
     in_backward = nearest_row(parent, is_engine).is_not_null()
     is_backward = each_once(
         names,

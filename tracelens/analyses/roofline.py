@@ -3,10 +3,9 @@
 import polars as pl
 
 from tracelens.analyses.analysis import Analysis, Chart, Points, named
-from tracelens.derive.columns.ratios import over
+from tracelens.derive.columns.ratios import over, sum_if_known
 from tracelens.derive.columns.time_text import duration
 from tracelens.derive.kernels.device_peaks import device_peaks
-from tracelens.derive.kernels.op_families import signatures
 from tracelens.derive.kernels.peaks import Peaks, peaks_of
 from tracelens.derive.layers.modelled_calls import (
     UNKNOWN_CONTEXTS,
@@ -14,6 +13,7 @@ from tracelens.derive.layers.modelled_calls import (
     Modelled,
     modelled,
 )
+from tracelens.derive.layers.roofline_rules import is_fusible
 from tracelens.derive.time.step_table import steps_of
 from tracelens.schemas.results.roofline import ROOFLINE
 from tracelens.trace import Trace
@@ -23,9 +23,6 @@ _LEAST_HINTED = 0.02
 
 For elementwise ops and copies, the share is five times as large.
 """
-_FUSED_FAMILIES = ("elementwise", "copy", "dropout")
-"""Families of ops that a compiler fuses with their neighbours."""
-
 NOT_MODELLED, STEP = "(not modelled)", "(step)"
 _DEVICE = ("rank", "device_id")
 _N_REASONS = 3
@@ -67,7 +64,7 @@ def roofline(
         pl.col("precision").sort_by(pl.col("precision") == "tf32").last(),
         pl.col(*_SUMS, "duration_ns", "n_kernels").sum(),
         pl.len().cast(pl.Int64).alias("n_calls"),
-        _sum_if_known("least_bytes"),
+        sum_if_known("least_bytes"),
         _largest_work("flops"),
         _largest_work("bytes"),
         pl.col("assumed").drop_nulls().first(),
@@ -183,7 +180,7 @@ def _steps(trace: Trace, calls: pl.DataFrame, rest: pl.DataFrame) -> pl.DataFram
         .agg(
             pl.col(*_SUMS).sum(),
             pl.len().cast(pl.Int64).alias("n_calls"),
-            _sum_if_known("least_bytes"),
+            sum_if_known("least_bytes"),
             at_peak=pl.when(at_peak.filter(is_product).null_count() == 0).then(
                 at_peak.filter(is_product).sum()
             ),
@@ -229,11 +226,6 @@ def _steps(trace: Trace, calls: pl.DataFrame, rest: pl.DataFrame) -> pl.DataFram
         .sort(key)
         .drop("at_peak", "step_ns", "modelled_ns")
     )
-
-
-def _sum_if_known(column: str) -> pl.Expr:
-    """Return the sum; None if any value is None."""
-    return pl.when(pl.col(column).null_count() == 0).then(pl.col(column).sum()).alias(column)
 
 
 def _largest_work(unit: str) -> pl.Expr:
@@ -388,10 +380,8 @@ def _in_float32(trace: Trace, rows: pl.DataFrame, total: int) -> list[str]:
 
 def _moving(rows: pl.DataFrame, total: int) -> list[str]:
     """Give the time of ops that read and write memory for little arithmetic."""
-    families = {op: family for op, (family, _) in signatures().items()}
-    family = pl.col("op").replace_strict(families, default=None, return_dtype=pl.String)
     moving = rows.filter(
-        family.is_in(_FUSED_FAMILIES),
+        is_fusible(),
         pl.col("roof") == "memory",
     )
     taken = int(moving["duration_total_ns"].sum())

@@ -6,8 +6,9 @@ from msgspec import Struct
 from tracelens.analyses.analysis import Analysis, Bars, Chart, named
 from tracelens.derive.columns.intervals import END
 from tracelens.derive.columns.per_unique import each_once
-from tracelens.derive.columns.ratios import over
+from tracelens.derive.columns.ratios import over, sum_if_known
 from tracelens.derive.columns.time_text import duration
+from tracelens.derive.events.serving_marks import PHASES
 from tracelens.derive.kernels.peaks import Peaks, peaks_of
 from tracelens.derive.layers.modelled_calls import modelled
 from tracelens.derive.time.step_table import steps_of
@@ -28,7 +29,6 @@ _CHECKED = "step[TARGET_VERIFY"
 """Marks of SGLang's steps that check drafts. They do not say how many are accepted."""
 
 F64, I64, STR = pl.Float64, pl.Int64, pl.String
-_PHASES = ("prefill", "decode", "mixed")
 _MOST_REST = 0.1
 """A step's bytes are given only if its unmodelled kernels take at most this share of the time of
 its modelled calls.
@@ -39,7 +39,7 @@ SERVING = Table(
     "The steps of an inference server in one phase on one rank. The names of the steps' marks give the phase.",
     (
         RANK,
-        Column("phase", STR, "Prefill, decode, or both in a batch.", values=_PHASES),
+        Column("phase", STR, "Prefill, decode, or both in a batch.", values=PHASES),
         Column("n_steps", I64, "Steps."),
         Column("duration_total_ns", I64, "Sum of the steps' time."),
         Column("share_frac", F64, "duration_total_ns over the rank's time in all phases."),
@@ -109,7 +109,7 @@ def serving(
         pl.col("duration_ns").sum().alias("duration_total_ns"),
         pl.col("duration_ns").median().alias("duration_median_ns"),
         pl.col("n_requests").mean().alias("requests_mean"),
-        *(_sum_if_known(name) for name in ("n_tokens", "least_bytes", "cache_bytes")),
+        *(sum_if_known(name) for name in ("n_tokens", "least_bytes", "cache_bytes")),
         between_ns=pl.when(pl.col("between_ns").count() > 0).then(pl.col("between_ns").sum()),
     )
     total = pl.col("duration_total_ns").sum().over("rank")
@@ -160,11 +160,6 @@ def _bandwidths(trace: Trace, given: Peaks | None) -> pl.DataFrame:
     known = [peaks_of(name, given) for name in devices["name"]]
     rates = [None if peaks is None else peaks.bandwidth_bytes_per_s for peaks in known]
     return devices.select("rank").with_columns(bandwidth=pl.Series(rates, dtype=F64))
-
-
-def _sum_if_known(column: str) -> pl.Expr:
-    """Return the sum; None if any value is None."""
-    return pl.when(pl.col(column).null_count() == 0).then(pl.col(column).sum()).alias(column)
 
 
 def notes(

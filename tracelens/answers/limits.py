@@ -16,6 +16,7 @@ from tracelens.answers.devices import SmUse, few_sms, sentence_of_gpus
 from tracelens.answers.step_bar import kind_of, label_of, percents_in, program_bar
 from tracelens.answers.words import DEVICE_SENTENCES, PROCESS_SENTENCES, function_text, place_text
 from tracelens.derive.columns.time_text import duration
+from tracelens.derive.events.autograd_nodes import ENGINE
 from tracelens.derive.processes.cpu_work import READS
 from tracelens.derive.time.activity_places import PROFILER
 from tracelens.derive.time.bounds import INSIDE_OP, UNRECORDED
@@ -47,7 +48,6 @@ _PHRASES = {
     "unknown": "is idle for an unknown reason",
 }
 _LEAST_OF_CALLER, _ONE_LINE = 0.1, 80
-_BACKWARD = "autograd::engine::evaluate_function"
 _WORKS, _WAITS = "does other work", "waits itself"
 
 
@@ -196,7 +196,7 @@ def launching_functions(model: TimeModel, rank: RankTime, limits: Limits) -> str
     callers: Counter[str] = Counter()
     for place, ns in times.items():
         # Launches by autograd are the backward pass.
-        if place.startswith(_BACKWARD):
+        if place.startswith(ENGINE):
             callers["backward pass"] += ns
         elif " > " in place:
             callers[function_text(place.split(" > ")[-2])] += ns

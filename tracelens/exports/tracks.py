@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import polars as pl
 from msgspec import Struct
 
+from tracelens.derive.kernels.grids import SHAPE
 from tracelens.derive.time.step_table import steps_of
 from tracelens.exports.arrows import Arrows
 from tracelens.exports.export import ROWS_AT_ONCE, Selection
@@ -16,12 +17,11 @@ _TIMES = ("start_ns", "duration_ns")
 _END = (pl.col("start_ns") + pl.col("duration_ns")).alias("end_ns")
 _STREAM = ("device_id", "stream_id")
 _THREAD = ("process_id", "thread_id")
-_SHAPE = ("grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z")
 _KERNEL = (
     "name",
     "library",
     "primitive",
-    *_SHAPE,
+    *SHAPE,
     "registers_per_thread",
     "shared_bytes",
     "estimated_occupancy_frac",

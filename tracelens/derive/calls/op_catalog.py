@@ -85,6 +85,10 @@ def dense(operand: str, layout: str) -> Term:
     )
 
 
+AS_THEY_RAN = ("and", dense("in0", NCHW), dense("out", NCHW))
+"""Input and result are dense in torch's own layout."""
+
+
 def alike(*operands: str) -> Term:
     """Return the constraint that tensors, given by names such as in0, are dense in one layout."""
     return (

@@ -24,6 +24,13 @@ def speedup(base: pl.Expr, other: pl.Expr) -> pl.Expr:
     return pl.when(are_positive).then(quotient)
 
 
+def sum_if_known(name: str) -> pl.Expr:
+    """Return the sum of the column; None if any value is None."""
+    column = pl.col(name)
+    is_known = column.null_count() == 0
+    return pl.when(is_known).then(column.sum()).alias(name)
+
+
 def percent(part: float, whole: float) -> str:
     """Return part / whole as text such as `12.5%`.
 

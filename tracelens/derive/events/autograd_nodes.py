@@ -5,7 +5,9 @@ import polars as pl
 NODE = ("process_id", "forward_thread_id", "sequence_number")
 """Columns that identify an autograd node: its process, its sequence number, and torch's own number
 of the forward thread."""
-PYTHON_NODE = r"^(?:autograd::engine::evaluate_function: )?\w+Backward$"
+ENGINE = "autograd::engine::evaluate_function"
+"""Begin of the name of a span in which autograd's engine evaluates a node."""
+PYTHON_NODE = rf"^(?:{ENGINE}: )?\w+Backward$"
 """Names of the backward ops of functions written in Python, torch.autograd.Function.
 
 Backward ops of torch itself end with a number, such as MulBackward0.

@@ -14,8 +14,7 @@ from tracelens.derive.time.advice import Rule
 from tracelens.derive.time.judged_program import JudgedProgram
 from tracelens.errors import MissingTableError
 
-FUSED_FAMILIES = ("elementwise", "copy", "dropout")
-"""Families of ops that a compiler fuses with their neighbours."""
+_FUSED_FAMILIES = ("elementwise", "copy", "dropout")
 _PRODUCTS = ("gemm", "conv")
 _MOVERS = ("elementwise", "layout", "copy")
 _MOST_KERNELS = 50_000
@@ -176,10 +175,13 @@ def _chains_of_movers(calls: pl.DataFrame, kernels: pl.DataFrame) -> pl.DataFram
 
 def _only_moves() -> pl.Expr:
     """Return whether an op only moves memory, and a compiler would fuse it with other ops."""
-    op = pl.col("op")
-    families = {name: family for name, (family, _) in signatures().items()}
-    family = op.replace_strict(families, default=None, return_dtype=pl.String)
-    is_fused = family.is_in(FUSED_FAMILIES)
-    moves_lists = op.str.contains("::_foreach_")
+    moves_lists = pl.col("op").str.contains("::_foreach_")
     computes = pl.col("flops") != 0
-    return is_fused & ~moves_lists & ~computes
+    return is_fusible() & ~moves_lists & ~computes
+
+
+def is_fusible() -> pl.Expr:
+    """Return whether a compiler fuses ops of this family with their neighbours."""
+    families = {name: family for name, (family, _) in signatures().items()}
+    family = pl.col("op").replace_strict(families, default=None, return_dtype=pl.String)
+    return family.is_in(_FUSED_FAMILIES)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import polars as pl
 from msgspec import Struct
 
+from tracelens.derive.columns.intervals import END
 from tracelens.derive.events.api_names import WAITS_FOR_DEVICE
 from tracelens.derive.time.program_phases import program_steps
 from tracelens.derive.time.step_kinds import are_of_several_kinds
@@ -24,7 +25,6 @@ A trace without steps is replayed as a whole if it has no more events than this.
 _LONGEST_LEAD_NS = 10_000_000_000
 """The host is assumed to run ahead of the device by at most this time."""
 _WORK = ("start_ns", "duration_ns", "device_id", "stream_id", "api_call_id", "link", "span_id")
-_ENDS = pl.col("start_ns") + pl.col("duration_ns")
 
 
 class Excerpt(Struct, frozen=True):
@@ -59,7 +59,7 @@ def read_excerpt(trace: Trace, rank: int) -> Excerpt | None:
     origin = marks[0]
     until = marks[-1]
     start_ns = pl.col("start_ns")
-    inside = (start_ns < until) & _ENDS.gt(origin)
+    inside = (start_ns < until) & END.gt(origin)
     spans = _spans(trace, rank, inside, (origin, until))
     calls, rows = _calls(trace, rank, (start_ns >= origin) & inside, origin)
     return Excerpt(
@@ -112,14 +112,14 @@ def _marks(trace: Trace, rank: int, steps: pl.DataFrame) -> list[int]:
     """
     names = steps["name"].unique().to_list()
     begin = steps["start_ns"][0]
-    end = steps.select(_ENDS).to_series()[-1]
+    end = steps.select(END).to_series()[-1]
     start_ns = pl.col("start_ns")
     step_spans = trace.select(
         "spans",
         "name",
         "start_ns",
         "duration_ns",
-        where=pl.col("name").is_in(names) & (start_ns <= end) & _ENDS.ge(begin - _LONGEST_LEAD_NS),
+        where=pl.col("name").is_in(names) & (start_ns <= end) & END.ge(begin - _LONGEST_LEAD_NS),
         rank=rank,
     ).sort("start_ns", "duration_ns", descending=[False, True])
     marks: list[int] = []
@@ -143,7 +143,7 @@ def _whole(trace: Trace, rank: int) -> tuple[pl.DataFrame, list[int]]:
         times = trace.select(table, "start_ns", "duration_ns", rank=rank)
         ends = times.select(
             pl.col("start_ns").min(),
-            end=_ENDS.max(),
+            end=END.max(),
         )
         if ends["start_ns"][0] is not None:
             edges[table] = ends.row(0)
@@ -190,7 +190,7 @@ def _spans(
     )
     return spans.select(
         start=(start_ns - origin).clip(lower_bound=0),
-        end=(_ENDS - origin).clip(upper_bound=until - origin),
+        end=(END - origin).clip(upper_bound=until - origin),
         thread=pl.struct("process_id", "thread_id").rank("dense").cast(pl.Int64),
         process_id="process_id",
         thread_id="thread_id",
@@ -199,7 +199,7 @@ def _spans(
         is_python=kind.is_in(["python", "module", "nvtx"]),
         is_generated=(kind == "op") & pl.col("name").cast(pl.String).str.starts_with("triton_"),
         begins_inside=start_ns >= origin,
-        ends_inside=_ENDS.le(until),
+        ends_inside=END.le(until),
         name="name",
         module_path="module_path",
     ).sort("start", "end", descending=[False, True])
@@ -222,7 +222,7 @@ def _profiler_times(
     thread = ("process_id", "thread_id")
     is_wanted = where & (is_mark | is_call)
     profiler_spans = trace.select("spans", *columns, where=is_wanted, rank=rank).sort("start_ns")
-    begin, end = pl.col("start_ns") - origin, _ENDS - origin
+    begin, end = pl.col("start_ns") - origin, END - origin
     # The call ends one step's mark and begins the next step's mark (torch 2.11), so it fills the
     # time between them. A trace with stacks shows the whole call.
     between = profiler_spans.filter(is_mark).select(
@@ -265,7 +265,7 @@ def _calls(
     end = pl.col("end")
     calls = recorded.select(
         start=pl.col("start_ns") - origin,
-        end=_ENDS - origin,
+        end=END - origin,
         process_id="process_id",
         thread_id="thread_id",
         api=api.cast(pl.String),
@@ -325,7 +325,7 @@ def _work_of_table(
 ) -> pl.DataFrame:
     """Return the excerpt's device work of one table, with the row and start of its API call."""
     origin, until = edges
-    is_open = _ENDS.gt(origin)
+    is_open = END.gt(origin)
     # Work that begins after the last work of the excerpt's calls does not belong to the excerpt.
     is_launched = pl.col("api_call_id").is_in(rows["api_call_id"].implode())
     launched = trace.select(table, "start_ns", where=is_open & is_launched, rank=rank)
@@ -367,7 +367,7 @@ _SCHEMA = pl.Schema(
 )
 _COMMON = {
     "start": pl.col("start_ns"),
-    "end": _ENDS,
+    "end": END,
     "call": pl.col("row"),
     "is_graph": pl.col("link") == "graph",
     "is_pageable": pl.lit(value=False),

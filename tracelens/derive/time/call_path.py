@@ -10,7 +10,7 @@ from tracelens.derive.events.steps import FAMILIES
 from tracelens.derive.time.code_owner import LIBRARY, OWN_HOOKS, PROGRAM, owner, package
 from tracelens.derive.time.host_waits import WAITS
 
-_LOADER = r"DataLoader|_next_data"
+LOADER = r"DataLoader|_next_data"
 """Pattern for names of spans from a data loader's own code."""
 _LOOKS = (
     r"^<built-in (?:function|method) (?:isinstance|issubclass|callable|len|[gs]etattr|hasattr|iter"
@@ -230,7 +230,7 @@ def _by_name(name: pl.Expr) -> pl.Expr:
     """
     return pl.struct(
         informs=~name.str.contains(UNINFORMATIVE),
-        is_loader=name.str.contains(_LOADER),
+        is_loader=name.str.contains(LOADER),
         waits=shortened(name).str.contains(WAITS),
         owner=owner(name),
         package=package(name).cast(pl.Categorical).to_physical(),

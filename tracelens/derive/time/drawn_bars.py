@@ -4,7 +4,9 @@ from typing import Any
 
 import polars as pl
 
-from tracelens.derive.time.event_bars import BAR, END
+from tracelens.derive.columns.intervals import END
+from tracelens.derive.kernels.grids import SHAPE
+from tracelens.derive.time.event_bars import BAR, IDS_OF_WORK
 from tracelens.trace import Trace
 
 DETAILS = {"op": pl.String, "layer": pl.String, "shapes": pl.String, "size": pl.String}
@@ -20,8 +22,6 @@ _BARS_OF_LEVEL = 4
 _AS_TEXT: dict[Any, Any] = {pl.Categorical: pl.String}
 """Casts that turn the texts of bars from categorical codes into strings."""
 _OF_SPAN = ["name", "kind", "module_path", "input_shapes"]
-_SIZES = {"kernels": "kernel_id", "memcpys": "memcpy_id", "memsets": "memset_id"}
-_AXES = ("grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z")
 
 
 def without_deepest(bars: pl.DataFrame, most: int) -> pl.DataFrame:
@@ -144,7 +144,7 @@ def _spans_and_sizes(
     spans = [of_spans.select("source", "event_id", span_id="event_id")]
     schema = {"source": pl.String, "event_id": pl.Int64, "size": pl.String}
     sizes = [pl.DataFrame(schema=schema)]
-    for table, id_name in {"api_calls": "api_call_id", **_SIZES}.items():
+    for table, id_name in {"api_calls": "api_call_id", **IDS_OF_WORK}.items():
         ids = bars.filter(source=table)["event_id"].unique()
         if ids.is_empty():
             continue
@@ -158,7 +158,7 @@ def _spans_and_sizes(
         )
         events = recorded.with_columns(source=pl.lit(table), event_id=id_name)
         spans.append(events.select("source", "event_id", "span_id"))
-        if table in _SIZES:
+        if table in IDS_OF_WORK:
             sizes.append(events.select("source", "event_id", size=_size(table)))
     return pl.concat(spans), pl.concat(sizes)
 
@@ -166,11 +166,11 @@ def _spans_and_sizes(
 def _size_columns(table: str) -> tuple[str, ...]:
     if table == "api_calls":
         return ()
-    return _AXES if table == "kernels" else ("size_bytes",)
+    return SHAPE if table == "kernels" else ("size_bytes",)
 
 
 def _size(table: str) -> pl.Expr:
     """Describe the size of a launch, copy or fill in words."""
     if table == "kernels":
-        return pl.format("grid {}×{}×{}, block {}×{}×{}", *_AXES)
+        return pl.format("grid {}×{}×{}, block {}×{}×{}", *SHAPE)
     return pl.format("{} bytes", "size_bytes")

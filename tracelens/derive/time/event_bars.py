@@ -5,6 +5,7 @@ from typing import Any
 
 import polars as pl
 
+from tracelens.derive.columns.intervals import END
 from tracelens.derive.events.nesting import nest
 from tracelens.derive.time.device_work import COMMUNICATION, COMPUTE, COPY, DeviceWork
 from tracelens.derive.time.host_time import host_of_calls
@@ -17,7 +18,7 @@ _HOST_KINDS = ("op", "module", "annotation", "nvtx")
 """Kinds of spans on a thread's lane. Python calls have a lane of their own."""
 PYTHON_LANE = ", Python calls"
 """Suffix of the name of a lane with a thread's Python calls."""
-_IDS = {"kernels": "kernel_id", "memcpys": "memcpy_id", "memsets": "memset_id"}
+IDS_OF_WORK = {"kernels": "kernel_id", "memcpys": "memcpy_id", "memsets": "memset_id"}
 BARS: dict[str, Any] = {
     "lane": pl.String,
     "level": pl.Int64,
@@ -50,7 +51,6 @@ QUEUES = (
 """Kinds of bars for a device's queue, each after its least number of waiting launches."""
 CODED: dict[Any, Any] = {pl.String: pl.Categorical}
 _TIMES = ("start_ns", "duration_ns")
-END = pl.col("start_ns") + pl.col("duration_ns")
 _AROUND_NS = 10**9
 
 
@@ -161,7 +161,7 @@ def _recorded_work(trace: Trace, rank: int, condition: pl.Expr) -> Iterator[pl.D
             copy_kind,
         ),
     ):
-        event_id = _IDS[table]
+        event_id = IDS_OF_WORK[table]
         recorded = trace.select(
             table,
             *shared,
@@ -293,7 +293,7 @@ def _queue_lengths(trace: Trace, rank: int, begin: int, end: int) -> pl.DataFram
             where=is_begun,
             rank=rank,
         )
-        for table in _IDS
+        for table in IDS_OF_WORK
     )
     calls = trace.select(
         "api_calls",

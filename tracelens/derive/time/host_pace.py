@@ -10,11 +10,11 @@ import polars as pl
 
 from tracelens.derive.columns.intervals import union
 from tracelens.derive.time.activity_places import PROFILER
+from tracelens.derive.time.thread_axis import LAUNCHES
 from tracelens.derive.time.time_parts import TimeModel
 
 _BLOCKED_NS = 1_000_000
 """A launch this long or longer waits because the device's queue is full."""
-_QUEUED = ("kernel_launch", "graph_launch", "memcpy", "memset")
 _BLOCKED = ("sync", "communication", "allocation")
 """Causes of activities in which a host may wait for its device, and thus for other ranks."""
 _START, _END = pl.col("start_ns"), pl.col("start_ns") + pl.col("duration_ns")
@@ -55,7 +55,7 @@ def _blocked_times(model: TimeModel) -> pl.DataFrame:
     """
     columns = ("rank", "start_ns", "duration_ns")
     calls = model.trace.select("api_calls", "kind", *columns)
-    is_launch = pl.col("kind").is_in(_QUEUED)
+    is_launch = pl.col("kind").is_in(LAUNCHES)
     is_blocked = pl.col("duration_ns") >= _BLOCKED_NS
     into_full_queue = calls.filter(is_launch & is_blocked)
     is_wait = pl.col("cause").is_in(_BLOCKED)

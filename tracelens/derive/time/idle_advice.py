@@ -10,6 +10,7 @@ from tracelens.derive.kernels.pinned_copies import LARGE_COPY
 from tracelens.derive.processes.cpu_work import WORKLESS_OPS
 from tracelens.derive.time.advice import Rule
 from tracelens.derive.time.bounds import INSIDE_OP, UNRECORDED
+from tracelens.derive.time.call_path import LOADER
 from tracelens.derive.time.host_waits import WAITS
 from tracelens.derive.time.judged_program import JudgedProgram
 from tracelens.derive.time.launch_advice import in_launching_ops
@@ -49,7 +50,6 @@ _BY_LOADER = {
     "_SingleProcess": "The data loader works in the main process; give it workers (num_workers)",
     WORKERS: "The loader's workers do not keep up; more of them, or cheaper decoding",
 }
-_IN_LOADER = r"DataLoader|_next_data"
 _LOADER_BEGINS = r"\bdataloader\.py(?:\([^)]*\))?: (?:__iter__|_get_iterator)$"
 _KEEP_WORKERS = "Keep the loader's workers from epoch to epoch (persistent_workers=True)"
 _LATE_FOR_FEW = (
@@ -278,7 +278,7 @@ def _by_loader(program: JudgedProgram, places: list[tuple[str, int]]) -> str | N
         of_loader = [place for place in places if loader in place[0]]
         times[loader] = _total_ns(of_loader)
     loader = max(times, key=lambda name: times[name])
-    if not times[loader] or not _is_mostly(places, _IN_LOADER):
+    if not times[loader] or not _is_mostly(places, LOADER):
         return None
     if loader == WORKERS and _few_batches_are_late(program):
         return _LATE_FOR_FEW

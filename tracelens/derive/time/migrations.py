@@ -7,6 +7,7 @@ touches it while it lies elsewhere, or when cudaMemPrefetchAsync moves it.
 import polars as pl
 
 from tracelens.derive.columns.interval_lookup import during
+from tracelens.derive.columns.intervals import END
 from tracelens.trace import Trace
 
 _BARE = r"^(?:void )?([^<(]+)"
@@ -14,7 +15,6 @@ _BARE = r"^(?:void )?([^<(]+)"
 WAITS_DOMINATE = 0.5
 """A verdict names the waits for pages if they take at least this share of kernel time."""
 _DEVICE = ("rank", "device_id")
-_END = pl.col("start_ns") + pl.col("duration_ns")
 _MOVED = ("rank", "device_id", "direction", "process_id", "start_ns", "duration_ns", "size_bytes")
 IS_MOVE = (
     (pl.col("source_memory") == "managed")
@@ -41,9 +41,9 @@ def waiting_kernels(trace: Trace, moves: pl.DataFrame) -> pl.DataFrame:
     """
     columns = ("kernel_id", "span_id", "name", "step", "start_ns", "duration_ns")
     recorded = trace.select("kernels", *_DEVICE, *columns)
-    kernels = recorded.with_columns(begun_ns="start_ns", ended_ns=_END)
+    kernels = recorded.with_columns(begun_ns="start_ns", ended_ns=END)
     to_device = pl.col("direction") != "d2h"
-    arriving = moves.filter(to_device).with_columns(moved_ns=_END)
+    arriving = moves.filter(to_device).with_columns(moved_ns=END)
     with_kernels = (
         arriving.drop("duration_ns")
         .sort("start_ns")
@@ -123,7 +123,7 @@ def touched_by_host(trace: Trace, moves: pl.DataFrame) -> list[tuple[str, int]]:
     columns = ("process_id", "name", "start_ns", "duration_ns")
     spans = trace.select("spans", *columns, where=is_range)
     name = pl.col("name").cast(pl.String)
-    ranges = spans.with_columns(name, end_ns=_END)
+    ranges = spans.with_columns(name, end_ns=END)
     to_host = moves.filter(pl.col("direction") == "d2h")
     placed = during(to_host, ranges, "name", pl.String)
     in_ranges = placed.drop_nulls("name")

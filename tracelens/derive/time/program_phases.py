@@ -18,7 +18,7 @@ from tracelens.derive.time.start_up import (
     start_up_ns,
     trials_ns,
 )
-from tracelens.derive.time.step_table import activities_of, steps_of
+from tracelens.derive.time.step_table import STREAM_WAITS, WORK, activities_of, steps_of
 from tracelens.schemas import DEVICE_WORK
 from tracelens.schemas.results.time import PHASES, PROGRAM
 from tracelens.trace import Trace
@@ -46,8 +46,6 @@ _MOST = 0.5
 """A first step is start-up if start-up makes at least this share of its extra time."""
 _TAIL = 0.1
 """A last step is a tail if its time and launches are below this share of other steps' medians."""
-_WAITS = ("kind", "device_id", "stream_id", "start_ns", "duration_ns")
-_WORK = ("device_id", "stream_id", "start_ns", "duration_ns", "api_call_id", "link")
 
 
 def phases(trace: Trace) -> pl.DataFrame:
@@ -214,11 +212,11 @@ def _tables(trace: Trace) -> dict[str, pl.DataFrame]:
         "steps": steps_of(trace),
         "activities": activities_of(trace),
         "api_calls": trace.select("api_calls", "rank", *CALLS),
-        "synchronizations": trace.select("synchronizations", "rank", *_WAITS),
+        "synchronizations": trace.select("synchronizations", "rank", *STREAM_WAITS),
     }
     for name in DEVICE_WORK:
         more = ("name", "step") if name == "kernels" else ()
-        tables[name] = trace.select(name, "rank", *_WORK, *more)
+        tables[name] = trace.select(name, "rank", *WORK, *more)
     has_device = any(tables[name].height for name in DEVICE_WORK)
     if has_device:  # spans are many and not needed
         tables["ops"] = tables["kernels"].select("rank", "step").clear()

@@ -34,8 +34,8 @@ _CALLS = (
     "start_ns",
     "duration_ns",
 )
-_WORK = ("device_id", "stream_id", "start_ns", "duration_ns", "api_call_id", "link")
-_WAITS = ("kind", "device_id", "stream_id", "start_ns", "duration_ns")
+WORK = ("device_id", "stream_id", "start_ns", "duration_ns", "api_call_id", "link")
+STREAM_WAITS = ("kind", "device_id", "stream_id", "start_ns", "duration_ns")
 _MARKED = {"spans": "span_id", "api_calls": "api_call_id"}
 
 
@@ -121,12 +121,12 @@ def _of_rank(trace: Trace, rank: int, pattern: str | None = None) -> dict[str, p
     marked = mark_steps(calls.select("process_id", "start_ns"), marks)
     times = StepTimes(marks, calls)
     for name in DEVICE_WORK:
-        work = trace.select(name, "rank", *_WORK)
+        work = trace.select(name, "rank", *WORK)
         work = work.filter(pl.col("rank") == rank)
         row = _rows_of_ids(calls, "api_call_id", work, "api_call_id")
         step_of_row = marked["step"].gather(row)
         times.take(name, work.with_columns(row, step_of_row))
-    waits = trace.select("synchronizations", "rank", *_WAITS)
+    waits = trace.select("synchronizations", "rank", *STREAM_WAITS)
     times.take_waits(waits.filter(pl.col("rank") == rank))
     activities = list_activities(
         placed,

@@ -3,6 +3,7 @@
 from tracelens.derive.calls.constraints import NCHW, NHWC
 from tracelens.derive.calls.op_catalog import (
     ADD,
+    AS_THEY_RAN,
     GELU,
     NORM,
     RELU,
@@ -64,7 +65,6 @@ _OVER_ROWS = ("layer_norm", "rms_norm")
 
 Torch has no call that also adds a residual.
 """
-_AS_THEY_RAN = ("and", dense("in0", NCHW), dense("out", NCHW))
 _COPIED = {"cast": "_to_copy", "copy": "clone"}
 
 FUNCTIONS = (
@@ -94,13 +94,13 @@ FUNCTIONS = (
         )
         for op in AS_IS
     ),
-    *(Function(op, "aten", (op,), _AS_THEY_RAN, op) for op in (*_OVER_ROWS, *sorted(VIEWS))),
+    *(Function(op, "aten", (op,), AS_THEY_RAN, op) for op in (*_OVER_ROWS, *sorted(VIEWS))),
     *(
         Function(
             name,
             "aten",
             (op,),
-            _AS_THEY_RAN,
+            AS_THEY_RAN,
             "to",
             cost_key=op,
         )

@@ -5,10 +5,8 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from tracelens.derive.calls.constraints import NCHW
-from tracelens.derive.calls.op_catalog import ADD, ATTENTION, Function, dense
+from tracelens.derive.calls.op_catalog import ADD, AS_THEY_RAN, ATTENTION, Function
 
-_AS_THEY_RAN = ("and", dense("in0", NCHW), dense("out", NCHW))
 _SCALES: tuple[tuple[str, ...], ...] = ((), ("div",), ("mul",))
 _MASKS: tuple[tuple[str, ...], ...] = ((), (ADD,))
 
@@ -58,7 +56,7 @@ FUNCTIONS = tuple(
         "_".join(("attention", *scale, *("masked" for _ in mask))),
         "aten",
         ("matmul", *scale, *mask, "softmax", "matmul"),
-        _AS_THEY_RAN,
+        AS_THEY_RAN,
         ATTENTION,
         cost_key=ATTENTION,
         fits=is_attention,
