@@ -283,20 +283,20 @@ def _measure(
     frames: pl.DataFrame = stack["frames"]
     levels, functions, roles = (frames[name].to_list() for name in ("level", "function", "role"))
     if entry:
-        entry_place = find_function(functions, entry, occurrence)
-        if entry_place is None:
+        named_entry = find_function(functions, entry, occurrence)
+        if named_entry is None:
             raise TracelensError(_not_found(trace, stack, entry))
     else:
-        entry_place = find_function(functions, WELL_KNOWN_ENTRIES)
-    if entry_place is None:
-        outside_runtime = (i for i, role in enumerate(roles) if role != "runtime")
-        entry_place = max(outside_runtime, default=len(roles) - 1)
-    via_place = find_function(functions[: entry_place + 1], via, occurrence)
+        named_entry = find_function(functions, WELL_KNOWN_ENTRIES)
+    outside_runtime = (i for i, role in enumerate(roles) if role != "runtime")
+    outermost = max(outside_runtime, default=len(roles) - 1)
+    entry_position = outermost if named_entry is None else named_entry
+    via_position = find_function(functions[: entry_position + 1], via, occurrence)
     return _Path(
         functions=dict(zip(levels, functions, strict=True)),
         roles=dict(zip(levels, roles, strict=True)),
-        entry=levels[entry_place],
-        via=None if via_place is None else levels[via_place],
+        entry=levels[entry_position],
+        via=None if via_position is None else levels[via_position],
     )
 
 

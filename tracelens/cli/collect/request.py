@@ -205,13 +205,22 @@ def capture_program(
 
             keep_window_costs(trace)
     with progress(f"writing {shown(target)}"):
-        if step is not None:
-            try:
-                trace = mark_steps_by(trace, step)
-            except UsageError as error:  # no span matches; the trace is kept with its own steps
-                warn(str(error))
-        trace = trace.write(target, force=force)
-    return trace, done
+        written = _with_steps(trace, step).write(target, force=force)
+    return written, done
+
+
+def _with_steps(trace: Trace, pattern: str | None) -> Trace:
+    """Return the trace with the spans that match the pattern as steps.
+
+    Without a pattern, or if none matches, the trace keeps its own steps.
+    """
+    if pattern is None:
+        return trace
+    try:
+        return mark_steps_by(trace, pattern)
+    except UsageError as error:
+        warn(str(error))
+        return trace
 
 
 def free_name(target: Path, *, force: bool, beside: str = ".tracelens") -> Path:

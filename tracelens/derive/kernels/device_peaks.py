@@ -33,12 +33,6 @@ def device_peaks(trace: Trace, given: Peaks | None) -> pl.DataFrame:
         peaks = peaks_of(name, given)
         for precision in (*PRECISIONS, None):
             rate = None if peaks is None or precision is None else peaks.flops_per_s.get(precision)
-            if peaks is None:
-                why = f"no peaks of {name} are known; measure them with tracelens peaks"
-            elif rate is None:
-                why = f"no peak of {precision or 'this element type'}: {peaks.source}"
-            else:
-                why = peaks.source
             rows.append(
                 (
                     rank,
@@ -46,7 +40,7 @@ def device_peaks(trace: Trace, given: Peaks | None) -> pl.DataFrame:
                     precision,
                     rate,
                     None if peaks is None else peaks.bandwidth_bytes_per_s,
-                    why,
+                    _evidence(name, peaks, precision, rate),
                     None if peaks is None else peaks.source,
                 )
             )
@@ -60,6 +54,20 @@ def device_peaks(trace: Trace, given: Peaks | None) -> pl.DataFrame:
         "source": pl.String,
     }
     return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+def _evidence(
+    name: str,
+    peaks: Peaks | None,
+    precision: str | None,
+    rate: float | None,
+) -> str:
+    """Return the source of a device's peak, or why it is unknown."""
+    if peaks is None:
+        return f"no peaks of {name} are known; measure them with tracelens peaks"
+    if rate is None:
+        return f"no peak of {precision or 'this element type'}: {peaks.source}"
+    return peaks.source
 
 
 def roof_ns() -> pl.Expr:
