@@ -1,4 +1,4 @@
-"""Parse frames as a debugger prints them into function, file and library.
+"""Parse a debugger's printed frames into function, file and library.
 
 Names are comparable across builds.
 """

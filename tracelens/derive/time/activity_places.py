@@ -170,10 +170,10 @@ def _cut(
 
 
 def _without_small(placed: pl.DataFrame, texts: pl.DataFrame, paths: CallPaths) -> pl.DataFrame:
-    """Merge small parts of a segment into their surroundings, and add each part's path as `what`.
+    """Merge parts of a segment that are too small, and add each part's path as `what`.
 
-    `place` is the innermost span of a part's path. It is replaced by the next span outwards. A
-    small part without a path takes the path before it, else after it.
+    A small part gets the path that ends one span further out. A small part without a path gets the
+    path before it, else after it.
     """
     length_of_text = _LENGTH.sum().over("segment", "what")
     is_small = length_of_text < _LEAST * pl.col("whole_ns")

@@ -322,7 +322,10 @@ def _launch_places(trace: Trace) -> pl.DataFrame:
 
 
 def _regions(trace: Trace, rank: int) -> pl.DataFrame:
-    """Return the rank's annotations that name regions: thread, name, times, end_ns and region."""
+    """List a rank's annotations that name regions.
+
+    Columns: thread, name, times, end_ns, and `region` (the name without `##`).
+    """
     is_annotation = pl.col("kind").is_in(["annotation", "nvtx"])
     columns = (*_THREAD, "name", "start_ns", "duration_ns")
     spans = trace.select(
