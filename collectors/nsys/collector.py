@@ -316,8 +316,8 @@ def _one_numbering(
 ) -> pl.DataFrame:
     """Return the devices, numbered so that each GPU has one device_id.
 
-    If processes number GPUs differently, the export's numbers are used, also in the tables of
-    `raw`.
+    If two processes use one number for different GPUs, the export's numbers are used, also in the
+    tables of `raw`.
     """
     clash = (
         devices.group_by("device_id").agg(pl.col("gpu_id").n_unique()).filter(pl.col("gpu_id") > 1)

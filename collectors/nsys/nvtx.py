@@ -206,7 +206,7 @@ def read_names(names: pl.Series) -> pl.DataFrame:
 def _parsed(texts: pl.Series) -> pl.DataFrame:
     """Return the columns of `read_names` for distinct texts.
 
-    Only texts with parts such as `, seq = ` and bare `aten` and `prim` names are parsed.
+    A text is parsed if it has parts such as `, seq = `, or is a bare name in `aten` or `prim`.
     """
     frame = texts.alias("text").to_frame()
     text = pl.col("text")

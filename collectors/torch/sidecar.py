@@ -52,7 +52,8 @@ def _beside(trace: Path, suffix: str) -> Path:
 def read_sidecar(trace: Path, diagnostics: Diagnostics) -> dict[str, Any]:
     """Return the facts in the sidecar beside a trace.
 
-    They are empty if there is no sidecar. If the sidecar is damaged, `diagnostics` gets a warning.
+    They are empty if there is no sidecar, or if it is damaged. Damage adds a warning to
+    `diagnostics`.
     """
     path = sidecar_of(trace)
     if str(trace) == "-" or not path.is_file():

@@ -288,7 +288,7 @@ def _of_key(
 def key_of(table: str, rank: int | str, attempt: str) -> str:
     """Return the path of the Parquet file of a table and rank, relative to the trace.
 
-    Each attempt to write the rank has another word `attempt`.
+    `attempt` is a word that differs between attempts to write the rank.
     """
     return f"{table}/rank={rank}/part-{attempt}.parquet"
 

@@ -186,7 +186,7 @@ class Trace(Tables):
         self._derived[function,] = result
 
     def kernels_with_context(self) -> pl.DataFrame:
-        """Return the kernels with `op`, `phase` and `layer` of the sites that launched them."""
+        """Return the kernels, each with `op`, `phase` and `layer` of its launch."""
         where = self.frame("sites").select("rank", "site_id", "op", "phase", layer="module_path")
         return self.frame("kernels").join(
             where,

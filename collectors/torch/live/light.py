@@ -122,7 +122,10 @@ class LightWindow:
             self._window.start()
 
     def _offset(self, n: int) -> int | None:
-        """Return how many steps after the window's first step n is, None without a window."""
+        """Return the number of step n, counted from the window's first step.
+
+        Return None without a window.
+        """
         return None if self._is_dropped or self._first is None else n - self._first
 
     def _action(self, n: int) -> ProfilerAction:

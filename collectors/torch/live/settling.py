@@ -68,7 +68,7 @@ def steps_in_a_turn(n_workers: int) -> int:
 
 
 def whole_turns(n_steps: int, turn: int) -> int:
-    """Return the number of steps, rounded up to a multiple of `turn` (see `steps_in_a_turn`)."""
+    """Return `n_steps`, rounded up to a multiple of `turn` (see `steps_in_a_turn`)."""
     return -(-n_steps // turn) * turn
 
 

@@ -204,7 +204,7 @@ class StepTimes:
         }
 
     def _run(self) -> list[_Timed]:
-        """Return the longest run of successive plain steps, cut to a multiple of `turn` steps."""
+        """Return the longest run of steps without a profiler, cut to a multiple of `turn` steps."""
         # Of equally long runs, this takes the last, farthest from the program's start.
         run = _longest_run([*self._before, *self._after])
         before = _longest_run(self._before)

@@ -23,10 +23,10 @@ from .turns import Step, Turns
 
 OPTIMIZER, LOADER, MODULE, PROGRAM = "optimizer", "data loader", "outermost module", "program"
 BEGIN_STEPS = (LOADER, MODULE, GRAPH, COMPILED)
-"""Signs that come at the beginning of a step. All other signs come at the end of a step."""
+"""Events that mark the beginning of a step. All other events mark its end."""
 _UNDECIDED_CALLS = 20
 _UNDECIDED_IN_TRAINING = 3000
-"""A model in training mode is called at most this often before the optimizer's first step.
+"""In training mode, steps are found without the optimizer only after this many calls.
 
 A recurrence written as a loop calls its cell for each element. CleanRL's PPO for continuous control
 acts 2,048 times before it learns.
@@ -93,8 +93,8 @@ class StepFinder:
     def install(self, *, is_child: bool = False) -> None:
         """Install the hooks in torch.
 
-        The hooks cost under a microsecond per step. Calls of all modules are watched only until the
-        sign of a step is known.
+        The hooks cost under a microsecond per step. Calls of all modules are watched only until
+        it is known what marks a step.
         """
         handle = register_optimizer_step_post_hook(self._stepped)
         self._undo.append(handle.remove)
@@ -156,7 +156,7 @@ class StepFinder:
             self._boundary()
 
     def _note_work(self) -> bool:
-        """Begin step 0 at the first sign of work; return whether steps are found in this thread."""
+        """Begin step 0 at the first work, and return whether steps are found in this thread."""
         # Threads are compared as objects, because the number of an ended thread is used again.
         me = threading.current_thread()
         if self._thread is None:
