@@ -179,8 +179,9 @@ def _complaint(out: str, err: str) -> str:
 def exported(report: Path, nsys: Nsys | None = None) -> Iterator[Path]:
     """Export a report, yield the path of the export, and remove the export afterwards.
 
-    The export is a Parquet directory if nsys can write one (2023.4 and later), else SQLite. Raises
-    ToolError, with the command to run by hand, if nsys is absent or fails.
+    The export is a Parquet directory if nsys can write one (2023.4 and later), else SQLite. A raw
+    capture is imported first. Raises ToolError, with the command to run by hand, if nsys is absent
+    or fails.
     """
     by_hand = f"nsys export --type sqlite --output {report.stem}.sqlite {report.stem}.nsys-rep"
     if nsys is None:

@@ -90,7 +90,10 @@ def waits_in_steps(calls: pl.DataFrame | None, marks: pl.DataFrame) -> pl.DataFr
 
 
 def work_of_steps(tables: Mapping[str, pl.DataFrame], marks: pl.DataFrame) -> list[Work]:
-    """Return the names of each step's kernels and ops, kernels in order of launch."""
+    """Return the names of each step's kernels and ops, kernels in order of launch.
+
+    Ops that receive batches in a data loader are left out.
+    """
     spans = tables["spans"]
     kernels, ops = (
         dict(frame.group_by("step", maintain_order=True).agg("name").iter_rows())

@@ -79,12 +79,12 @@ def raw_tables(
 def _split_mtia_events(frames: dict[str, pl.DataFrame], diagnostics: Diagnostics) -> None:
     """Keep only an MTIA's work in the kernels of `frames`.
 
-    Waits of its streams become synchronizations.
+    Waits of its streams become synchronizations. Events that only enclose others are left out.
     """
     kernels, calls = frames.get("kernels"), frames.get("api_calls")
     if kernels is None or calls is None or not (calls["category"] == "mtia_runtime").any():
         return
-    # All device events of an MTIA have one category. Some only enclose others.
+    # All device events of an MTIA have one category.
     name = pl.col("name").cast(pl.String)
     is_wait, encloses = name == _MTIA_WAIT, name.is_in(_MTIA_ENCLOSING)
     diagnostics.add(

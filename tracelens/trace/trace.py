@@ -51,7 +51,7 @@ class Trace(Tables):
 
     `trace.kernels` is a DataFrame, `trace.scan("kernels")` a LazyFrame. `Tables` has further ways
     to read a table. Every table of the schema exists. A table that the sources could not fill has
-    no rows, and `trace.manifest.empty_tables` says why.
+    columns but no rows, and `trace.manifest.empty_tables` says why.
     """
 
     def __init__(
