@@ -64,8 +64,8 @@ def read(path: Path, *, implementation: str | None = None) -> list[Capture]:
     """Return one Capture with the stacks of a log, in the order printed.
 
     `implementation` is the file's stem by default. Names keep parameter types, but no argument
-    values. Files and libraries are without folders. If gdb left out frames, their
-    levels are missing, and the stack is marked truncated. Raises SourceError for a file without frames.
+    values. Files and libraries are without folders. If gdb left out frames, their levels are
+    missing, and the stack is marked truncated. Raises SourceError for a file without frames.
     """
     try:
         text = _content(path).decode("utf-8", errors="replace")

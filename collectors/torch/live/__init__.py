@@ -9,11 +9,13 @@ has imported it.
 - `bootstrap`: selects the processes that record, right after the program's `import torch`.
 - `steps`: finds where a step begins, from the optimizer, the data loader or calls of modules.
 - `loops`, `turns`: find where a step begins in a loop that calls several modules.
+- `outermost_calls`: watches outermost calls of modules, until steps are found.
 - `recorder`: runs torch.profiler over the chosen steps or time.
 - `opening`: records the program's beginning, kept if no step is found.
 - `own_calls`: separates the recorder's calls of the profiler from the program's calls.
 - `light`: records a second window of steps in less detail.
 - `window`: the profiler, which waits until devices are idle.
+- `cupti`: detaches CUPTI after the last window.
 - `step_times`: measures steps with and without the profiler.
 - `settling`: decides how long steps are not typical after a pause.
 - `lines`: records the source lines that ran.
