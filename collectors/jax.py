@@ -220,17 +220,19 @@ def _op(event: _Event) -> _Op:
 
 def _host_event(event: _Event) -> tuple[str, dict[str, Any]]:
     """Return the name of the raw table for a host event, and the event's row."""
-    place = {"process_id": event.pid, "thread_id": event.tid} | event.times()
+    thread_and_times = {"process_id": event.pid, "thread_id": event.tid} | event.times()
     correlation = event.number("correlation_id")
     if correlation is not None and _CALL.match(event.name):
         api = "driver" if event.name.startswith("cu") and event.name[2].isupper() else "runtime"
         call = {"source_api": api, "raw_api": event.name, "correlation_id": correlation}
-        return "api_calls", call | {"op": _op(event)} | place
+        return "api_calls", call | {"op": _op(event)} | thread_and_times
     op = _op(event)
     kind, name = _kind_and_name(event, op)
     category = event.name if name != event.name else None
     span = {"kind": kind, "category": category, "name": name}
-    return "spans", span | {"module_path": op.layer if op.name is not None else None} | place
+    return "spans", span | {
+        "module_path": op.layer if op.name is not None else None
+    } | thread_and_times
 
 
 def _kind_and_name(event: _Event, op: _Op) -> tuple[str, str]:

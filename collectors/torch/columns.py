@@ -122,20 +122,22 @@ class RawEvents:
         for name in {*frames, *among}:
             parts = frames.get(name, [])
             if name in among:
-                events, places = zip(*among[name], strict=True)
+                events, positions = zip(*among[name], strict=True)
                 refused_rows = self._frame(
                     name,
                     [_values(name, events)],
-                    pl.Series("place", places, pl.Int64),
+                    pl.Series("position", positions, pl.Int64),
                 )
                 rows = (
-                    [pl.concat(parts).with_columns(place=pl.int_range(pl.len()))] if parts else []
+                    [pl.concat(parts).with_columns(position=pl.int_range(pl.len()))]
+                    if parts
+                    else []
                 )
                 # A refused event goes before the row with this number.
                 both = pl.concat([refused_rows, *rows], how="vertical_relaxed").sort(
-                    "place", maintain_order=True
+                    "position", maintain_order=True
                 )
-                parts = [both.drop("place")]
+                parts = [both.drop("position")]
             self._parts.setdefault(name, []).extend(parts)
 
     def flush(self) -> None:

@@ -56,10 +56,10 @@ def call_tree(trace: Trace, *, smallest_frac: float = SMALLEST_FRAC) -> pl.DataF
     spans = trace.select(
         "spans", "rank", "span_id", "parent_id", "depth", "name", "self_ns", "step"
     )
-    place = ("rank", "span_id", "process_id", "thread_id", "start_ns", "duration_ns", "step")
+    call_columns = ("rank", "span_id", "process_id", "thread_id", "start_ns", "duration_ns", "step")
     calls = dict(
         by_value(
-            trace.select("api_calls", *place, "api").rename({"api": "name"}),
+            trace.select("api_calls", *call_columns, "api").rename({"api": "name"}),
             "rank",
         )
     )

@@ -119,9 +119,9 @@ def memory_timeline(trace: Trace) -> pl.DataFrame:
     rows = pl.concat(timelines, how="diagonal").with_columns(
         device_order=pl.col("device_id").fill_null(-1)
     )
-    order = {"peak": 0, "alive": 1, "time": 2}
-    place = pl.col("what").replace_strict(order, return_dtype=pl.Int64)
-    rows = rows.sort(place, "rank", "device_order", maintain_order=True)
+    numbers = {"peak": 0, "alive": 1, "time": 2}
+    order = pl.col("what").replace_strict(numbers, return_dtype=pl.Int64)
+    rows = rows.sort(order, "rank", "device_order", maintain_order=True)
     return MEMORY_TIMELINE.conform(rows)
 
 

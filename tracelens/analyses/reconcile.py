@@ -244,8 +244,8 @@ def _matches(
     their_ids: list[int],
 ) -> tuple[list[int], list[int | None]]:
     """Return the ids of one sequence's kernels, and the id of each one's match, or None."""
-    places = align(tuple(my_codes), tuple(their_codes))
-    return my_ids, [None if place is None else their_ids[place] for place in places]
+    matches = align(tuple(my_codes), tuple(their_codes))
+    return my_ids, [None if match is None else their_ids[match] for match in matches]
 
 
 def _in_sequence(trace: Trace, *, is_bare: bool) -> pl.DataFrame:

@@ -61,7 +61,7 @@ def worst_ranks(trace: Trace) -> pl.DataFrame:
     )
     rounded = averages.with_columns(pl.col("^.*_ns$").round().cast(pl.Int64))
     ordered = rounded.join(_blamed(model), on="rank", how="left").sort(
-        "place",
+        "position",
         "delays_ns",
         "own_ns",
         "rank",
@@ -79,7 +79,7 @@ def _blamed(model: TimeModel) -> pl.DataFrame:
         for position, culprit in enumerate(culprits)
         for rank in culprit.members.ranks
     ]
-    schema = {"rank": pl.Int32, "place": pl.Int64, "cause": pl.String}
+    schema = {"rank": pl.Int32, "position": pl.Int64, "cause": pl.String}
     return pl.DataFrame(rows, schema, orient="row").unique(
         "rank", keep="first", maintain_order=True
     )

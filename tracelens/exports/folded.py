@@ -58,10 +58,10 @@ def _write(
         stacks = stacks_of(selection, rank)
         sums_of_parts = [_summed(part) for part in stacks.parts()]
         sums = _summed(pl.concat(sums_of_parts))
-        for place, path, name, weight in sums.iter_rows():
+        for thread, path, name, weight in sums.iter_rows():
             frames = [*stacks.frames(path), printable(name)]
-            if place is not None:
-                frames.insert(0, place)
+            if thread is not None:
+                frames.insert(0, thread)
             frames.insert(0, f"rank {rank}")
             # A semicolon separates frames.
             without_separator = [frame.replace(";", ":") for frame in frames]
@@ -77,7 +77,7 @@ def _write(
 
 def _summed(rows: pl.DataFrame) -> pl.DataFrame:
     """Return the total time by stack, in order of first rows."""
-    by_stack = rows.group_by("place", "path", "name", maintain_order=True)
+    by_stack = rows.group_by("thread", "path", "name", maintain_order=True)
     return by_stack.agg(pl.col("duration_ns").sum())
 
 

@@ -77,15 +77,15 @@ def _samples(stacks: Stacks, head: str, frames: dict[str, int]) -> Iterator[str]
 def _sample_texts(stacks: Stacks, frames: dict[str, int]) -> Iterator[str]:
     """Yield the JSON texts of samples: the numbers of each stack's frames."""
     known: dict[tuple[str | None, int], str] = {}
-    stack = ("place", "path", "name")
+    stack = ("thread", "path", "name")
     for part in stacks.parts():
         stacks_of_rows = part.select(stack)
         distinct = stacks_of_rows.unique(maintain_order=True)
         texts = list[str]()
-        for place, path, name in distinct.iter_rows():
-            key = (place, path)
+        for thread, path, name in distinct.iter_rows():
+            key = (thread, path)
             if key not in known:
-                known[key] = _around_text(stacks, place, path, frames)
+                known[key] = _around_text(stacks, thread, path, frames)
             innermost = _number(name, frames)
             texts.append(f"[{known[key]}{innermost}]")
         sample = pl.Series(texts, dtype=pl.String)
@@ -102,14 +102,14 @@ def _sample_texts(stacks: Stacks, frames: dict[str, int]) -> Iterator[str]:
 
 def _around_text(
     stacks: Stacks,
-    place: str | None,
+    thread: str | None,
     path: int,
     frames: dict[str, int],
 ) -> str:
-    """Return the numbers of the frames of `place` and `path`, each followed by a comma."""
+    """Return the numbers of the frames of `thread` and `path`, each followed by a comma."""
     names = stacks.frames(path)
-    if place is not None:
-        names.insert(0, place)
+    if thread is not None:
+        names.insert(0, thread)
     numbers = [_number(name, frames) for name in names]
     return "".join(f"{number}," for number in numbers)
 

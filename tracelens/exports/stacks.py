@@ -28,7 +28,7 @@ class Stacks(Struct, frozen=True):
     """
 
     # Reads the rows in order of start, some at a time: start_ns, duration_ns, `name` of the
-    # innermost frame, `path`, and `place`, such as the thread. Stacks of different places are never
+    # innermost frame, `path`, and `thread`. Stacks of different threads are never
     # merged.
     parts: Callable[[], Iterator[pl.DataFrame]]
     parents: list[int]
@@ -57,7 +57,7 @@ def kernel_stacks(selection: Selection, rank: int) -> Stacks:
     is_earlier = pl.col("link") == "pre_window"
     outside = pl.when(is_earlier).then(earlier).otherwise(unlinked)
     path_or_outside = pl.col("path").fill_null(outside)
-    no_place = pl.lit(None, pl.String)
+    no_thread = pl.lit(None, pl.String)
 
     def parts() -> Iterator[pl.DataFrame]:
         for window in selection.windows_of_rows(rank, "kernels"):
@@ -70,7 +70,7 @@ def kernel_stacks(selection: Selection, rank: int) -> Stacks:
                 "duration_ns",
                 "name",
                 path=path_or_outside,
-                place=no_place,
+                thread=no_thread,
             )
 
     return Stacks(parts, parents, names)
@@ -84,7 +84,7 @@ _STACK = ("thread_id", "name", "path")
 _STOPS = {
     "start_ns": pl.Int64,
     "duration_ns": pl.Int64,
-    "place": pl.String,
+    "thread": pl.String,
     "name": pl.String,
     "path": pl.Int64,
 }
@@ -119,12 +119,12 @@ def host_stacks(selection: Selection, rank: int) -> Stacks:
         path_above = parent_paths.gather(path_of_part)
         spans_with_path = spans.with_columns(own_ns=own_ns.clip(0), path=path_above)
         sums.append(_by_stack(spans_with_path, selection.steps))
-    # A million rows have a few thousand stacks; only for these are names and places written out.
+    # A million rows have a few thousand stacks; only for these are names and threads written out.
     every_sum = pl.concat(sums)
     stacks = _summed(every_sum.lazy(), "duration_ns")
     ordered = stacks.sort("start_ns", maintain_order=True)
-    place = pl.format("thread {}", "thread_id")
-    rows = ordered.select("start_ns", "duration_ns", "path", "name", place=place)
+    thread = pl.format("thread {}", "thread_id")
+    rows = ordered.select("start_ns", "duration_ns", "path", "name", thread=thread)
     return _of_frame(rows, parents, names)
 
 

@@ -165,7 +165,7 @@ def _points(asked: Points, result: Table) -> Drawing | None:
             strict=True,
         )
     ]
-    place = {
+    axes = {
         "x": alt.X(
             "x:Q",
             title=titles["x"],
@@ -193,11 +193,11 @@ def _points(asked: Points, result: Table) -> Drawing | None:
         for channel, title in titles.items()
     ]
     tooltip = [alt.Tooltip("label:N", title="name"), *values]
-    layers = [alt.Chart().mark_circle(opacity=0.75).encode(**place, size=size, tooltip=tooltip)]
+    layers = [alt.Chart().mark_circle(opacity=0.75).encode(**axes, size=size, tooltip=tooltip)]
     roofs = _roofs(asked, rows, scales["y"])
     if roofs:
         lines = alt.Chart(alt.InlineData(values=roofs)).mark_line(strokeDash=[4, 4])
-        layers.append(lines.encode(**place))
+        layers.append(lines.encode(**axes))
     chart = alt.LayerChart(data=alt.InlineData(values=rows), layer=layers)
     return Drawing(
         asked.title,

@@ -74,7 +74,7 @@ def collect_timings(  # noqa: PLR0913 - one parameter an option
     """
     target = out or Path(f"{Path(subject.rpartition(':')[0]).stem}.tracelens")
     check_target(target, force=force)
-    place = target.absolute()  # the user's code may change the working directory
+    absolute_target = target.absolute()  # the user's code may change the working directory
     before = set(_descendants(os.getpid())), set(threading.enumerate())
     AT_END.append(lambda ended: _leave(ended, subject, *before))
     chosen_plan = None if plan is None else Plan.read(plan)
@@ -98,7 +98,7 @@ def collect_timings(  # noqa: PLR0913 - one parameter an option
             custom = measure(*planned, ("e2e",), (PLANNED,), protocol)
             custom.manifest.sources[0]["settings"]["plan"] = dict(chosen_plan.made_from)
             trace = add_timings(trace, custom)
-    tell_of(trace.write(place, force=force), target)
+    tell_of(trace.write(absolute_target, force=force), target)
     for sentence in planned_outcome(trace):
         tell(sentence)
 

@@ -104,7 +104,7 @@ SAME_KIND = (
 )
 ALIGNED = (
     "and",
-    *(("<=", 16, ("ALIGN", place)) for place in ("in0", "weight", "out")),
+    *(("<=", 16, ("ALIGN", operand)) for operand in ("in0", "weight", "out")),
 )
 """The constraint that addresses and rows are multiples of 16 bytes."""
 OTHER = Function(

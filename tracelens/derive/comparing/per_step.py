@@ -93,14 +93,14 @@ def fill_steps(
     calls = sums.filter(~has_steps).select(columns)
     inside = sums.filter(has_steps)
     # A key's steps come one after another, so a sum's row is known without joining all rows.
-    ordered = steps.sort("step").with_columns(place=pl.int_range(pl.len()).over("rank"))
+    ordered = steps.sort("step").with_columns(position=pl.int_range(pl.len()).over("rank"))
     n_steps = steps.group_by("rank").agg(n_steps=pl.len().cast(pl.Int64))
     keys = inside.select(key).unique(maintain_order=True)
     sized = keys.join(n_steps, on="rank", maintain_order="left").with_row_index("key_number")
     n_before = pl.col("n_steps").cum_sum() - pl.col("n_steps")
     first_rows = sized.select(*key, first=n_before)
     placed = inside.join(first_rows, on=key, nulls_equal=True).join(ordered, on=["rank", "step"])
-    row = placed["first"] + placed["place"]
+    row = placed["first"] + placed["position"]
     key_numbers = sized.select(pl.col("key_number").repeat_by("n_steps").explode()).to_series()
     full = keys[key_numbers.drop_nulls()]
     full = full.with_columns(

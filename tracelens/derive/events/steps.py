@@ -356,16 +356,16 @@ def _numbered(marks: pl.DataFrame) -> pl.DataFrame:
     stated = pl.col("stated")
     differs = stated != stated.shift(1)
     is_new = differs.fill_null(value=True)
-    place = is_new.cum_sum().over("process_id") - 1
-    with_place = in_order.with_columns(place=place.cast(pl.Int64))
-    by_place = with_place.group_by("process_id", "place", maintain_order=True)
+    position = is_new.cum_sum().over("process_id") - 1
+    with_position = in_order.with_columns(position=position.cast(pl.Int64))
+    by_position = with_position.group_by("process_id", "position", maintain_order=True)
     of_first_mark = pl.col("thread_id", "start_ns", "stated", "name").first()
     last_end = pl.col("end_ns").max()
-    steps = by_place.agg(of_first_mark, last_end)
+    steps = by_position.agg(of_first_mark, last_end)
     stated_numbers = steps.select("process_id", "stated")
     is_repeated = stated_numbers.is_duplicated().any()
     is_usable = not is_repeated and not steps["stated"].has_nulls()
-    number_of_step = "stated" if is_usable else "place"
+    number_of_step = "stated" if is_usable else "position"
     return steps.with_columns(step=number_of_step)
 
 

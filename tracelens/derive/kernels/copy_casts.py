@@ -47,7 +47,7 @@ def _casts_after_copies(trace: Trace) -> pl.DataFrame:
     fitting = _fitting_pairs(_nearby_pairs(uploads, casts))
     agreeing = _as_recorded(_as_recorded(fitting, trace, "copy"), trace, "cast")
     # The first cast counts. Of two possible element sizes, 8 bytes take precedence over 4.
-    in_order = agreeing.sort("place", "read_bytes", descending=[False, True])
+    in_order = agreeing.sort("number", "read_bytes", descending=[False, True])
     first = in_order.unique(["rank", "memcpy_id"], keep="first", maintain_order=True)
     recorded = pl.coalesce("copy_dtype", "cast_dtype")
     float_type = pl.col("read_bytes").replace_strict(_WIDER, default=None, return_dtype=pl.String)
@@ -112,13 +112,13 @@ def _as_recorded(near: pl.DataFrame, trace: Trace, of: str) -> pl.DataFrame:
 def _nearby_pairs(copies: pl.DataFrame, casts: pl.DataFrame) -> pl.DataFrame:
     """Pair each copy with the next casts on its stream, up to the stream's next copy.
 
-    - place: number of the cast on its stream
+    - number: number of the cast on its stream
     - copy_span_id, cast_span_id: spans around the launches of copy and cast
     """
     known = casts.drop_nulls(["written_bytes", "blocks", "threads"]).sort("start_ns")
-    in_order = known.with_columns(place=pl.int_range(pl.len()).over(_STREAM))
+    in_order = known.with_columns(number=pl.int_range(pl.len()).over(_STREAM))
     with_first = copies.sort("end").join_asof(
-        in_order.select(*_PLACE, "place"),
+        in_order.select(*_PLACE, "number"),
         left_on="end",
         right_on="start_ns",
         by=_STREAM,
@@ -137,9 +137,9 @@ def _nearby_pairs(copies: pl.DataFrame, casts: pl.DataFrame) -> pl.DataFrame:
         "size_bytes",
         "until",
         copy_span_id="span_id",
-        place=pl.col("place") + pl.col("ahead"),
+        number=pl.col("number") + pl.col("ahead"),
     )
-    pairs = near.join(in_order, on=[*_STREAM, "place"])
+    pairs = near.join(in_order, on=[*_STREAM, "number"])
     return pairs.filter(pl.col("start_ns") < pl.col("until")).rename({"span_id": "cast_span_id"})
 
 

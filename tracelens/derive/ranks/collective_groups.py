@@ -98,9 +98,9 @@ def assign_sequence(grouped: pl.DataFrame) -> tuple[pl.DataFrame, str | None]:
     number = pl.when("is_ordered").then(pl.lit(0)).otherwise(sequence)
     numbered = marked.with_columns(sequence=number)
     # A rank may issue several calls with one number.
-    place = pl.int_range(pl.len()).over("group_key", "rank", "sequence")
-    placed = numbered.with_columns(place=place)
-    key = ["group_key", "sequence", "place"]
+    repeat = pl.int_range(pl.len()).over("group_key", "rank", "sequence")
+    placed = numbered.with_columns(repeat=repeat)
+    key = ["group_key", "sequence", "repeat"]
     distinct = placed.select(key).unique().sort(key)
     index = pl.int_range(pl.len()).over("group_key")
     indices = distinct.with_columns(call=index)

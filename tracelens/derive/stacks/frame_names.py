@@ -70,11 +70,11 @@ def split_frame(text: str) -> PrintedFrame:
             re.split(r" (?:at |from |/)", text, maxsplit=1)[0].strip() or UNKNOWN_FUNCTION
         )
     function = without_folders(text[:start].strip()) or UNKNOWN_FUNCTION
-    place = text[_arguments_end(text, start) :].strip()
-    if place.startswith("from "):
-        return PrintedFrame(function, library=file_name(place[5:]))
-    path, _, line = place.removeprefix("at ").rpartition(":")
-    if place.startswith("at ") and path and line.isascii() and line.isdigit() and len(line) < 10:
+    location = text[_arguments_end(text, start) :].strip()
+    if location.startswith("from "):
+        return PrintedFrame(function, library=file_name(location[5:]))
+    path, _, line = location.removeprefix("at ").rpartition(":")
+    if location.startswith("at ") and path and line.isascii() and line.isdigit() and len(line) < 10:
         return PrintedFrame(function, file=file_name(path), line=int(line))
     return PrintedFrame(function)
 

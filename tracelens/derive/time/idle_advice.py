@@ -299,10 +299,10 @@ def _few_batches_are_late(program: JudgedProgram) -> bool:
     batches = spans.filter(is_batch)
     ns = pl.col("duration_ns")
     # Take the longest batches of each rank. On a rank with only late batches, these are not few.
-    place = ns.rank("ordinal", descending=True).over("rank")
+    number_from_longest = ns.rank("ordinal", descending=True).over("rank")
     n_batches = pl.len().over("rank")
     n_few = (_FEW * n_batches).floor()
-    longest = batches.filter(place <= n_few)
+    longest = batches.filter(number_from_longest <= n_few)
     longest_ns = int(longest["duration_ns"].sum())
     return 2 * longest_ns > int(batches["duration_ns"].sum())
 

@@ -45,7 +45,7 @@ class Replay(Struct, frozen=True):
 
     - `rank`, `step`, `role` (the pipeline stage, -1 if unknown)
     - `since_step`: step of the rank's previous call
-    - `n_calls`, `place`: number of the rank's calls in the step, and the index of this call
+    - `n_calls`, `position`: number of the rank's calls in the step, and the index of this call
     - `own_ns`: the rank's own time since its previous call
     - `transfer_ns`: the part of own_ns in which the previous call still transfers and the rank does
       not compute
@@ -152,17 +152,17 @@ class Replay(Struct, frozen=True):
         """Return the own time of each row in ns, without the removed delays."""
         if not removals:
             return self.rows["own_ns"].to_list()
-        place = ["step", "role", "n_calls", "place"]
+        same_call = ["step", "role", "n_calls", "position"]
         rows = _with_removals(self.rows, removals)
         is_away = pl.col("is_away")
         own_ns = pl.col("own_ns")
         # A rank without its delay takes the time of its peers at the same call: other ranks of its
         # role with as many calls in the step.
-        peers = rows.filter(~is_away).group_by(place)
+        peers = rows.filter(~is_away).group_by(same_call)
         usual = peers.agg(usual_ns=own_ns.quantile(0.5, "lower"))
         compared = rows.join(
             usual,
-            on=place,
+            on=same_call,
             how="left",
             nulls_equal=True,
             maintain_order="left",
@@ -224,7 +224,7 @@ def prepare_replay(model: TimeModel, ranks: Iterable[int]) -> Replay | None:
             "since_step",
             "role",
             "n_calls",
-            "place",
+            "position",
             "own_ns",
             "transfer_ns",
             "hidden_ns",
@@ -267,7 +267,7 @@ def _between_calls(timed: pl.DataFrame, edges: pl.DataFrame, trace: Trace) -> pl
         last_transfer_ns=transfer_ns.last().over("rank"),
         hidden_ns=wait_ns - exposed_ns,
         n_calls=pl.len().over(step),
-        place=pl.int_range(pl.len()).over(step),
+        position=pl.int_range(pl.len()).over(step),
         role=pl.col("rank").replace_strict(
             stages,
             default=-1,

@@ -205,9 +205,9 @@ def draw_timeline(
     """
     length = drawn_step.duration_ns
     if begins is None:
-        place = drawn_step.rank, drawn_step.start_ns, length
-        calls = python_calls(model.trace, *place)
-        bars = bars_between(model, *place)
+        interval = drawn_step.rank, drawn_step.start_ns, length
+        calls = python_calls(model.trace, *interval)
+        bars = bars_between(model, *interval)
     else:
         bars, calls = _below_each_other(model, begins, length), pl.DataFrame(schema=BARS)
     shallow = without_deepest(bars, most)
