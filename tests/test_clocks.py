@@ -12,8 +12,9 @@ from tests.schedules import EPOCH_NS, Call, Schedule, schedules
 from tests.torch_files import CAPTURES, needs_captures
 from tracelens import analyses
 from tracelens.collectors import collect
-from tracelens.derive.ranks.clocks import estimate_clocks, on_job_clock
+from tracelens.derive.ranks.clocks import estimate_clocks
 from tracelens.derive.ranks.collectives import match_collectives
+from tracelens.derive.ranks.job_clock import on_job_clock
 from tracelens.report import build_report
 from tracelens.schemas import TABLES
 from tracelens.trace import Trace

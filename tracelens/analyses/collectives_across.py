@@ -6,8 +6,8 @@ from tracelens.analyses.analysis import Analysis, Bars, Chart, Scope
 from tracelens.derive.columns.time_text import duration
 from tracelens.derive.kernels.peaks import Peaks
 from tracelens.derive.rank_ranges import list_ranks
-from tracelens.derive.ranks.clocks import doubt_of
 from tracelens.derive.ranks.collectives import require_matched
+from tracelens.derive.ranks.job_clock import doubt_of
 from tracelens.derive.ranks.transfers import SAME_CALL, group_transfers
 from tracelens.schemas.results.ranks import COLLECTIVES_ACROSS
 from tracelens.trace import Trace

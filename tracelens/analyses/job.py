@@ -11,8 +11,8 @@ import polars as pl
 from tracelens.analyses.analysis import Analysis, Parallel, Scope
 from tracelens.derive.columns.time_text import duration
 from tracelens.derive.rank_ranges import list_ranks
-from tracelens.derive.ranks.clocks import doubt_of
 from tracelens.derive.ranks.collectives import match_collectives, require_ranks
+from tracelens.derive.ranks.job_clock import doubt_of
 from tracelens.derive.ranks.missing import describe_missing, find_missing_straggler
 from tracelens.derive.ranks.pipeline import find_pipeline
 from tracelens.derive.ranks.rank_sets import tied_ranks

@@ -4,9 +4,9 @@ import polars as pl
 
 from tracelens.analyses.analysis import Analysis, Chart, Parallel, Scope, SplitBars
 from tracelens.derive.columns.time_text import duration
-from tracelens.derive.ranks.clocks import doubt_of
 from tracelens.derive.ranks.collective_wait import waits_by_step
 from tracelens.derive.ranks.collectives import require_matched
+from tracelens.derive.ranks.job_clock import doubt_of
 from tracelens.derive.time.bounds import PART_WORDS
 from tracelens.derive.time.model import time_model
 from tracelens.derive.time.time_parts import rank_times

@@ -3,9 +3,9 @@
 import polars as pl
 
 from tracelens.analyses.analysis import Analysis, Scope
-from tracelens.derive.ranks.clocks import doubt_of
 from tracelens.derive.ranks.collective_wait import waiting_pairs
 from tracelens.derive.ranks.collectives import require_matched
+from tracelens.derive.ranks.job_clock import doubt_of
 from tracelens.schemas.results.ranks import WAITING_FOR
 from tracelens.trace import Trace
 

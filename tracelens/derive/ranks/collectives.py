@@ -13,8 +13,6 @@ from tracelens.derive.ranks.clocks import (
     JITTER_NS,
     MEETS,
     clocks_of,
-    on_job_clock,
-    with_uncertainty,
 )
 from tracelens.derive.ranks.collective_groups import (
     CALL,
@@ -27,6 +25,7 @@ from tracelens.derive.ranks.collective_groups import (
     stop_at_mismatch,
 )
 from tracelens.derive.ranks.host_collectives import host_calls
+from tracelens.derive.ranks.job_clock import on_job_clock, with_uncertainty
 from tracelens.errors import MissingTableError
 from tracelens.trace import Trace
 
