@@ -71,8 +71,8 @@ def _calls(session: Session, table: str, raw: pl.DataFrame) -> pl.DataFrame:
 def kernels(session: Session) -> pl.DataFrame:
     """Return kernel executions, in the form that `with_process` takes.
 
-    The replay of a CUDA graph that was recorded as a whole is one kernel, named `CUDA graph N`,
-    without grid and block.
+    A CUDA graph that was recorded as a whole gives one kernel per replay. It is named `CUDA graph
+    N`, and has no grid and block.
     """
     table = f"{ACTIVITY}KERNEL"
     # Cluster launches are recorded from schema 3.24 on.

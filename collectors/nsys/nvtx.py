@@ -206,7 +206,8 @@ def read_names(names: pl.Series) -> pl.DataFrame:
 def _parsed(texts: pl.Series) -> pl.DataFrame:
     """Return the columns of `read_names` for distinct texts.
 
-    A text is parsed if it has parts such as `, seq = `, or is a bare name in `aten` or `prim`.
+    A text is parsed if it has parts such as `, seq = `. Bare names in `aten` or `prim` are parsed,
+    too.
     """
     frame = texts.alias("text").to_frame()
     text = pl.col("text")

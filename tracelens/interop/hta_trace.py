@@ -294,8 +294,8 @@ _PLACED = ("span_id", "device_id", "stream_id", "start_ns", "duration_ns")
 def _annotations(spans: pl.DataFrame, work: pl.DataFrame) -> pl.DataFrame:
     """Return Kineto's events of category gpu_user_annotation, one per annotation and stream.
 
-    An event covers the stream's work that was launched directly in the annotation, from the first
-    start to the last end.
+    An event lasts from the first start to the last end of the stream's work that was launched
+    directly in the annotation.
     """
     marks = (spans["category"] == "user_annotation").fill_null(value=False)
     names = spans.select("span_id", mark=nearest_row(spans["parent_id"], marks)).drop_nulls("mark")

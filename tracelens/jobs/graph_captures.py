@@ -28,8 +28,8 @@ def captures_of(path: str | os.PathLike[str], trace: Trace) -> list[Path]:
 
     - A file is returned as it is. So is a folder with one file, or without batch sizes in its
       files.
-    - From other folders, one file is returned for each batch size of the trace's steps, the file
-      with the smallest sufficient batch size.
+    - From other folders, one file is returned for each batch size of the trace's steps. It is the
+      file with the smallest sufficient batch size.
     - Without a sufficient batch size, the first file with launches that fit a replay is returned.
     """
     folder = Path(path)

@@ -210,7 +210,7 @@ def _record(
 def _create(objects: Objects, record: RankRecord) -> RankRecord:
     """Write a rank's record, and return the valid record.
 
-    If the target already has a record of the same sources and options, that record is returned, and
+    If the target already has a record of the same sources and options, that record is valid, and
     the new files are removed. Raises TargetError if the sources or options differ.
     """
     rank, key = record.rank, f"{RANKS}/{record.rank}.json"

@@ -1,6 +1,6 @@
 """Have Kineto detach CUPTI from the program after the last recording.
 
-CUPTI otherwise stays in the process and slows each CUDA call, so steps after a recording take
+Otherwise CUPTI stays in the process and slows each CUDA call. Steps after a recording then take
 longer than in a process that never profiled. Kineto reads the environment variable TEARDOWN_CUPTI
 each time a recording ends.
 """

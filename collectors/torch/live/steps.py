@@ -45,8 +45,8 @@ class StepFinder:
     - data loader: a step begins when a data loader is asked for a batch.
     - module: a step begins when an outermost module with parameters is called again. `Turns`
       handles loops that call several modules.
-    - repeated call: in a program that calls no module, a step begins when a CUDA graph is replayed
-      again or a compiled function is called again, and ends when backward has run again.
+    - repeated call: a step begins when a CUDA graph or a compiled function runs again, and ends
+      when backward has run again. This is only for programs that call no module.
 
     An optimizer replaces every other sign.
     """
@@ -353,8 +353,8 @@ class StepFinder:
     def _maybe_another(self, module: Any) -> None:
         """Handle a call of a module that may become the main module.
 
-        The module becomes the main module if the loop no longer calls the old one, or calls the old
-        one several times between two calls of this module.
+        It becomes the main module if the loop no longer calls the old one. It also does if the loop
+        calls the old one several times between two calls of this module.
         """
         if module is not self.main and (self._is_in_main() or not self._may_mark(module)):
             return
