@@ -12,9 +12,9 @@ def site(op: str, phase: str = "forward") -> Row:
 
 
 def busy(spans: tuple[Row, ...] = (), kernels: tuple[Row, ...] = (), **tables: list[Row]) -> Trace:
-    """Two steps whose device computes all the time except in the given gaps.
+    """Two steps with one kernel of 5 ms, or with `kernels` and a last one of 1 ms.
 
-    Calls are at sites by number.
+    There is a call for each row of the table `sites`, in order.
     """
     calls = [
         launch(0, 10, site_id=number) for number in range(max(1, len(tables.get("sites", []))))

@@ -103,9 +103,9 @@ def _check_steps(trace: Trace, rows: pl.DataFrame, windows: pl.DataFrame) -> Non
 
 
 def check_job(trace: Trace, rows: pl.DataFrame) -> None:
-    """Check that the sections about several ranks blame the same ones for the same cause.
+    """Check that all sections on several ranks blame the same ranks for the same cause.
 
-    These are `job`, `worst_ranks`, `waiting` and `verdict`.
+    The sections are `job`, `worst_ranks`, `waiting` and `verdict`.
     """
     culprits, worst, waits = job(trace), worst_ranks(trace), waiting(trace)
     lost = dict(waits.select("rank", "exposed_ns").iter_rows())

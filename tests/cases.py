@@ -25,10 +25,10 @@ _DEFAULTS = {"link": "launched", "source_api": "runtime"}
 
 
 def make_trace(**tables: list[dict[str, Any]]) -> Trace:
-    """Make a trace in memory from rows that leave out irrelevant columns.
+    """Make a trace in memory from rows without irrelevant columns.
 
-    A column that is left out is None where the schema allows it. Else an enum is `unknown` (but a
-    link `launched`, and an API `runtime`), a table's own id counts up from 0, and anything else is
+    A column that is left out is None if the schema allows it. Otherwise an enum is `unknown` (a
+    link is `launched`, an API `runtime`), a table's own id counts up from 0, and anything else is
     0, False or "x". Tables that are not given are empty.
     """
     unknown = set(tables) - set(TABLES)

@@ -1,7 +1,4 @@
-"""Run the command line in this process, for tests of what it prints and writes.
-
-Tests of the process itself must not use it.
-"""
+"""Run the command line in this process, for tests of its output and its files."""
 
 from dataclasses import dataclass
 

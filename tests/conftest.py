@@ -88,9 +88,9 @@ WATCH = Watch()
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Leave out files without a fast test where only those are asked for.
+    """Leave out files without a fast test if only fast tests are requested.
 
-    Importing them takes long.
+    Importing files takes long.
     """
     is_test = collection_path.name.startswith("test_") and collection_path.suffix == ".py"
     wanted = config.getoption("markexpr") == "fast"

@@ -1,9 +1,8 @@
-"""Which tests are fast: they start no process, load no torch, and read no sample above 1 MB.
+"""Tell fast tests: they start no process, load no torch, and read no sample above 1 MB.
 
-`is_fast` judges a test by its code: by every name that it, its fixtures and the functions of
-`tests/` that it calls mention. What takes long all the same is listed in slow.txt, which
-`python -m tools.slow_tests` measures. `Watch` fails a fast test that starts a process or reads a
-large sample after all, through product code for one: such a test is marked `slow`.
+`is_fast` judges a test by its code, with its fixtures and the functions of `tests/` that it calls.
+slow.txt lists other tests that take long (`python -m tools.slow_tests`). `Watch` fails a fast test
+that starts a process or reads a large sample indirectly: mark such a test `slow`.
 """
 
 from __future__ import annotations
@@ -203,7 +202,7 @@ class Watch:
 
 @functools.cache
 def _size_of_sample(file: Path) -> int:
-    """Measure a sample: unpacked, and a whole trace where it is one; 0 for any other file."""
+    """Measure a sample, unpacked and with all files of a trace; 0 for any other file."""
     file = file.resolve()
     if not (file.is_relative_to(SAMPLES) or file.is_relative_to(MORE)) or not file.is_file():
         return 0

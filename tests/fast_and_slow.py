@@ -280,7 +280,7 @@ CHANGES = (
 
 
 def changed(draw: st.DrawFn, content: bytes, most: int) -> bytes:
-    """Draw a damaged copy of the content: a few pieces put in or taken out, perhaps cut short."""
+    """Draw a damaged copy of the content: bytes inserted or removed, perhaps cut short."""
     text = bytearray(content)
     for _ in range(draw(st.integers(0, most))):
         at = draw(st.integers(0, len(text)))

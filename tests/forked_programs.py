@@ -1,10 +1,8 @@
-"""Programs that are forks of a Python that has imported torch.
+"""Start programs as forks of a Python that has imported torch, because importing takes long.
 
-To import it takes most of a small program's processor time. `start_fork` stands in for
-`tracelens.running.program.start`: its program has the streams, the folder, the variables, the
-arguments, the parent and the end of one that is started. What Python does at its start is done
-again: its path, sitecustomize, and the import of torch, for which a module that is ready is taken.
-Whoever asks for torch.compile has no fork, as torch was imported after `tests.never_compiled`.
+`start_fork` replaces `tracelens.running.program.start`. Its program has the same streams, folder,
+variables, arguments, parent and end. Python's start is repeated: its path, sitecustomize, and the
+import of torch, which takes the loaded module. A program that needs torch.compile is not forked.
 """
 
 import atexit
@@ -43,7 +41,7 @@ class Fork:
 
 
 def start_fork(_path: str, command: Sequence[str], *, env: Mapping[str, str], **_: Any) -> Fork:
-    """Start the command, which is `python SCRIPT ARGUMENTS…`."""
+    """Start the command `python SCRIPT ARGUMENTS…`."""
     request = {"words": list(command), "folder": str(Path.cwd()), "environment": dict(env)}
     channel, libc = _server(), ctypes.CDLL(None)
     libc.prctl(_ADOPT_ORPHANS, 1)
@@ -56,7 +54,7 @@ def start_fork(_path: str, command: Sequence[str], *, env: Mapping[str, str], **
 
 @functools.cache
 def _server() -> socket.socket:
-    """Start the process that forks, which ends with this one."""
+    """Start the process that forks. It ends with this process."""
     here, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     there.set_inheritable(True)
     environment = {name: text for name, text in os.environ.items() if name != "PYTHONPATH"}

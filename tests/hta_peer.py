@@ -66,9 +66,9 @@ def _parsed(name: str, *, rounded: bool) -> Any:
 
 
 def parsed_by_hta(name: str, *, last_step: bool = True, rounded: bool = False) -> Any:
-    """Return HTA's TraceAnalysis of a capture, as its constructor makes it.
+    """Return HTA's TraceAnalysis of a capture, made by its constructor.
 
-    It is shared: nobody changes it.
+    Several tests use the object: do not change it.
     """
     module = importlib.import_module("hta.trace_analysis")
     analysis = module.TraceAnalysis.__new__(module.TraceAnalysis)

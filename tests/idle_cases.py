@@ -1,4 +1,4 @@
-"""Helpers for tests of idle time: the causes and places of a trace's idle time, in µs."""
+"""Help to test idle time: its causes, and the code that caused it, in µs."""
 
 import polars as pl
 import pytest
@@ -12,7 +12,7 @@ US = 1000
 
 
 def total(*stretches: tuple[float, float, str]) -> dict[str, float]:
-    """Sum µs by cause; a stretch is its start and end in µs, and its cause."""
+    """Sum µs by cause; each item has a start and an end in µs, and a cause."""
     found: dict[str, float] = {}
     for start, end, cause in stretches:
         found[cause] = found.get(cause, 0) + end - start

@@ -2,8 +2,8 @@
 
     python -m tests.job_accuracy [N_JOBS] [FIRST_SEED]
 
-The jobs are random. `job` is right about one if its culprits are exactly the planted sets of ranks,
-each with its cause and its steps. CI judges a few of the same jobs, in tests/test_job_verdicts.py.
+The jobs are random. `job` is right if its culprits are exactly the planted sets of ranks, each with
+its cause and its steps. tests/test_job_verdicts.py judges a few of the same jobs.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ ORDINALS = {2: "other", 3: "third", 4: "fourth", 5: "fifth"}
 
 @dataclass(frozen=True, slots=True)
 class Truth:
-    """What was planted: the late ranks, the causes that count as right, and the steps in words."""
+    """The planted delay: late ranks, right causes, and the steps in words."""
 
     ranks: frozenset[int]
     causes: tuple[str | None, ...]
@@ -49,9 +49,9 @@ class Truth:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A random job, and what `job` should say about it.
+    """A random job, and the right result of `job`.
 
-    `missing` is a rank whose trace is not given.
+    `missing` is a rank without a trace.
     """
 
     kind: str
@@ -87,7 +87,7 @@ def step_ns(job: Job) -> int:
 
 
 def draw(seed: int) -> Case:
-    """Draw the random job of a seed; kinds of delays take turns."""
+    """Draw the random job of a seed. All kinds of delays occur equally often."""
     random = Random(seed)  # noqa: S311 - no secret
     kind = KINDS[seed % len(KINDS)]
     layouts = [layout for layout in LAYOUTS if _suits(kind, layout)]
@@ -171,7 +171,7 @@ def _planted(kind: str, job: Job, random: Random) -> Case:
 
 
 def _in_some_steps(kind: str, job: Job, random: Random, plant: Plant) -> Case:
-    """Plant a rank's delay in one step or in every third to fifth, or in each step another rank's.
+    """Plant delays of one rank in some steps, or in each step of another rank.
 
     The kind `network` slows all transfers of one step instead.
     """
@@ -217,7 +217,7 @@ def ranks_of(text: str) -> frozenset[int]:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """Whether the culprits, their causes and steps are those planted, and nobody else is blamed."""
+    """Whether exactly the planted culprits, causes and steps were found."""
 
     culprits: bool
     causes: bool

@@ -1,7 +1,7 @@
-"""A simulator of jobs with all kinds of groups, hosts' clocks and planted delays.
+"""Simulate jobs with all kinds of groups, hosts' clocks and planted delays.
 
 Every rank runs its program: it computes, sends, and takes part in collectives. A collective ends
-one transfer's time after its last rank has begun it. `job` is right if it finds what was planted.
+one transfer's time after its last rank has begun it. `job` is right if it finds the planted delays.
 """
 
 from __future__ import annotations
@@ -69,12 +69,14 @@ class Layout:
 
 @dataclass(frozen=True, slots=True)
 class Plant:
-    """A planted delay of `ns` per step for a cause, in all steps or, by rank, in those given.
+    """A planted delay of `ns` per step for a cause, in all steps, or by rank in given steps.
 
-    The cause `compute` makes kernels longer, and `copy` is a copy that nothing hides. Those of
-    HOST_CAUSES are what the host does instead of launching, before the step's first kernel or, with
-    `ends_step`, after its last one. `link` makes the transfers of `group` take `ns` longer in sum,
-    and `network` those of all groups.
+    - `compute`: makes kernels longer
+    - `copy`: adds a copy that nothing hides
+    - one of HOST_CAUSES: occupies the host before the step's first kernel, or with `ends_step`
+      after its last kernel
+    - `link`: makes the transfers of `group` take `ns` longer in sum
+    - `network`: makes the transfers of all groups longer
     """
 
     ranks: frozenset[int]

@@ -1,11 +1,11 @@
-"""How often the classifier agrees with labels written by hand: `python -m tests.kernel_accuracy`.
+"""Measure how often the classifier agrees with labels by hand: `python -m tests.kernel_accuracy`.
 
-data/kernel_labels.csv holds the kernels of H200 captures of torch 2.11 (vision, transformers,
-training; eager and compiled, TorchScript, cuDNN without PyTorch), one row per name and op, with the
-GPU time taken there. The labels say what each kernel does. They were written before their author
-had read the rules or seen their results. Of Triton names that differ in the last number only, one
-stands for all. `first_label` is the label before a slip was put right, `reason` the reason of a
-doubtful one. If labels and rules use the words differently, the labels stay and count as wrong.
+data/kernel_labels.csv has the kernels of H200 captures of torch 2.11 (vision, transformers,
+training; eager and compiled, TorchScript, cuDNN without PyTorch): one row per name and op, with GPU
+time. A label says what the kernel does. Labels were written by someone who knew neither the rules
+nor their results. One Triton name is listed for all that differ in the last number only.
+`first_label` is the label before a slip was corrected, `reason` the reason of a doubtful label.
+Labels are not changed if the rules use words differently: this is an error of the rules.
 """
 
 import sys
@@ -22,7 +22,7 @@ _SHOWN = 70
 
 
 class Accuracy(TypedDict):
-    """Share of names, and of their GPU time, for which the classifier's word is the label."""
+    """Share of names, and of their GPU time, with the label as the classifier's result."""
 
     by_name_frac: float
     by_time_frac: float

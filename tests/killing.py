@@ -69,8 +69,8 @@ def same_tables(one: tl.Trace, other: tl.Trace) -> None:
 def kill_and_go_on(runs: str, target: str, whole: tl.Trace, after_s: float) -> str:
     """Kill a collection after `after_s` seconds, check what a reader finds, and collect again.
 
-    The second collection must read no finished rank. Returns what the killed one had left: no rank,
-    some ranks, or the whole trace.
+    The second collection must read no finished rank. Return what the first one left: no rank, some
+    ranks, or the whole trace.
     """
     command = [sys.executable, "-m", "tracelens", "collect", "torch", runs, "--out", target]
     with subprocess.Popen(command, stderr=subprocess.DEVNULL, start_new_session=True) as driver:

@@ -1,9 +1,8 @@
-"""Programs that use torch without torch.compile, whose import takes twice as long as torch's own.
+"""Start programs that use torch without torch.compile, as importing it doubles torch's import time.
 
-Torch's optimizers import it only to keep it out of their methods; its profiler does, only to ask
-whether compiled graphs are replayed, and so do process groups. Torch itself imports what its ops
-do on the meta device, which only tracing asks for, for 0.4 s. The text stands before a program: a
-capture begins with the import of torch.
+Torch's optimizers import it only to keep it out of their methods. Its profiler and process groups
+import it only to ask whether compiled graphs are replayed. The ops of the meta device, 0.4 s to
+import, are only for tracing. This text is put before a program's code.
 """
 
 NEVER_COMPILED = """

@@ -30,7 +30,7 @@ def packed(process: int, thread: int = 0) -> int:
 
 
 def strings(*texts: str) -> list[Row]:
-    """Make StringIds. A text's id is its place, from 1."""
+    """Make StringIds. A text's id is its position, from 1."""
     return [{"id": i, "value": text} for i, text in enumerate(texts, 1)]
 
 
@@ -44,9 +44,9 @@ NAMES = strings("cudaLaunchKernel_v7000", "gemm", "relu", "step 0")
 
 
 def read_both_ways(folder: Path, tables: Tables) -> Capture:
-    """Read the export as SQLite and as Parquet, which must agree.
+    """Read the export as SQLite and as Parquet, and check that they agree.
 
-    Check its tables against the schema.
+    Also check its tables against the schema.
     """
     folder.mkdir(exist_ok=True)
     export = write(

@@ -1,9 +1,11 @@
-"""What `nsys stats` prints, computed from a trace's tables: every cell as in its CSV files.
+"""Compute from a trace's tables what `nsys stats` prints: every cell of its CSV files.
 
-Three rules make them match to the digit: the standard deviation is the n - 1 form, 0 for a single
-value; cells round half up (Python's format rounds half to even), but the value rounded is the
-nearest double (24028.85 is below the tie and becomes 24028.8); and API names lose a version of
-exactly four digits.
+Three rules make them equal to the digit:
+
+- The standard deviation is the n - 1 form, 0 for a single value.
+- Cells round half up, while Python's format rounds half to even. But the rounded value is the
+  nearest double: 24028.85 is below the tie and becomes 24028.8.
+- API names lose a version of exactly four digits.
 """
 
 from __future__ import annotations
@@ -371,10 +373,7 @@ def _contained(work: pl.DataFrame, tables: Tables) -> pl.DataFrame:
 
 
 def differences(ours: Rows, theirs: Rows) -> list[str]:
-    """Return rows on one side only, each marked.
-
-    Order does not count: nsys leaves that of equals open.
-    """
+    """Return rows on one side only, each marked. The order of rows is ignored."""
     left, right = sorted(ours), sorted(theirs)
     only = [f"ours: {row}" for row in left if row not in set(right)]
     only += [f"nsys: {row}" for row in right if row not in set(left)]

@@ -2,9 +2,9 @@
 
     python -m tests.same_as OTHER_CHECKOUT [PART_OF_A_NAME ...]
 
-Both collect the captures of samples/ and ../shared/data through the command line, each in a process
-of its own, write the trace and a report as JSON, and what they wrote is compared. Prints what
-differs; exits with 1 where something does.
+Both collect the captures of samples/ and ../shared/data through the command line, each in its own
+process, and write the trace and a report as JSON. Prints the differences; exits with 1 if there are
+any.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def captures() -> Iterator[Path]:
 
 
 def command(*words: str) -> str:
-    """Run `tracelens` with these words in this process; return what it prints and its exit code."""
+    """Run `tracelens` with these words in this process; return its output and its exit code."""
     said, sys.argv = io.StringIO(), ["tracelens", *words]
     with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
         try:
@@ -131,7 +131,7 @@ def unequal(one: object, two: object, where: str = "") -> Iterator[str]:
 
 
 def main(other: str, *parts: str) -> int:
-    """Compare this checkout with the other on the captures whose paths hold one of the parts."""
+    """Compare this checkout with the other on the captures with one of the parts in their paths."""
     sources = [path for path in captures() if not parts or any(part in str(path) for part in parts)]
     folder = Path(tempfile.mkdtemp(prefix="same-as-"))
     text = "".join(f"{source}\n" for source in sources)

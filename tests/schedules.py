@@ -1,4 +1,4 @@
-"""Made-up jobs of several ranks whose every delay is known: compute and collectives, as traces."""
+"""Make jobs of several ranks with known delays: compute and collectives, as traces."""
 
 from __future__ import annotations
 
@@ -32,13 +32,14 @@ class Call:
 
 @dataclass(slots=True)
 class Schedule:
-    """A job: what each rank computes and issues in turn, and what is planted in it.
+    """A job: each rank computes before each call that it issues, in order, and has planted delays.
 
-    `late`: by (rank, call) the ns that the rank computes longer before that call. `clocks`: by rank
-    its clock's offset in ns and drift in ppm; the clock shows the true time since the job's start *
-    (1 + drift / 1e6) + offset. `has_sequences`: calls have sequence numbers. `dropped` and
-    `swapped` are (rank, call): the rank's record lacks the call, or the rank issues another kind in
-    its place.
+    - `late`: by (rank, call), the ns that the rank computes longer before that call
+    - `clocks`: by rank, its clock's offset in ns and drift in ppm. The clock shows the true time
+      since the job's start * (1 + drift / 1e6) + offset.
+    - `has_sequences`: calls have sequence numbers
+    - `dropped`: (rank, call) without a record
+    - `swapped`: (rank, call) of another kind than the other ranks' call
     """
 
     n_ranks: int
@@ -53,8 +54,8 @@ class Schedule:
     def starts(self) -> list[list[int]]:
         """Return when each rank begins each call, by call and rank, in true time since the start.
 
-        A rank computes, then communicates. It begins a call when its computing is done. All ranks
-        leave it together, when the last has begun and the transfer is over.
+        A rank begins a call when its computing is done. All ranks leave the call together, when the
+        last has begun and the transfer is over.
         """
         found, now = [], 0
         for at, call in enumerate(self.calls):

@@ -1,4 +1,4 @@
-"""Choose which parameters of a test CI takes; `make test-all` takes all."""
+"""Choose the parameters of a test that CI takes; `make test-all` takes all."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -7,7 +7,7 @@ import pytest
 
 
 def only(kept: Iterable[Any], values: Iterable[Any]) -> list[Any]:
-    """Return the values, those that are not kept marked as exhaustive."""
+    """Return the values, with values that are not kept marked as exhaustive."""
     kept = [*kept]
     return _marked(values, lambda _, value: value in kept)
 

@@ -1,4 +1,4 @@
-"""The real captures that tests read: those in samples/, and more where they lie beside it."""
+"""List the real captures that tests read: in samples/, and in a folder of further captures."""
 
 import gzip
 import json

@@ -1,7 +1,7 @@
-"""A stand-in for cuDNN, in C: libraries that export its names and compute nothing.
+"""Build a stand-in for cuDNN, in C: libraries that export its names and compute nothing.
 
-There are also programs that call them. The libraries only end a stack where cuDNN would; gdb, its
-stops and its frames are real.
+There are also programs that call them. A stack ends in these libraries, as it would in cuDNN; gdb,
+its stops and its frames are real.
 """
 
 import shutil

@@ -1,10 +1,15 @@
-"""A stand-in for NVIDIA's nsys: its documented command line over an export once recorded.
+"""Stand in for NVIDIA's nsys: its documented command line, with an export that was recorded once.
 
-`profile` refuses options that nsys has not, runs the program, and leaves a report; `export` copies
-the recorded export that lies in the folder STAND_IN_EXPORTS. STAND_IN names behaviours: old, raw
-(no importer was found), nothing (no report is left), code (ends with a code of its own), sqlite
-(cannot write Parquet), full (no room to export). STAND_IN_LOG is a file that the options are
-written to.
+`profile` refuses options that nsys does not have, runs the program, and leaves a report. `export`
+copies the recorded export from the folder STAND_IN_EXPORTS. The options are written to the file
+STAND_IN_LOG. STAND_IN names behaviours:
+
+- old: an old version
+- raw: no importer was found
+- nothing: no report is left
+- code: ends with another code than the program
+- sqlite: cannot write Parquet
+- full: has no room to export
 """
 
 from __future__ import annotations

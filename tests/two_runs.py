@@ -1,9 +1,8 @@
-"""A pytest plugin: the suite as in a bare clone, then what the captures beside it add.
+"""A pytest plugin: run the suite as in a bare clone, then the tests that further captures add.
 
-The first run is given `--note-passed FILE`. The second is given `--leave-out FILE` and runs the
-tests that did not pass in the first: those that were skipped, and those of captures that were not
-there. Files whose tests all passed are not even imported, unless they name the folder of those
-captures.
+The first run is given `--note-passed FILE`. The second run is given `--leave-out FILE` and runs the
+tests that did not pass in the first: skipped tests, and tests of captures that were missing. Files
+with only passed tests are not even imported, unless they name the folder of captures.
 """
 
 from pathlib import Path
@@ -26,10 +25,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Leave out a file whose tests all passed before, unless it names the folder of captures.
-
-    Importing all files takes as long as many tests.
-    """
+    """Leave out a file if all its tests passed before, unless it names the folder of captures."""
     file = config.getoption("--leave-out")
     if file is None or collection_path.suffix != ".py":
         return None
@@ -48,7 +44,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter, config: pytest.Config
 ) -> None:
-    """Write the ids of tests that passed, and the names of files whose tests all passed.
+    """Write the ids of tests that passed, and the names of files in which all tests passed.
 
     With several workers, the main process writes them.
     """

@@ -144,7 +144,7 @@ STAGES: dict[str, Callable[[Path], bool]] = {
 
 @dataclass
 class Attack:
-    """A program under `collect torch`, and what is done to it: a signal at a stage, or a full disk.
+    """A program under `collect torch`, and an attack: a signal at a stage, or a full disk.
 
     The signal goes to `target`: collector, program, or both.
     """
