@@ -39,8 +39,8 @@ def detach_after_recording() -> bool:
 def leave_attached() -> None:
     """Let CUPTI stay in the process after later recordings, and in child processes.
 
-    A program that makes several recordings in quick succession could hang if each one detached
-    CUPTI (kineto#1554).
+    Call it when CUPTI is detached, which is so after the first CUDA call. A program that makes
+    several recordings in quick succession hangs if each one detaches CUPTI (kineto#1554).
     """
     if _OF_USER is None:
         os.environ.pop(_TEARDOWN, None)

@@ -138,8 +138,10 @@ class Recorder:
             elif self.settings.window_s is None and not self._is_done:
                 self._follow(self.n)
         self._follow_light()
+        if self.n == self.times.fast_from:
+            leave_attached()
         if self._is_timed():
-            self._stop_watching()
+            self.finder.remove()
         pause_ns = time.perf_counter_ns() - ended_ns
         if self._is_done and pause_ns > LONG_PAUSE_NS:
             self._settling.begin(pause_ns, self.finder.n_workers)
@@ -154,12 +156,7 @@ class Recorder:
         self.times.go_on(self.n)
         self.n += 1
         if self.times.is_run_complete():
-            self._stop_watching()
-
-    def _stop_watching(self) -> None:
-        """Watch for no more steps, because enough of them were timed."""
-        self.finder.remove()
-        leave_attached()
+            self.finder.remove()
 
     def _is_timed(self) -> bool:
         """Return whether all windows are over, and enough steps were timed after them."""
@@ -351,7 +348,7 @@ class Recorder:
         if self._is_finished:
             return
         self._is_finished = True
-        self._stop_watching()
+        self.finder.remove()
         if self.times.began_ns is not None and self.finder.source in BEGIN_STEPS:
             # The last step ends with the program. It counts, but its time is not typical.
             self.times.end(self.n, self._state(), is_after=self._is_done, note=", to the end")
