@@ -4,11 +4,14 @@ At the begin, the work was launched before the capture. At the end, the launch i
 work is not.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import cached_property
+from typing import TypeAlias
 
 import polars as pl
 from msgspec import Struct, field
 
+from tracelens.derive.columns.lookup import by_start
 from tracelens.derive.events.api_names import WAITS_FOR_DEVICE
 
 LATE_NS = 100_000
@@ -19,6 +22,7 @@ Work that does not wait starts within some 10 µs.
 _LEADS = 0.5
 """Work explains a delay if it fills at least this share of the delay."""
 _STARTS_KERNELS = ("kernel_launch", "graph_launch")
+ReadCalls: TypeAlias = Callable[[pl.Expr | None], pl.DataFrame]
 _CAPTURES_GRAPH = r"Stream(Begin|End)Capture"
 CALLS = ("api_call_id", "api", "kind", "start_ns", "duration_ns")
 _STREAM = ("device_id", "stream_id")
@@ -28,15 +32,30 @@ _HAS_CALL = pl.col("api_call_id").is_not_null()
 """True for work with a recorded call that launched it."""
 
 
-class CaptureEdges(Struct):
+class CaptureEdges(Struct, dict=True):
     """Finds a rank's device work that runs across the begin or the end of the capture.
 
-    `calls` are the rank's API calls, with the columns CALLS.
+    All work is added before the first question.
     """
 
-    calls: pl.DataFrame
+    read_calls: ReadCalls
+    """Returns the rank's API calls that meet a condition, or all for None, with columns CALLS."""
     parts: list[pl.DataFrame] = field(default_factory=list)
     waits: list[pl.DataFrame] = field(default_factory=list)
+
+    @cached_property
+    def calls(self) -> pl.DataFrame:
+        """The calls at the edges, which are a few of millions.
+
+        They are the first call, the calls before and after those with recorded work, and the calls
+        that launch the first work of a stream.
+        """
+        call = pl.col("api_call_id")
+        is_outside = (call < min(self.launch_ids)) | (call > max(self.launch_ids))
+        of_streams = self.first_work["api_call_id"]
+        is_of_stream = call.is_in(of_streams.implode())
+        is_first = call == 0
+        return self.read_calls(is_first | is_outside | is_of_stream)
 
     def take_waits(self, waits: pl.DataFrame) -> None:
         """Add recorded waits of streams: kind, device_id, stream_id, start_ns, duration_ns."""
@@ -57,20 +76,32 @@ class CaptureEdges(Struct):
         """
         if work.is_empty():
             return
-        is_sorted = work["start_ns"].is_sorted()  # mostly; a check takes less than sorting
-        by_start = work if is_sorted else work.sort("start_ns")
         columns = (*_STREAM, "start_ns", "duration_ns", "api_call_id", "link")
         known_columns = [name for name in columns if name in work.columns]
-        part = by_start.select(known_columns)
+        part = by_start(work).select(known_columns)
         self.parts.append(part)
 
-    def _knows_a_launch(self) -> bool:
-        """Return whether the launch of any recorded work is known."""
-        return any(part["api_call_id"].count() for part in self.parts)
+    @cached_property
+    def launch_ids(self) -> list[int]:
+        """The smallest and the largest api_call_id of each table's work, as one list.
+
+        The list is empty if no launch of recorded work is known.
+        """
+        ids = [part["api_call_id"] for part in self.parts]
+        smallest = [ids_of_table.min() for ids_of_table in ids]
+        largest = [ids_of_table.max() for ids_of_table in ids]
+        return _integers(smallest + largest)
+
+    @cached_property
+    def first_work(self) -> pl.DataFrame:
+        """The first work with a launch of each stream."""
+        firsts_of_tables = [_first_of_streams(part) for part in self.parts]
+        firsts = pl.concat(firsts_of_tables)
+        return by_start(firsts).unique(_STREAM, keep="first")
 
     def earlier_end(self) -> int | None:
         """Return the end of the last work launched before the capture; None without such work."""
-        if not self._knows_a_launch():
+        if not self.launch_ids:
             return None
         ends = [
             *self._recorded_ends(),
@@ -81,7 +112,7 @@ class CaptureEdges(Struct):
 
     def unrecorded_end(self) -> int | None:
         """Return the last end of unrecorded work that was launched before the capture, or None."""
-        if not self._knows_a_launch():
+        if not self.launch_ids:
             return None
         # Unrecorded work makes a stream's first work start long after its launch, or lets the host
         # wait for the device before any recorded launch.
@@ -90,12 +121,10 @@ class CaptureEdges(Struct):
 
     def later_start(self) -> int | None:
         """Return the earliest start of unrecorded work launched in the capture, or None."""
-        if not self._knows_a_launch():
+        if not self.launch_ids:
             return None
-        last_calls = [part["api_call_id"].max() for part in self.parts]
-        last_call = max(_integers(last_calls))
         starts_kernels = pl.col("kind").is_in(_STARTS_KERNELS)
-        is_later = pl.col("api_call_id") > last_call
+        is_later = pl.col("api_call_id") > max(self.launch_ids)
         later_launches = self.calls.filter(is_later, starts_kernels)
         launches = self._with_recorded_work(later_launches)
         first_launch = launches["start_ns"].min()
@@ -124,10 +153,8 @@ class CaptureEdges(Struct):
 
     def _late_starts(self) -> list[int]:
         """Return the starts of streams' first work, if it is late without a recorded reason."""
-        firsts_of_tables = pl.concat([_first_of_streams(part) for part in self.parts])
-        by_start = firsts_of_tables.sort("start_ns")
-        firsts = by_start.unique(_STREAM, keep="first")
-        calls = self._calls_among(firsts["api_call_id"])
+        firsts = self.first_work
+        calls = _calls_among(self.calls, firsts["api_call_id"])
         returned = calls.select("api_call_id", returned=_END)
         wide = returned.cast(pl.Int64)
         with_launch = firsts.join(wide, on="api_call_id")
@@ -183,15 +210,11 @@ class CaptureEdges(Struct):
 
     def _early_waits(self) -> list[int]:
         """Return the ends of long waits for the device before the first launch of recorded work."""
-        first_calls = [part["api_call_id"].min() for part in self.parts]
-        first_call = min(_integers(first_calls))
-        launched = self._work(_HAS_CALL)
         # The wait must end before recorded work begins. Otherwise it may be for the work of another
         # thread.
-        first_starts = [part["start_ns"].min() for part in launched]
-        first_work_ns = min(_integers(first_starts))
+        first_work_ns = self.first_work["start_ns"].min()
         api = pl.col("api").cast(pl.String)
-        is_earlier = pl.col("api_call_id") < first_call
+        is_earlier = pl.col("api_call_id") < min(self.launch_ids)
         is_sync = pl.col("kind") == "sync"
         is_long = pl.col("duration_ns") >= LATE_NS
         early_syncs = self.calls.filter(is_earlier, is_sync, is_long)
@@ -214,16 +237,10 @@ class CaptureEdges(Struct):
             return running
         # Some captures record no work of graph launches.
         launching = [part["api_call_id"].unique() for part in self.parts]
-        with_work = self._calls_among(pl.concat(launching))
+        with_work = _calls_among(self.read_calls(None), pl.concat(launching))
         recorded_kinds = with_work["kind"].unique()
         is_recorded = pl.col("kind").is_in(recorded_kinds.implode())
         return running.filter(is_recorded)
-
-    def _calls_among(self, ids: pl.Series) -> pl.DataFrame:
-        """Return the calls with these api_call_ids; a None among the ids is ignored."""
-        known_ids = ids.drop_nulls().unique()
-        is_among = pl.col("api_call_id").is_in(known_ids.implode())
-        return self.calls.filter(is_among)
 
     def _n_open_captures(self, moments: pl.Series) -> pl.Series:
         """Return the number of CUDA graph captures that are in progress at each moment."""
@@ -231,7 +248,7 @@ class CaptureEdges(Struct):
         is_capture = api.str.contains(_CAPTURES_GRAPH)
         is_begin = api.str.contains("Begin")
         change = pl.when(is_begin).then(1).otherwise(-1)
-        every_capture = self.calls.filter(is_capture)
+        every_capture = self.read_calls(None).filter(is_capture)
         captures = every_capture.sort("start_ns")
         starts = captures["start_ns"].cast(pl.Int64)
         changes = captures.select(change.cast(pl.Int64)).to_series()
@@ -247,6 +264,13 @@ class CaptureEdges(Struct):
         first_call = self.calls.filter(is_first_call)
         starts = [part["start_ns"].min() for part in (*self.parts, first_call)]
         return min(_integers(starts))
+
+
+def _calls_among(calls: pl.DataFrame, ids: pl.Series) -> pl.DataFrame:
+    """Return the calls with these api_call_ids; a None among the ids is ignored."""
+    known_ids = ids.drop_nulls().unique()
+    is_among = pl.col("api_call_id").is_in(known_ids.implode())
+    return calls.filter(is_among)
 
 
 def _integers(values: Iterable[object]) -> list[int]:
@@ -271,7 +295,8 @@ def _first_of_streams(work: pl.DataFrame) -> pl.DataFrame:
     for name in names:
         column = pl.col(name) if name in work.columns else unknown.alias(name)
         columns.append(column)
-    launched = work.select(columns).filter(_HAS_CALL)
+    wanted = work.select(columns)
+    launched = wanted.drop_nulls("api_call_id")
     # Neighbours are mostly of one stream, so that only some rows need to be grouped.
     stream = pl.col(_STREAM)
     differs = stream.ne_missing(stream.shift())

@@ -140,7 +140,10 @@ class StepTimes:
         self._marks = marks
         self._call_starts = calls["start_ns"]
         read_calls = calls.select(name for name in CALLS if name != "api_call_id")
-        self._edges = CaptureEdges(read_calls.with_row_index("api_call_id"))
+        every_call = read_calls.with_row_index("api_call_id")
+        self._edges = CaptureEdges(
+            lambda where: every_call if where is None else every_call.filter(where)
+        )
         self._ends = [pl.DataFrame(schema=_ENDS)]
         self._loose = [pl.DataFrame(schema=_LOOSE)]
         self._kernel_starts: list[pl.Series] = []

@@ -8,8 +8,8 @@ import polars as pl
 from msgspec import Struct
 
 from tracelens.derive.columns.intervals import END
-from tracelens.derive.columns.lookup import by_value
-from tracelens.derive.events.capture_edges import CALLS, LATE_NS, CaptureEdges
+from tracelens.derive.columns.lookup import by_start, by_value
+from tracelens.derive.events.capture_edges import CALLS, LATE_NS, CaptureEdges, ReadCalls
 from tracelens.derive.time.awaited import awaited_from
 from tracelens.derive.time.start_up import (
     Gaps,
@@ -129,7 +129,7 @@ class _Rank(Struct, frozen=True, dict=True):
     steps: pl.DataFrame
     activities: pl.DataFrame
     work: Mapping[str, pl.DataFrame]
-    calls: pl.DataFrame
+    calls: ReadCalls
     waits: pl.DataFrame
     ops: pl.DataFrame
     """The step of each op; empty if any rank has device work."""
@@ -170,7 +170,7 @@ class _Rank(Struct, frozen=True, dict=True):
         return find_gaps(
             self.work,
             self.activities,
-            self.calls,
+            by_start(self.calls(None)),
             (begin, end),
         )
 
@@ -187,13 +187,13 @@ def _of_all_ranks(trace: Trace) -> pl.DataFrame:
         work = {}
         for name in DEVICE_WORK:
             if rank in by_rank[name]:
-                work[name] = _by_start(by_rank[name][rank])
+                work[name] = by_start(by_rank[name][rank])
         events = _Rank(
             rank,
             of_rank("steps", rank).sort("start_ns"),
             of_rank("activities", rank),
             work,
-            _by_start(of_rank("api_calls", rank)),
+            _reader(trace, of_rank("api_calls", rank) if "api_calls" in tables else None),
             of_rank("synchronizations", rank),
             of_rank("ops", rank),
         )
@@ -206,14 +206,22 @@ def _of_all_ranks(trace: Trace) -> pl.DataFrame:
     return windows.sort("rank", "start_ns", "end_ns")
 
 
+def _reader(trace: Trace, calls: pl.DataFrame | None) -> ReadCalls:
+    """Return a function that reads the calls of a rank which meet a condition, or all for None."""
+    if calls is None:
+        return lambda where: trace.select("api_calls", *CALLS, where=where)
+    return lambda where: calls if where is None else calls.filter(where)
+
+
 def _tables(trace: Trace) -> dict[str, pl.DataFrame]:
     """Read the tables from which the `_Rank` of each rank is made."""
     tables = {
         "steps": steps_of(trace),
         "activities": activities_of(trace),
-        "api_calls": trace.select("api_calls", "rank", *CALLS),
         "synchronizations": trace.select("synchronizations", "rank", *STREAM_WAITS),
     }
+    if len(trace.manifest.ranks) > 1:  # of a single rank's millions of calls, few are needed
+        tables["api_calls"] = trace.select("api_calls", "rank", *CALLS)
     for name in DEVICE_WORK:
         more = ("name", "step") if name == "kernels" else ()
         tables[name] = trace.select(name, "rank", *WORK, *more)
@@ -224,12 +232,6 @@ def _tables(trace: Trace) -> dict[str, pl.DataFrame]:
         spans = trace.select("spans", "rank", "step", "kind")
         tables["ops"] = spans.filter(pl.col("kind") == "op")
     return tables
-
-
-def _by_start(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return the rows sorted by start."""
-    # Most tables are sorted already, and checking that takes a tenth of the time of sorting.
-    return frame if frame["start_ns"].is_sorted() else frame.sort("start_ns")
 
 
 _Row = tuple[int | None, str, int, int, bool]
@@ -303,15 +305,8 @@ def _of_steps(known: _Rank) -> Iterable[_Row]:
             ),
         )
     if known.later is not None:
-        rows.append(
-            (
-                None,
-                LATER,
-                max(known.later, last),
-                known.end,
-                True,
-            )
-        )
+        start = max(known.later, last)
+        rows.append((None, LATER, start, known.end, True))
     return rows
 
 
