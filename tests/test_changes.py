@@ -15,7 +15,7 @@ from tracelens.derive.replay import advised
 from tracelens.derive.time.advice import Change
 from tracelens.schemas import TABLES
 from tracelens.views.formats.format import Screen
-from tracelens.views.formats.text import frame_to_text
+from tracelens.views.formats.report_text import frame_to_text
 
 
 def test_a_wait_is_a_row_with_its_longest_gap() -> None:

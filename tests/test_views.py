@@ -36,7 +36,7 @@ from tracelens.views.formats.csv import to_csv
 from tracelens.views.formats.format import Screen
 from tracelens.views.formats.json import to_json
 from tracelens.views.formats.markdown import to_markdown
-from tracelens.views.formats.text import to_text
+from tracelens.views.formats.report_text import to_text
 from tracelens.views.page import to_html
 from tracelens.views.values import label_of, printable, quantity, shorten, show
 

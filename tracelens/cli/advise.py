@@ -21,7 +21,7 @@ from tracelens.derive.calls.advising import plan_of
 from tracelens.derive.calls.constraints import has_z3
 from tracelens.storage.addresses import shown
 from tracelens.trace import Trace
-from tracelens.views.formats.text import frame_to_text
+from tracelens.views.formats.report_text import frame_to_text
 from tracelens.views.values import printable
 
 SHOWN = (

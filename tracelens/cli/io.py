@@ -12,7 +12,6 @@ from typing import Annotated
 
 import polars as pl
 import typer
-from rich.console import Console
 
 from tracelens.answers.answer import Answer
 from tracelens.cli.output import OPENED, emit, tell, warn
@@ -31,7 +30,6 @@ from tracelens.trace.sources import SKIPPED, STANDARD_INPUT
 from tracelens.views.answer_text import answer_text
 from tracelens.views.formats import FORMATS
 from tracelens.views.formats.format import WIDTH, Format, Screen
-from tracelens.views.formats.text import frame_to_text
 
 MAIN_TABLES = ("spans", "api_calls", "kernels", "memcpys", "stacks", "timings")
 
@@ -238,6 +236,8 @@ def drawn(answer: Answer) -> str:
 
 def plain(frame: pl.DataFrame) -> str:
     """Write all rows of a small frame as text, with long sentences wrapped."""
+    from tracelens.views.formats.report_text import frame_to_text  # noqa: PLC0415 - loads Rich
+
     return frame_to_text(frame, screen())
 
 
@@ -333,13 +333,13 @@ def progress(text: str, *, late: bool = False) -> Iterator[None]:
     With `late`, a bar appears at the first log record, because a program has the terminal before.
     Without a terminal, log records are printed, one line each.
     """
-    console, log = Console(stderr=True), logging.getLogger("tracelens")
+    log = logging.getLogger("tracelens")
     with ExitStack() as ends:
         handler = _Handler(lambda record: tell(record.getMessage()), logging.INFO)
-        if console.is_terminal:
+        if os.environ.get("FORCE_COLOR") or (sys.stderr is not None and sys.stderr.isatty()):
             from tracelens.cli.progress_bar import ProgressBar  # noqa: PLC0415 - of a terminal only
 
-            bar = ProgressBar(console, text)
+            bar = ProgressBar(text)
             ends.callback(bar.stop)
             if not late:
                 bar.start()

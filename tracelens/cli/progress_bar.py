@@ -49,9 +49,9 @@ _COLUMNS = (
 class ProgressBar:
     """The progress bar of one task, described by `text`."""
 
-    def __init__(self, console: Console, text: str) -> None:
+    def __init__(self, text: str) -> None:
         """Make the bar; `start` draws it."""
-        self._bar = Progress(*_COLUMNS, console=console, transient=True)
+        self._bar = Progress(*_COLUMNS, console=Console(stderr=True), transient=True)
         self._text = text
         self._whole: Share | None = None
         self._task = self._bar.add_task(printable(text), total=None, is_bytes=False)

@@ -9,11 +9,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from math import ceil
 from textwrap import wrap
+from typing import TypeAlias
 
 from msgspec.structs import replace
 from rich.cells import cell_len, set_cell_size
-from rich.console import Console
-from rich.text import Text
 
 from tracelens.answers.answer import REST, WAIT, WORK, Answer, Bar, Part
 from tracelens.views.palette import KIND_COLORS, PART_COLORS
@@ -34,6 +33,10 @@ _GLYPHS = {WORK: "█▓▆▂", WAIT: "░▒▚▖", REST: "·"}
 """Characters of a bar by kind of part. Parts of the same kind take these characters in turn."""
 
 
+_Line: TypeAlias = list[tuple[str, str]]
+"""A line: texts, each with its style in Rich's words."""
+
+
 def answer_text(
     answer: Answer,
     *,
@@ -48,21 +51,33 @@ def answer_text(
     while len(lines) > most and len(answer.changes) > 1:
         answer = replace(answer, changes=answer.changes[:-1])
         lines = [*_lines(answer, width)]
+    if color:
+        return _coloured(lines[:most])
+    plain = ("".join(text for text, _ in line) for line in lines[:most])
+    return "".join(f"{line.rstrip()}\n" for line in plain)
+
+
+def _coloured(lines: Iterable[_Line]) -> str:
+    """Return the lines as text with colour codes."""
+    from rich.console import Console  # noqa: PLC0415 - takes 0.02 s, which only a terminal needs
+    from rich.text import Text  # noqa: PLC0415
+
     stream = io.StringIO()
     console = Console(
         file=stream,
         width=WIDTH + 1,
-        force_terminal=color,
-        color_system="256" if color else None,
+        force_terminal=True,
+        color_system="256",
         legacy_windows=False,
         force_jupyter=False,
     )
-    for line in lines[:most]:
-        console.print(line, soft_wrap=True, highlight=False, markup=False, emoji=False)
+    for line in lines:
+        text = Text.assemble(*line)
+        console.print(text, soft_wrap=True, highlight=False, markup=False, emoji=False)
     return stream.getvalue()
 
 
-def _lines(answer: Answer, width: int) -> Iterator[Text]:
+def _lines(answer: Answer, width: int) -> Iterator[_Line]:
     yield from _wrapped(answer.sentence, "sentence", width, style="bold")
     if answer.place:
         yield from _wrapped(answer.place, "place", width)
@@ -70,17 +85,18 @@ def _lines(answer: Answer, width: int) -> Iterator[Text]:
         yield from _wrapped(detail, "detail", width)
     for row in answer.rows:
         text = printable(row)
-        yield Text(text if cell_len(text) <= width else set_cell_size(text, width - 1) + ELLIPSIS)
+        fits = cell_len(text) <= width
+        yield [(text if fits else set_cell_size(text, width - 1) + ELLIPSIS, "")]
     if answer.bars:
-        yield Text()
+        yield []
         yield from _drawn_bars(answer.bars, width)
     if answer.unprofiled:
         yield from _wrapped(answer.unprofiled, "fact", width, "  ")
     if answer.changes or answer.no_change:
-        yield Text()
+        yield []
         yield from _drawn_changes(answer, width)
     if answer.about or answer.doubts:
-        yield Text()
+        yield []
     for fact in (*filter(None, [answer.about]), *answer.doubts):
         yield from _wrapped(fact, "fact", width, "  ", style="dim")
 
@@ -92,10 +108,10 @@ def _wrapped(
     indent: str = "",
     *,
     style: str = "",
-) -> list[Text]:
+) -> list[_Line]:
     """Return the text wrapped into lines, and cut if it is too long for its kind."""
     lines = _cut(printable(text), width - len(indent), _most_of(kind, width))
-    return [Text(indent + line, style=style) for line in lines]
+    return [[(indent + line, style)] for line in lines]
 
 
 def _most_of(kind: str, width: int) -> int:
@@ -127,21 +143,21 @@ def _fitted(word: str, width: int) -> str:
     return word if cell_len(word) <= width else f"{word[:half]}{ELLIPSIS}{word[-half:]}"
 
 
-def _drawn_bars(bars: Sequence[Bar], columns: int) -> Iterator[Text]:
+def _drawn_bars(bars: Sequence[Bar], columns: int) -> Iterator[_Line]:
     """Yield a line for each bar, and then lines that explain the bars' characters."""
     margin = max(4, *(cell_len(bar.label) for bar in bars))
     looks = _looks(part for bar in bars for part in bar.parts)
     room = columns - margin - 6 - max(cell_len(bar.text) for bar in bars)
     full = min(_BAR, room)
     for bar in bars:
-        line = Text(f"  {bar.label:<{margin}}   ")
+        line: _Line = [(f"  {bar.label:<{margin}}   ", "")]
         width = max(round(full * bar.length), 1)
         cells = _cells_of(bar.parts, width)
         for part, n in zip(bar.parts, cells, strict=True):
             glyph, style = looks[part.label]
-            line.append(glyph * n, style=style)
+            line.append((glyph * n, style))
         if bar.text:
-            line.append(f" {' ' * (full - width)}{bar.text}")
+            line.append((f" {' ' * (full - width)}{bar.text}", ""))
         yield line
         if len(bars) == 1:
             yield from _legend(bar, looks, margin, columns)
@@ -181,30 +197,33 @@ def _legend(
     margin: int,
     columns: int,
     label: str = "",
-) -> Iterator[Text]:
+) -> Iterator[_Line]:
     """Yield lines with the character, label and percentage of each part of a bar.
 
     The first line begins with the bar's `label`.
     """
     begin = f"  {label:<{margin}}   "
-    line = Text(begin)
+    line: _Line = [(begin, "")]
     for part, percent in zip(bar.parts, bar.percents, strict=True):
         if not percent:
             continue
         glyph, style = looks[part.label]
-        percentage = f"{percent} %"
-        entry = Text.assemble((glyph, style), f" {part.label} {percentage}")
-        if line.cell_len > len(begin):
-            if line.cell_len + 3 + entry.cell_len > columns:
+        entry = [(glyph, style), (f" {part.label} {percent} %", "")]
+        if _width(line) > len(begin):
+            if _width(line) + 3 + _width(entry) > columns:
                 yield line
-                line = Text(" " * len(begin))
+                line = [(" " * len(begin), "")]
             else:
-                line.append("   ")
-        line.append_text(entry)
+                line.append(("   ", ""))
+        line += entry
     yield line
 
 
-def _drawn_changes(answer: Answer, columns: int) -> Iterator[Text]:
+def _width(line: _Line) -> int:
+    return sum(cell_len(text) for text, _ in line)
+
+
+def _drawn_changes(answer: Answer, columns: int) -> Iterator[_Line]:
     """Yield lines with the numbered changes, each with the change's `after_text`."""
     if not answer.changes:
         yield from _wrapped(answer.no_change or "", "fact", columns, "  ")
@@ -215,17 +234,17 @@ def _drawn_changes(answer: Answer, columns: int) -> Iterator[Text]:
     width = columns - 2 - column - 2
     is_beside = width >= _LEAST_OF_CHANGE
     if is_beside:
-        yield Text.assemble((f"  {answer.changes_head:<{width}}", "bold"), f"  {head:>{column}}")
+        yield [(f"  {answer.changes_head:<{width}}", "bold"), (f"  {head:>{column}}", "")]
     else:
-        yield Text(f"  {answer.changes_head}", "bold")
+        yield [(f"  {answer.changes_head}", "bold")]
     for number, (change, after) in enumerate(zip(answer.changes, afters, strict=True), 1):
         room = width - 3 if is_beside else columns - 5
         first, *more = _cut(printable(change.text), room, _most_of("change", columns))
-        beside = f"  {after:>{column}}" if is_beside else ""
-        yield Text(f"  {number}  {set_cell_size(first, room)}{beside}")
+        beside = f"{set_cell_size(first, room)}  {after:>{column}}" if is_beside else first
+        yield [(f"  {number}  {beside}", "")]
         if change.place is not None:
             more += _cut(printable(change.place), columns - 5, _most_of("place", columns))
         if not is_beside:
             more += _cut(f"{head} {after}", columns - 5, _most_of("fact", columns))
         for line in more:
-            yield Text(f"     {line}")
+            yield [(f"     {line}", "")]
