@@ -111,6 +111,7 @@ def _gaps(work: pl.DataFrame, device: DeviceWork) -> Iterator[pl.DataFrame]:
     """
     reached = low = device.from_ns
     call_before: int | None = None
+    after_all = _gap_after_all(work, device)
     for first in range(0, work.height, _WORK_AT_ONCE):
         part = work.slice(first, _WORK_AT_ONCE)
         ends = pl.col("end_ns").cum_max().shift(1).fill_null(low).clip(reached)
@@ -122,27 +123,35 @@ def _gaps(work: pl.DataFrame, device: DeviceWork) -> Iterator[pl.DataFrame]:
             call="call",
             before=pl.col("call").shift(1, fill_value=call_before),
         )
-        yield _with_calls(gaps.filter(LENGTH > 0), device)
+        with_calls = _with_calls(gaps.filter(LENGTH > 0), device)
+        is_last = first + part.height == work.height
+        yield pl.concat([with_calls, after_all]) if is_last else with_calls
         reached = max(
             reached,
             *part.select(pl.col("end_ns").max()).row(0),
         )
         call_before = part["call"][-1]
-    every = (work["end_ns"], device.windows["end_ns"])
-    high = max(int(ends.max()) for ends in every if len(ends))  # type: ignore[arg-type]
-    if high > reached:
-        # A main thread explains the time after all work.
-        thread = device.last_thread
-        end = {
-            "gap": work.height,
-            "start_ns": reached,
-            "end_ns": high,
-            "within": False,
-            "returned": high if thread >= 0 else None,
-            "thread": thread,
-            "call_place": -1,
-        }
-        yield pl.DataFrame([end], schema=_GAPS)
+    if work.is_empty():
+        yield after_all
+
+
+def _gap_after_all(work: pl.DataFrame, device: DeviceWork) -> pl.DataFrame:
+    """Return the idle time between the last work and the last window's end, if there is any."""
+    ends = [int(end) for end in work["end_ns"].top_k(1)]
+    reached = max(device.from_ns, *ends)
+    high = max(reached, *ends, *device.windows["end_ns"].top_k(1))
+    # A main thread explains the time after all work.
+    thread = device.last_thread
+    end = {
+        "gap": work.height,
+        "start_ns": reached,
+        "end_ns": high,
+        "within": False,
+        "returned": high if thread >= 0 else None,
+        "thread": thread,
+        "call_place": -1,
+    }
+    return pl.DataFrame([end] if high > reached else [], schema=_GAPS)
 
 
 def _with_calls(gaps: pl.DataFrame, device: DeviceWork) -> pl.DataFrame:
@@ -245,6 +254,8 @@ def _cut_by_tracks(intervals: pl.DataFrame, tracks: Tracks) -> pl.DataFrame:
     parts = []
     in_turn = ("own", work), ("shared", segments), ("own", segments), ("main", segments)
     for track, segments_of_track in in_turn:
+        if rest.is_empty():
+            break
         cut = cut_rows(axis.laid_out(rest, track), segments_of_track)
         rows = cut["at"]
         rest = axis.read_back(cut)
