@@ -288,17 +288,8 @@ def _launch_ns(replay: Replay) -> float | None:
 
 def _launches_ns(replay: Replay) -> Ints:
     """Return the time of each launch that does not wait for room in a queue."""
-    return _launches(replay)["ns"].to_numpy()
-
-
-def _launches(replay: Replay) -> pl.DataFrame:
-    """Return start and time of each launch that does not wait for room in a queue."""
-    is_launch = pl.col("api").str.contains("^cu.*LaunchKernel")
-    launches = replay.excerpt.calls.filter(is_launch).select(
-        "start",
-        ns=pl.col("end") - pl.col("start"),
-    )
-    return launches.filter(pl.col("ns") < _LONG_LAUNCH_NS)
+    took_ns = replay.excerpt.launches["ns"].to_numpy()
+    return took_ns[took_ns < _LONG_LAUNCH_NS]
 
 
 def slowed_in(replay: Replay, is_step: Flags) -> float:
@@ -306,11 +297,11 @@ def slowed_in(replay: Replay, is_step: Flags) -> float:
 
     `is_step` has one flag per step of the excerpt. Return 1 if one of the groups has no launch.
     """
-    launches = _launches(replay)
-    starts = launches["start"].to_numpy()
-    steps = np.searchsorted(replay.excerpt.marks, starts, "right") - 1
-    inside = (steps >= 0) & (steps < len(is_step))
-    took_ns, chosen = launches["ns"].to_numpy()[inside], is_step[steps[inside]]
+    launches = replay.excerpt.launches
+    every_ns = launches["ns"].to_numpy()
+    steps = np.searchsorted(replay.excerpt.marks, launches["start"].to_numpy(), "right") - 1
+    inside = (steps >= 0) & (steps < len(is_step)) & (every_ns < _LONG_LAUNCH_NS)
+    took_ns, chosen = every_ns[inside], is_step[steps[inside]]
     if chosen.all() or not chosen.any():
         return 1.0
     return float(took_ns[chosen].mean() / took_ns[~chosen].mean())

@@ -35,6 +35,7 @@ class Excerpt(Struct, frozen=True):
     steps: pl.DataFrame  # step, start, duration
     marks: list[int]  # when the host began each step, and when it ended the last one
     calls: pl.DataFrame  # outermost API calls, sorted by start
+    launches: pl.DataFrame  # calls that launch kernels: start, ns (their time)
     work: pl.DataFrame  # device work, sorted by start; `call` is the row of its API call
     ops: pl.DataFrame  # outermost ops
     spans: pl.DataFrame  # all spans, cut to the excerpt
@@ -68,6 +69,7 @@ def read_excerpt(trace: Trace, rank: int) -> Excerpt | None:
         steps.with_columns(start=start_ns - origin).select("step", "start", duration="duration_ns"),
         [mark - origin for mark in marks],
         calls,
+        _launches(calls),
         _work(trace, rank, (origin, until), rows),
         _outermost(spans.filter(pl.col("is_op")), "thread"),
         spans,
@@ -76,6 +78,12 @@ def read_excerpt(trace: Trace, rank: int) -> Excerpt | None:
         activities_of(trace).filter(pl.col("rank") == rank).sort("start_ns"),
         is_marked,
     )
+
+
+def _launches(calls: pl.DataFrame) -> pl.DataFrame:
+    is_launch = pl.col("api").str.contains("^cu.*LaunchKernel")
+    launches = calls.filter(is_launch)
+    return launches.select("start", ns=pl.col("end") - pl.col("start"))
 
 
 def _chosen_steps(trace: Trace, rank: int) -> pl.DataFrame:
