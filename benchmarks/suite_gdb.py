@@ -18,7 +18,8 @@ from pathlib import Path
 from benchmarks.bench import Bench, Contender
 from benchmarks.contenders import installed
 from benchmarks.results import Row
-from tracelens.collectors import gdb
+from tracelens.collectors.gdb.breakpoints import PRESETS
+from tracelens.collectors.gdb.live import Limits, run
 
 GROUP, HIT = "gdb", "a stop under gdb"
 INPUT = "torch on the CPU, Python's frames merged"
@@ -67,10 +68,10 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         program = Path(folder) / "convolution.py"
         program.write_text(_PROGRAM.format(turns=hits + 1))
-        ended = gdb.run(
+        ended = run(
             [sys.executable, str(program)],
-            gdb.PRESETS["cpu"],
-            limits=gdb.Limits(hits=hits + 1),
+            PRESETS["cpu"],
+            limits=Limits(hits=hits + 1),
         )
     stacks = ended.captures[0].tables["stacks"]
     if set(stacks["python_frames"]) != {"merged"}:

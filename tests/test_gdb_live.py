@@ -10,7 +10,8 @@ import pytest
 from tests.stand_in import FORWARDER, MAIN, NEEDS_GDB, compile_c, library, program
 from tracelens.collectors import gdb
 from tracelens.collectors.gdb import stops, targets
-from tracelens.collectors.gdb.live import LiveStacks
+from tracelens.collectors.gdb.breakpoints import PRESETS
+from tracelens.collectors.gdb.live import Limits, LiveStacks
 from tracelens.schemas import TABLES
 
 pytestmark = NEEDS_GDB
@@ -20,7 +21,7 @@ NEEDS_PY_SPY = pytest.mark.skipif(targets.find_py_spy() is None, reason="needs p
 
 
 def run(*command: str | Path, breaks: tuple[str, ...] = (SYMBOL,), **limits: object) -> LiveStacks:
-    found = gdb.run([str(word) for word in command], breaks, limits=gdb.Limits(**limits))  # type: ignore[arg-type]
+    found: LiveStacks = gdb.run([str(word) for word in command], breaks, limits=Limits(**limits))  # type: ignore[arg-type]
     for table, frame in found.captures[0].tables.items():
         TABLES[table].check(frame.select(pl.lit(0, pl.Int32).alias("rank"), pl.all()))
     return found
@@ -237,7 +238,7 @@ def test_convolutions_of_torch_on_the_cpu(tmp_path: Path) -> None:
     found = run(
         sys.executable,
         tmp_path / "net.py",
-        breaks=gdb.PRESETS["cpu"],
+        breaks=PRESETS["cpu"],
         where_frame="ideep::convolution_forward::do_compute",
     )
     frames = found.captures[0].tables["frames"].sort("stack_id", "level")

@@ -1,12 +1,11 @@
 """Collect call stacks from logs of gdb and cuda-gdb, or from a program that runs under them."""
 
-from tracelens.collectors.gdb.breakpoints import DEFAULT_SYMBOL, PRESETS
-from tracelens.collectors.gdb.live import Limits, LiveStacks, run
 from tracelens.collectors.gdb.logs import KIND, read, sniff
-from tracelens.collectors.gdb.targets import find_cuda_gdb
 from tracelens.running.program import package, program, program_at
-from tracelens.trace.collector import Collector, Tool
+from tracelens.trace.collector import Collector, Tool, imported
 
+run = imported("tracelens.collectors.gdb.live", "run")
+_find_cuda_gdb = imported("tracelens.collectors.gdb.targets", "find_cuda_gdb")
 COLLECTOR = Collector(
     kind=KIND,
     expects="a gdb log with the frames that bt prints",
@@ -26,7 +25,7 @@ COLLECTOR = Collector(
             "cuda-gdb",
             "call stacks where the program uses a GPU",
             "comes with the CUDA toolkit",
-            lambda _: program_at(find_cuda_gdb()),
+            lambda _: program_at(_find_cuda_gdb()),
         ),
         Tool(
             "py-spy",
@@ -38,14 +37,4 @@ COLLECTOR = Collector(
     ),
 )
 
-__all__ = [
-    "COLLECTOR",
-    "DEFAULT_SYMBOL",
-    "KIND",
-    "PRESETS",
-    "Limits",
-    "LiveStacks",
-    "read",
-    "run",
-    "sniff",
-]
+__all__ = ["COLLECTOR", "KIND", "read", "run", "sniff"]

@@ -4,11 +4,11 @@ Exports in SQLite, Parquet or Arrow are read. Reports are read if nsys is instal
 """
 
 from tracelens.collectors.nsys.collector import CHOSEN, KIND, RANK_BY, ranked_by, read, sniff
-from tracelens.collectors.nsys.live import run
 from tracelens.collectors.nsys.tool import INSTALL, look_for_nsys
 from tracelens.running.program import package
-from tracelens.trace.collector import Collector, Tool
+from tracelens.trace.collector import Collector, Tool, imported
 
+run = imported("tracelens.collectors.nsys.live", "run")
 COLLECTOR = Collector(
     kind=KIND,
     expects="an nsys export (SQLite, parquetdir, arrowdir, .nsys-rep)",

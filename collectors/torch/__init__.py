@@ -26,7 +26,6 @@ from tracelens.collectors.torch.distributed import (
 from tracelens.collectors.torch.document import BLOCK_BYTES, Document, ReadEvents
 from tracelens.collectors.torch.raw_tables import devices, raw_tables
 from tracelens.collectors.torch.reading import read_documents
-from tracelens.collectors.torch.running import run
 from tracelens.collectors.torch.sampled_lines import RecordedLines, with_sampled_lines
 from tracelens.collectors.torch.stream import ByteSource
 from tracelens.collectors.torch.text import Text
@@ -40,7 +39,7 @@ from tracelens.schemas import TABLES
 from tracelens.storage.limits import TRACES
 from tracelens.storage.store import Store
 from tracelens.trace.capture import Capture, Diagnostics, HostFacts
-from tracelens.trace.collector import Collector, Tool
+from tracelens.trace.collector import Collector, Tool, imported
 from tracelens.trace.same_run import WORLD_SIZE
 from tracelens.trace.sidecars import unzipped
 
@@ -371,7 +370,7 @@ COLLECTOR = Collector(
     begins_as_one=begins_as_trace,
     beside=lambda path: [sidecar.sidecar_of(path), sidecar.light_of(path)],
     read_stored=read,
-    run=run,
+    run=imported("tracelens.collectors.torch.running", "run"),
     endings=(".json", ".gz", ".zst", ".pt.trace", ".trace"),
     tools=(Tool("torch", "profiling a program of yours", "pip install torch", package),),
 )

@@ -7,12 +7,13 @@ import typer
 
 from tracelens.cli.collect.request import Force, Out, Rank, Request, read_or_run
 from tracelens.cli.panels import RUNNING
-from tracelens.collectors import gdb as collector
+from tracelens.collectors.gdb.breakpoints import DEFAULT_SYMBOL, PRESETS
+from tracelens.collectors.gdb.live import Limits
 from tracelens.errors import UsageError
 
 _OF_A_COMMAND = ("break_", "preset", "hits", "skip", "where_frame", "timeout", "gdb")
-_DEFAULTS = collector.Limits()
-_PRESETS = "; ".join(f"{name}: {', '.join(symbols)}" for name, symbols in collector.PRESETS.items())
+_DEFAULTS = Limits()
+_PRESETS = "; ".join(f"{name}: {', '.join(symbols)}" for name, symbols in PRESETS.items())
 
 
 def collect_gdb(  # noqa: PLR0913 - one parameter an option
@@ -34,14 +35,14 @@ def collect_gdb(  # noqa: PLR0913 - one parameter an option
             "--break",
             rich_help_panel=RUNNING,
             metavar="SYMBOL",
-            help=f"Function to stop at; repeat for several. By default {collector.DEFAULT_SYMBOL}.",
+            help=f"Function to stop at; repeat for several. By default {DEFAULT_SYMBOL}.",
         ),
     ] = None,
     preset: Annotated[
         list[str] | None,
         typer.Option(
             rich_help_panel=RUNNING,
-            metavar="|".join(collector.PRESETS),
+            metavar="|".join(PRESETS),
             help=f"Functions by name ({_PRESETS}).",
         ),
     ] = None,
@@ -97,7 +98,7 @@ def collect_gdb(  # noqa: PLR0913 - one parameter an option
     """
 
     def options(_: Path) -> dict[str, Any]:
-        limits = collector.Limits(hits, skip, where_frame, timeout)
+        limits = Limits(hits, skip, where_frame, timeout)
         return {"breaks": _symbols(break_, preset), "limits": limits, "gdb": gdb}
 
     read_or_run(
@@ -111,11 +112,11 @@ def collect_gdb(  # noqa: PLR0913 - one parameter an option
 
 def _symbols(breaks: list[str] | None, presets: list[str] | None) -> list[str]:
     """Return the functions to stop at. Raises UsageError for an unknown preset."""
-    unknown = [name for name in presets or [] if name not in collector.PRESETS]
+    unknown = [name for name in presets or [] if name not in PRESETS]
     if unknown:
-        raise UsageError(f"--preset {unknown[0]}: the presets are {', '.join(collector.PRESETS)}")
+        raise UsageError(f"--preset {unknown[0]}: the presets are {', '.join(PRESETS)}")
     named = [
         *(breaks or []),
-        *(symbol for name in presets or [] for symbol in collector.PRESETS[name]),
+        *(symbol for name in presets or [] for symbol in PRESETS[name]),
     ]
-    return named or [collector.DEFAULT_SYMBOL]
+    return named or [DEFAULT_SYMBOL]
