@@ -7,6 +7,7 @@ import base64
 import re
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
+from math import isnan
 from typing import Any
 
 import msgspec
@@ -247,7 +248,6 @@ def _numbers(values: pl.Series) -> list[Any]:
     JavaScript holds integers beyond 53 bits only inexactly.
     """
     if values.dtype.is_float():
-        values = values.round_sig_figs(_DIGITS).fill_nan(None)
-    return [
-        value if value is None or abs(value) <= _EXACT else str(value) for value in values.to_list()
-    ]
+        values = values.round_sig_figs(_DIGITS)
+    known = [None if value is None or isnan(value) else value for value in values.to_list()]
+    return [value if value is None or abs(value) <= _EXACT else str(value) for value in known]

@@ -191,8 +191,10 @@ def largest_of(values: pl.Series) -> float:
     """Return the largest finite absolute value, 0 if there is none."""
     if not values.dtype.is_numeric():
         return 0.0
-    finite = values.filter(values.is_finite()) if values.dtype.is_float() else values
-    ends: list[Any] = [finite.min(), finite.max()]
+    ends: list[Any] = [values.min(), values.max()]
+    if not all(end is None or math.isfinite(end) for end in ends):
+        finite = values.filter(values.is_finite())
+        ends = [finite.min(), finite.max()]
     return float(
         max(
             (abs(end) for end in ends if end is not None),

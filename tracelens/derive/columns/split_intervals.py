@@ -14,10 +14,8 @@ def cut_at(frame: pl.DataFrame, edges: pl.Series) -> pl.DataFrame:
     The frame has start_ns and end_ns. Frame and moments are sorted.
     """
     rows = last_before(frame["start_ns"], edges)
-    times_of_rows = pl.col("start_ns", "end_ns").gather(rows)
-    intervals = frame.select(times_of_rows)
-    is_after_start = edges > intervals["start_ns"]
-    is_before_end = edges < intervals["end_ns"]
+    is_after_start = edges > gathered(frame["start_ns"], rows)
+    is_before_end = edges < gathered(frame["end_ns"], rows)
     is_inside = is_after_start & is_before_end
     cuts = pl.DataFrame({"row": rows, "start_ns": edges})
     begun_by_cut = cuts.filter(is_inside)
