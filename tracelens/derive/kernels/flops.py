@@ -252,24 +252,31 @@ def counted_work(name: str, call: RecordedCall) -> Work:
     n_read = _N_READ.get(name, len(call.shapes))
     if kind[0].startswith("complex"):
         needed *= _OF_COMPLEX
-    width = 4 if kind[0] == "int8" else kind[1]  # products of 8-bit integers are summed in 32 bits
-    if name == "aten::_scaled_mm":
-        width = _OUTPUT_WIDTHS.get(call.value(6), width)
-    for given in filter(
-        None,
-        map(
-            call.tensor_type,
-            range(n_read, len(call.shapes)),
-        ),
-    ):
-        width = given[1]
     read = sum(call.bytes_of(i) for i in range(min(n_read, len(call.shapes))) if i not in unread)
+    written = _output_width(name, call, kind, n_read) * sum(outputs)
     return Work(
         flops,
         needed,
-        read + width * sum(outputs),
+        read + written,
         kind[0],
     )
+
+
+def _output_width(name: str, call: RecordedCall, kind: tuple[str, int], n_read: int) -> int:
+    """Return the size of an element of the outputs in bytes.
+
+    `kind` is the element type of the inputs and its size. Tensors after the first `n_read` inputs
+    are outputs.
+    """
+    outputs = [*filter(None, map(call.tensor_type, range(n_read, len(call.shapes))))]
+    if outputs:
+        _, width = outputs[-1]
+        return width
+    # Products of 8-bit integers are summed in 32 bits.
+    usual_width = 4 if kind[0] == "int8" else kind[1]
+    if name != "aten::_scaled_mm":
+        return usual_width
+    return _OUTPUT_WIDTHS.get(call.value(6), usual_width)
 
 
 _OF_COMPLEX = 4
