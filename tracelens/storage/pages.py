@@ -14,7 +14,7 @@ Text: TypeAlias = bytes | mmap.mmap
 _LARGEST_BYTES = 16 << 20
 """Pages of larger files are not checked.
 
-A page has at most 2 GiB uncompressed, and that is within the limit of a file of this size.
+A page has at most 2 GiB uncompressed, and a file of this size may become that large.
 """
 _DEEPEST = 16
 _BOOLEANS, _BYTE, _INTEGERS, _DOUBLE, _BINARY, _LIST, _STRUCT = (1, 2), 3, (4, 5, 6), 7, 8, 9, 12

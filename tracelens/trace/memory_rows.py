@@ -43,7 +43,7 @@ def _rows(
 
 
 def _column(part: pl.DataFrame, rank: int, name: str) -> pl.Series:
-    """Return a column of a part, the part's rank for `rank`, None for a missing column."""
+    """Return a column of a part, filled with the rank for `rank`, or None if it is missing."""
     if name in part.columns:
         return part[name]
     value = rank if name == "rank" else None
@@ -51,5 +51,5 @@ def _column(part: pl.DataFrame, rank: int, name: str) -> pl.Series:
 
 
 def _coded(dtype: DataType) -> DataType:
-    """Return the dtype with which a column of this dtype is read."""
+    """Return Categorical for String, and any other dtype as it is."""
     return pl.Categorical if dtype == pl.String else dtype
