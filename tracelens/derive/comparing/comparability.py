@@ -61,6 +61,10 @@ def shares(base: Trace, other: Trace) -> dict[str, float]:
 
     A kind that one run did not record is left out. Ops are left out if both runs have kernels.
     """
+    return base.derived(_shares, other)
+
+
+def _shares(base: Trace, other: Trace) -> dict[str, float]:
     shares_by_kind = {}
     for kind, table, key, weight in (
         ("kernel time", "kernels", "name", "duration_ns"),
