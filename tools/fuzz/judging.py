@@ -207,7 +207,7 @@ def _try_here(
 
 
 def broken(path: Path, holds: Callable[[Path], object] | None) -> str | None:
-    """Return the error of `holds` in a few words, None without an error."""
+    """Return the error that `holds` raises, in a few words, or None."""
     try:
         if holds is not None:
             holds(path)

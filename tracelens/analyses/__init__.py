@@ -50,7 +50,7 @@ __all__ += list(ANALYSES)
 
 
 class _Package(ModuleType):
-    """Makes analyses functions of this package, although modules have the same names."""
+    """The package's class: `tracelens.analyses.NAME` is the analysis, not the module of this name."""
 
     def __setattr__(self, name: str, value: object) -> None:
         """Store the function of an analysis when an import would store its module."""

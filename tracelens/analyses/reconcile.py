@@ -1,4 +1,4 @@
-"""Align two profilers' captures of one run, so that kernels have the layers and ops of either."""
+"""Align two profilers' captures of one run: a kernel gets layer and op from either capture."""
 
 import polars as pl
 

@@ -117,7 +117,7 @@ def _outer(layers: list[str | None]) -> list[str | None]:
 def _largest(subject: Subject, kind: str, names: list[str | None]) -> list[tuple[str, str, Flags]]:
     """Return the names with most time: `kind`, the name, and a flag per dependency of the replay.
 
-    `names` has the name of each dependency, or None. The flag says whether it is this name.
+    `names` has the name of each dependency, or None. A flag is True for dependencies of this name.
     """
     frame = pl.DataFrame(
         {
@@ -141,7 +141,7 @@ def _largest(subject: Subject, kind: str, names: list[str | None]) -> list[tuple
 def _causes(subject: Subject) -> list[tuple[str, str, Flags]]:
     """List causes of host time and kinds of device work.
 
-    Each is "cause", its name, and a flag per dependency of the replay: True if it belongs to it.
+    Each is "cause", its name, and a flag per dependency of the replay, True for its dependencies.
     """
     table = subject.replay.table
     causes = sorted({cause for cause in subject.labels.causes if cause})

@@ -131,9 +131,9 @@ def loaded_once(rank: RankTime) -> tuple[str, ...]:
 
 
 def _calling_function(model: TimeModel, rank: RankTime) -> str | None:
-    """Name the Python function that itself calls at least half of all op time; None without one.
+    """Name the Python function with op calls that take at least half of all op time.
 
-    Return None also if calling ops does not limit the process.
+    Return None if there is none, or if calling ops does not limit the process.
     """
     if not rank.is_process or rank.bound != "launch":
         return None

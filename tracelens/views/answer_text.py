@@ -1,6 +1,6 @@
 """Write an answer as text of at most 25 lines and 80 columns, readable without colour.
 
-In a narrower terminal, lines are shorter, and may be more.
+In a narrower terminal, there may be more lines.
 """
 
 import io

@@ -229,8 +229,8 @@ def _distinct_words(
 ) -> tuple[list[str], list[int]]:
     """Return the distinct texts of a shown column, and each row's index into them.
 
-    The shown column combines the columns in `shown_of`. `units` lists the column with their units,
-    or nothing.
+    The shown column combines the columns in `shown_of`. `units` names the column of their units, or
+    is empty.
     """
     rows = frame.select(*shown_of, *units)
     numbers = dict[tuple[Any, ...], int]()

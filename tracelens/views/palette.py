@@ -141,6 +141,6 @@ def colors_of(words: list[str]) -> dict[str, str]:
 
 
 def role_colors(words: list[str]) -> dict[str, str]:
-    """Return the colour of each role of frames; `words` are roles or the words for them."""
+    """Return the colour of each role of frames; `words` has roles, or their displayed words."""
     colors = ROLES | {ROLE_WORDS[role]: color for role, color in ROLES.items()}
     return {word: colors.get(word, PALE) for word in words}

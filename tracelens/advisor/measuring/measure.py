@@ -100,7 +100,7 @@ def measure(
 def _choose_configurations(torch: Any, wanted: Sequence[str] | None) -> tuple[str, ...]:
     """Return the wanted configurations, or all that this machine can run.
 
-    Raises UsageError for an unknown configuration, and without the GPU that one needs.
+    Raises UsageError for an unknown configuration, or if its GPU is missing.
     """
     has_gpu = torch.cuda.is_available()
     if wanted is None:
