@@ -50,7 +50,7 @@ __all__ += list(ANALYSES)
 
 
 class _Package(ModuleType):
-    """The package's class: `tracelens.analyses.NAME` is the analysis, not the module of this name."""
+    """The package's class: `tracelens.analyses.NAME` is the analysis, not its module."""
 
     def __setattr__(self, name: str, value: object) -> None:
         """Store the function of an analysis when an import would store its module."""
