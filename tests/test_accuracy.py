@@ -144,6 +144,7 @@ def test_all_blind_judgements_are_on_the_page() -> None:
         "seventh",
         "eighth",
         "ninth",
+        "tenth",
     ):
         assert "\n".join(blind.tables(name)).rstrip("\n") in page, "`make accuracy`"
     assert "\n".join(blind.compiled()).rstrip("\n") in page, "`make accuracy`"

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from samples.accuracy import blind_texts as texts
-from samples.accuracy.blind_rows import SMALL_CHANGE, errors, line_of, of_turns, rows, said
+from samples.accuracy.blind_rows import SMALL_CHANGE, errors, goals, line_of, of_turns, rows, said
 from samples.accuracy.predictions import Predicted, summary
 
 _KINDS = {
@@ -18,7 +18,18 @@ _KINDS = {
 }
 _WAYS = {"late": "recorded late", "teardown": "with TEARDOWN_CUPTI=1"}
 """Ways of capturing that are not the usual one, which the second judgement tried."""
-_JUDGED = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth")
+_JUDGED = (
+    "first",
+    "second",
+    "third",
+    "fourth",
+    "fifth",
+    "sixth",
+    "seventh",
+    "eighth",
+    "ninth",
+    "tenth",
+)
 _STEADY = ", steady programs"
 _NOTES: dict[str, Callable[[dict[str, Any]], bool]] = {
     "": lambda _: True,
@@ -308,4 +319,5 @@ def section(own_predictions: dict[str, Iterable[Predicted]]) -> str:
     parts += [texts.SEVENTH.format(**_of_changes("seventh", "sixth")), *tables("seventh")]
     parts += [texts.EIGHTH.format(**_of_changes("eighth", "seventh")), *tables("eighth")]
     parts += [texts.NINTH.format(own=errors(_against_own("ninth"))), *tables("ninth")]
+    parts += [texts.TENTH.format(goals=goals("tenth")), *tables("tenth")]
     return "\n".join(parts)

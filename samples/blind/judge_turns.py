@@ -50,7 +50,9 @@ def judged(live: Path, nsys: Path) -> list[Row]:
             predictions["nsys"] = lambda: _nsys_beside(nsys / "nodes.sqlite", name, recorded)  # noqa: B023 - called at once
         for kind, run in (("live", of_live), ("nsys", of_nsys)):
             errors = [error for error in run["errors"] if name in error]
-            rows.append(row_of(kind, name, turns, predictions.get(kind), "; ".join(errors)))
+            rows.append(
+                row_of(kind, name, turns, predictions.get(kind), errors[0] if errors else "")
+            )
     return rows
 
 
