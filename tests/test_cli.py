@@ -511,17 +511,21 @@ def test_a_text_report_loads_nothing_of_pages(source: Path) -> None:
 
 
 def test_an_answer_loads_nothing_of_pages_or_files() -> None:
-    """Nor masked arrays, which Polars imports to make a column from an array, Pydantic or Rich."""
+    """Nor masked arrays, which Polars imports to make a column from an array, Pydantic or Rich.
+
+    That NumPy was loaded without threads is not passed on to programs that are run later.
+    """
     code = (
-        "import sys, atexit; from tracelens.cli.app import main; atexit.register(lambda:"
+        "import os, sys, atexit; from tracelens.cli.app import main; atexit.register(lambda:"
         " print([one for one in ('altair', 'jinja2', 'numpy.ma', 'pandas', 'pyarrow.compute',"
-        " 'pyarrow.parquet', 'pydantic', 'rich.console') if one in sys.modules])); main()"
+        " 'pyarrow.parquet', 'pydantic', 'rich.console') if one in sys.modules],"
+        " os.environ.get('OPENBLAS_NUM_THREADS'))); main()"
     )
     sample = ROOT / "samples" / "torch" / "alexnet_eager.pt.trace.json.gz"
     command = [sys.executable, "-c", code, str(sample)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert "What would help" in done.stdout
-    assert done.stdout.endswith("\n[]\n")
+    assert done.stdout.endswith(f"\n[] {os.environ.get('OPENBLAS_NUM_THREADS')}\n")
 
 
 def test_words_that_typer_need_not_convert(run: Run, source: Path, tmp_path: Path) -> None:
