@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from statistics import mean, median
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -87,6 +88,7 @@ _COPY_VARIES = 3
 In six programs of samples/whatif that copy in each step, recorded copies took 1.2 times as long as
 without a profiler in the median, and 1.5 times at most.
 """
+_SLOWEST_COPY = 1.5
 RUN_SHARE, HOST_SHARE, ADDED_SHARE = 0.02, 0.5, 0.2
 """Shares that make up the expected error of a step without the profiler.
 
@@ -270,11 +272,11 @@ def measured_range(trace: Trace, rank: int) -> tuple[int, int, int] | None:
             continue
         turn, mean_ns = times.get("turn"), times.get("mean")
         if step_ns is None and isinstance(turn, int) and isinstance(mean_ns, int):
-            has_workers = turn > 1 or _waits_for_workers(trace, rank)
             # With a loader's workers, a timed step may be longer than a recorded one, because the
             # few recorded steps have more or fewer waits by chance. The mean is of steps in which
             # all workers deliver equally.
-            step_ns = mean_ns if has_workers else None
+            has_workers = turn > 1 or _waits_for_workers(trace, rank)
+            step_ns = mean_ns if has_workers or _are_alike(source["settings"]) else None
         if step_ns is not None and step_ns in (mean_ns, times.get("median")):
             low, high = times.get("min"), times.get("max")
             if isinstance(low, int) and isinstance(high, int):
@@ -282,6 +284,18 @@ def measured_range(trace: Trace, rank: int) -> tuple[int, int, int] | None:
                 differs = round(STEP_WIDTH * RUN_SHARE * step_ns)
                 return step_ns, min(low, step_ns - differs), max(high, step_ns + differs)
     return None if step_ns is None else (step_ns, step_ns, step_ns)
+
+
+def _are_alike(settings: Mapping[str, Any]) -> bool:
+    """Return whether the shortest step without the profiler is no longer than a recorded step.
+
+    So the profiler costs less than the steps vary. Otherwise the timed steps did other work.
+    """
+    plain, recorded = settings["unprofiled_step_ns"], settings.get("profiled_step_ns")
+    if not isinstance(recorded, dict):
+        return False
+    least, mean_ns = plain.get("min"), recorded.get("mean")
+    return isinstance(least, int) and isinstance(mean_ns, int) and least <= mean_ns
 
 
 def _of_another_run(
@@ -340,10 +354,8 @@ def weights_without(replay: Replay, costs: Costs, host_factor: float = 1) -> Int
     # The host moves the bytes of these copies. Under nsys, they took as long at either speed of the
     # host, because memory limits them.
     of_copies = 1 if isinstance(costs, CostsBeside) else costs.usual_factor
-    copy_factor = of_copies * max(
-        1 + _COPY_VARIES * (host_factor - 1),
-        min(host_factor, 1),
-    )
+    slower_copy = min(1 + _COPY_VARIES * (host_factor - 1), _SLOWEST_COPY)
+    copy_factor = of_copies * max(slower_copy, min(host_factor, 1))
     scaled = np.where(is_staged, on_device * copy_factor, on_device).astype(np.int64)
     without = np.where(
         np.isin(table.kinds, _HOST),
