@@ -30,7 +30,13 @@ STEADY = 0.15
 """The turns of a steady program differ by at most this share."""
 SAME_SPEED = 0.1
 """Two hosts have the same speed if their counting times differ by at most this share."""
-_N_STEPS = {"policy_train": 6, "answers_infer": 5, "critic_train": 3, "clipped_train": 4}
+_N_STEPS = {
+    "policy_train": 6,
+    "answers_infer": 5,
+    "critic_train": 3,
+    "clipped_train": 4,
+    "fashions_train": 5,
+}
 """Steps that a capture finds in one step of a program, where these are several."""
 
 

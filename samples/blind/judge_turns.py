@@ -1,9 +1,11 @@
 """Judge captures of take_turns.py: one JSON row per program and kind of capture.
 
 python -m samples.blind.judge_turns LIVE NSYS ROWS.jsonl
+python -m samples.blind.judge_turns LIVE ROWS.jsonl
 
 LIVE and NSYS are the folders of its two runs. The truth of each row is the median of the program's
-turns in both. README.md has the rules.
+turns in both. If there was only a live run, the truth is the median of the blocks of steps that the
+host ran at the captured process's speed. README.md has the rules.
 """
 
 from __future__ import annotations
@@ -15,13 +17,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from samples.blind.judge import _live, _middle, _nsys_beside
+from samples.blind.judge import _N_STEPS, _live, _middle, _nsys_beside
 from tracelens.errors import TracelensError
 
 STEADY = 0.05
 """A steady program's turns are at most so far from the median of its others, in the median."""
 FEWEST = 5
-"""A steady program has at least so many turns."""
+"""A steady program has at least so many turns, and a truth at one speed so many blocks."""
+NEAR = 0.15
+"""A block is near the captured process's speed if their counts differ by at most this share."""
 Row = dict[str, Any]
 
 
@@ -80,10 +84,45 @@ def row_of(
     return row | {"steady": is_steady(times)}
 
 
+def judged_at_speed(folder: Path) -> list[Row]:
+    """Return a row of each live capture, compared with blocks of steps at its speed."""
+    run = json.loads((folder / "pairs.json").read_text())
+    captured = {row["program"]: row for row in run["live"]}
+    rows: list[Row] = []
+    for name, of_program in run["changes"].items():
+        n = _N_STEPS.get(name, 1)
+        turns = [
+            [block | {"ms": block["ms"] / n} for block in turn["-"]] for turn in of_program["turns"]
+        ]
+        predict: Callable[[], Row] | None = None
+        if name in captured:
+            predict = lambda: _live(folder, captured[name], turns)  # noqa: B023, E731 - called at once
+        errors = "; ".join(error for error in run["errors"] if name in error)
+        row = row_of("live", name, turns, predict, errors)
+        blocks = [block for turn in turns for block in turn]
+        rows.append(row | near_blocks(blocks, captured.get(name)))
+    return rows
+
+
+def near_blocks(blocks: list[dict[str, float]], captured: Row | None) -> Row:
+    """Return the median of blocks at the speed after the capture, and of all blocks."""
+    found: Row = {"known": False, "blocks": [[block["ms"], block["count_ns"]] for block in blocks]}
+    if blocks:
+        found["of_all"] = round(statistics.median(block["ms"] for block in blocks), 4)
+    if captured is None:
+        return found
+    counts = captured["captured"]["counts_ns"]
+    count = statistics.median(counts[len(counts) // 2 :])
+    near = [block["ms"] for block in blocks if abs(block["count_ns"] / count - 1) <= NEAR]
+    found |= {"count_ns": count, "n_near": len(near), "known": len(near) >= FEWEST}
+    return found | ({"truth": round(statistics.median(near), 4)} if found["known"] else {})
+
+
 def main() -> None:
     """Write the rows."""
-    live, nsys, rows = map(Path, sys.argv[1:])
-    rows.write_text("".join(json.dumps(row) + "\n" for row in judged(live, nsys)))
+    *folders, rows = map(Path, sys.argv[1:])
+    found = judged(*folders) if len(folders) > 1 else judged_at_speed(*folders)
+    rows.write_text("".join(json.dumps(row) + "\n" for row in found))
 
 
 if __name__ == "__main__":
