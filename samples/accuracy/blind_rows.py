@@ -57,6 +57,7 @@ def line_of(row: dict[str, Any]) -> str:
     notes = ["" if is_held else "outside", "" if row["same"] else "another speed"]
     notes += [] if row.get("clear", True) else ["no clear gain"]
     notes += [] if row.get("steady", True) else ["unsteady"]
+    notes += [f"{row['n_near']} of {len(row['blocks'])} blocks"] if "blocks" in row else []
     notes += [row["why"]] if "why" in row else []
     predicted = f"{row['said']:.3f} ({row['low']:.3f} to {row['high']:.3f})"
     error = f"{row['said'] / row['truth'] - 1:+.1%}"
@@ -74,11 +75,11 @@ def line_of(row: dict[str, Any]) -> str:
             f"| {row['name']} | {row['recorded']:.3f} | {predicted} | {min(times):.3f} to"
             f" {max(times):.3f} | {after} | {fresh} | {error} | {note} |"
         )
-    if "own" in row:
-        truth, own = row["truth"], statistics.median(row["own"])
+    if "own" in row or "of_all" in row:
+        other = statistics.median(row["own"]) if "own" in row else row["of_all"]
         return (
-            f"| {row['name']} | {row['recorded']:.3f} | {predicted} | {truth:.3f} | {error} |"
-            f" {own:.3f} | {row['said'] / own - 1:+.1%} | {note} |"
+            f"| {row['name']} | {row['recorded']:.3f} | {predicted} | {row['truth']:.3f} | {error} |"
+            f" {other:.3f} | {row['said'] / other - 1:+.1%} | {note} |"
         )
     times = row["beside"]
     both = ", ".join(f"{ms:.3f}" for ms in times)
@@ -120,6 +121,26 @@ def goals(name: str) -> str:
             cells = errors(turns, has_range=False)
             lines.append(f"| a turn, by the others | {which} | {cells} |")
     return "\n".join(lines)
+
+
+def goals_at_speed(name: str) -> str:
+    """Return the table of errors against blocks at the captured speed, and against all blocks."""
+    known = [row for row in rows(name) if "said" in row]
+    same = [row for row in known if row["same"]]
+    groups = {
+        "blocks at the captured speed | with a truth": [said(row, "truth") for row in same],
+        "all blocks | the same": [said(row | {"truth": row["of_all"]}, "truth") for row in same],
+        "all blocks | all": [said(row | {"truth": row["of_all"]}, "truth") for row in known],
+    }
+    lines = [
+        "| compared with | programs | number | median error | 90th percentile | the range holds |",
+        "| --- | --- | ---: | ---: | ---: | ---: |",
+    ]
+    lines += [f"| {words} | {errors(group)} |" for words, group in groups.items() if group]
+    turns = list(of_turns(row["beside"] for row in rows(name)))
+    return "\n".join(
+        [*lines, f"| a turn, by the others | all | {errors(turns, has_range=False)} |"]
+    )
 
 
 def _steady(name: str) -> Rows:

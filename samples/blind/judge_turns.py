@@ -92,30 +92,36 @@ def judged_at_speed(folder: Path) -> list[Row]:
     for name, of_program in run["changes"].items():
         n = _N_STEPS.get(name, 1)
         turns = [
-            [block | {"ms": block["ms"] / n} for block in turn["-"]] for turn in of_program["turns"]
+            [block | {"ms": round(block["ms"] / n, 4)} for block in turn["-"]]
+            for turn in of_program["turns"]
         ]
         predict: Callable[[], Row] | None = None
         if name in captured:
             predict = lambda: _live(folder, captured[name], turns)  # noqa: B023, E731 - called at once
         errors = "; ".join(error for error in run["errors"] if name in error)
         row = row_of("live", name, turns, predict, errors)
+        del row["steady"]
         blocks = [block for turn in turns for block in turn]
         rows.append(row | near_blocks(blocks, captured.get(name)))
     return rows
 
 
 def near_blocks(blocks: list[dict[str, float]], captured: Row | None) -> Row:
-    """Return the median of blocks at the speed after the capture, and of all blocks."""
-    found: Row = {"known": False, "blocks": [[block["ms"], block["count_ns"]] for block in blocks]}
-    if blocks:
-        found["of_all"] = round(statistics.median(block["ms"] for block in blocks), 4)
-    if captured is None:
+    """Return the median of blocks at the speed after the capture, and of all blocks.
+
+    If too few are at this speed, the row is of another speed, and its truth is that of all blocks.
+    """
+    found: Row = {"blocks": [[block["ms"], block["count_ns"]] for block in blocks]}
+    if not blocks or captured is None:
         return found
+    of_all = round(statistics.median(block["ms"] for block in blocks), 4)
     counts = captured["captured"]["counts_ns"]
     count = statistics.median(counts[len(counts) // 2 :])
     near = [block["ms"] for block in blocks if abs(block["count_ns"] / count - 1) <= NEAR]
-    found |= {"count_ns": count, "n_near": len(near), "known": len(near) >= FEWEST}
-    return found | ({"truth": round(statistics.median(near), 4)} if found["known"] else {})
+    is_same = len(near) >= FEWEST
+    truth = round(statistics.median(near), 4) if is_same else of_all
+    found |= {"count_ns": count, "n_near": len(near), "same": is_same}
+    return found | {"truth": truth, "of_all": of_all}
 
 
 def main() -> None:
