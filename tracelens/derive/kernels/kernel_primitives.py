@@ -371,7 +371,10 @@ ALLOCATING = (
         "memory",
     ),
 )
-"""Rules for ops that allocate or fill memory, which are not used for kernels."""
+"""Rules for ops that allocate or fill memory.
+
+They classify the ops themselves, but not the kernels that these ops launch.
+"""
 
 CONTEXT_DECIDES: dict[str, tuple[str, ...]] = {
     "recurrence": (),
@@ -384,7 +387,8 @@ CONTEXT_DECIDES: dict[str, tuple[str, ...]] = {
     "loss": ("elementwise", "reduction"),
     "optimizer": ("elementwise", "reduction"),
 }
-"""For each primitive of an op, the primitives by a kernel's name that it overrules.
+"""Rules for kernels whose op and name show different primitives.
 
-It also overrules `unknown`, but no other primitive, such as a layout change below a convolution.
+A key is the op's primitive. It replaces each of the values, and `unknown`. A kernel keeps any other
+primitive by its name, such as a layout change below a convolution.
 """

@@ -7,15 +7,15 @@ from tracelens.derive.kernels.bound_call import Bound, Family, Outputs, no_outpu
 from tracelens.derive.kernels.recorded_call import Tensor, UnknownWorkError, are_sizes
 
 
-def _results_of(operations: Callable[[Bound], int], n: int = 0) -> Outputs:
-    """Return a formula for the number of results of a product, given the formula of its operations.
+def _results_of(flops: Callable[[Bound], int], position: int = 0) -> Outputs:
+    """Return a formula for the number of results of a product, given the formula of its FLOPs.
 
-    `n` is the input with the summed dimension last.
+    The product sums over the last dimension of the input at `position`.
     """
 
     def results(bound: Bound) -> list[int]:
-        n_operations = operations(bound)
-        n_summed = max(bound.nth(n).size(-1), 1)
+        n_operations = flops(bound)
+        n_summed = max(bound.nth(position).size(-1), 1)
         return [n_operations // (2 * n_summed)]
 
     return results
@@ -48,7 +48,7 @@ def _linear(bound: Bound) -> int:
 def _by_rows(bound: Bound) -> int:
     """Return the FLOPs of a product with packed weights.
 
-    An argument is the number of columns.
+    The number of the result's columns is in the call's argument size_n.
     """
     columns = bound.value("2")
     if type(columns) is not int:
@@ -91,7 +91,7 @@ def _of_streams(bound: Bound) -> int:
 def _experts_by_rows(bound: Bound) -> int:
     """Return the FLOPs of experts with packed weights.
 
-    The call's arguments hold the number of columns and the number of experts per token.
+    The call's arguments show the number of columns, and the number of experts per token.
     """
     columns = bound.value("2")
     n_chosen = bound.value("q")
@@ -124,16 +124,20 @@ def _stacks(bound: Bound) -> int:
 
 
 def _triangular(bound: Bound) -> int:
-    """Return the FLOPs of solving triangular systems, half as many as of a product."""
+    """Return the FLOPs of solving triangular systems.
+
+    Solving takes half the FLOPs of a product with full matrices of the same sizes.
+    """
     triangle = bound.nth(0)
     sides = bound.nth(1)
     return sides.n_elements * triangle.size(-1)
 
 
 def _of_expected_rows(bound: Bound) -> int:
-    """Return the FLOPs of one product per group, with as many rows as an argument expects.
+    """Return the FLOPs of one product per group.
 
-    The inputs are (groups, maximal rows, length) and (groups, columns, length).
+    The inputs are (groups, maximal rows, length) and (groups, columns, length). A group does not
+    use all rows. The call's argument expected_m is the usual number of used rows per group.
     """
     x = bound.nth(0).shape
     weights = bound.nth(1).shape
@@ -144,7 +148,7 @@ def _of_expected_rows(bound: Bound) -> int:
 
 
 def _expected_rows_read(bound: Bound) -> int:
-    """Return the bytes of all weights, and of the expected rows of input and result."""
+    """Return the bytes of all weights, and of the used rows of input and result."""
     x = bound.nth(0)
     weights = bound.nth(1)
     n_groups = weights.size(0)
@@ -245,7 +249,7 @@ def _two_linear(bound: Bound) -> int:
 
 
 def _rows_of_experts(bound: Bound) -> int:
-    """Return the FLOPs of products by experts, if each row of the input goes to one expert."""
+    """Return the FLOPs of a product of each row of the input with the weights of one expert."""
     x = bound.nth(0).shape
     weights = bound.nth(1).shape
     if len(x) != 2 or len(weights) != 3:
@@ -262,7 +266,10 @@ _results_of_experts = _results_of(_rows_of_experts)
 
 
 def _pairs_of_experts(bound: Bound) -> int:
-    """Return the FLOPs of products by experts, with two four-bit numbers per byte."""
+    """Return the FLOPs of a product of each row of the input with the weights of one expert.
+
+    Each byte of both inputs holds two four-bit numbers.
+    """
     return 2 * _rows_of_experts(bound)
 
 
@@ -283,7 +290,7 @@ def _read_with_experts(bound: Bound, n_rows: int) -> int:
 def _experts_of_sizes(bound: Bound) -> int:
     """Return the FLOPs of experts with packed weights.
 
-    Arguments are the sizes of the product, and the number of experts per token.
+    The call's arguments are the sizes of the product, and the number of experts per token.
     """
     numbers = [bound.value(role) for role in "123q"]
     for number in numbers:

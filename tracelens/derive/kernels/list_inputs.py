@@ -1,9 +1,9 @@
 """Find element types and sizes that the profiler does not record for lists of tensors.
 
 - The element type is in the kernel's template arguments.
-- Sizes are not recorded for a list of more than 30 tensors. An optimizer's list has the sizes of
-  the gradients that autograd accumulated in the step, if these give the kernel's number of blocks.
-- Otherwise, the number of blocks bounds the number of elements.
+- Sizes are not recorded for a list of more than 30 tensors. If the gradients that autograd
+  accumulated in the step fill as many blocks as the kernel has, the list has the gradients' sizes.
+- For any other such list, the kernel's number of blocks bounds the number of elements.
 - For the indices of `x[i, j]`, the grid of the indexing kernel shows the number of elements.
 """
 
@@ -46,8 +46,10 @@ _AT_MOST = "an upper bound: sizes are estimated from the kernels' blocks"
 def with_lists(trace: Trace, calls: pl.DataFrame, kernels: pl.DataFrame) -> pl.DataFrame:
     """Return the calls with the sizes of lists in input_shapes, and with two more columns.
 
-    - list_dtype: element type of tensors in lists, None if there is no list or it is unknown
+    - list_dtype: element type of the tensors in lists, None if unknown
     - inputs_assumed: text if the sizes are only upper bounds, otherwise None
+
+    A call without lists has None in both columns.
 
     `calls` has rank, span_id, step, input_shapes and input_dtypes, as text. `kernels` has rank,
     span_id, name and grid_x of the kernels that the calls launched.
@@ -146,7 +148,10 @@ def _filled(
     gradients: _Gradients | None,
     n_blocks: int | None,
 ) -> tuple[str, str | None]:
-    """Return the shapes with sizes of lists filled in, and the assumption, None without one."""
+    """Return the shapes with the sizes of lists filled in, and the text for inputs_assumed.
+
+    The text is None unless the sizes are only upper bounds.
+    """
     sizes, words = listed(shapes), listed(dtypes)
     is_unknown = [
         word == "TensorList" and not size for size, word in zip(sizes, words, strict=False)
@@ -176,8 +181,10 @@ def _type(kernel: str | None) -> str | None:
 def with_indexed(calls: pl.DataFrame, kernels: pl.DataFrame) -> pl.DataFrame:
     """Return the calls, with the size of indices set to the number of indexed elements.
 
-    `inputs_assumed` is set if the number is an upper bound. `calls` has rank, span_id, name,
-    input_shapes and inputs_assumed. `kernels` has rank, span_id, name and grid_x.
+    inputs_assumed gets a text if the number is only an upper bound.
+
+    `calls` has rank, span_id, name, input_shapes and inputs_assumed. `kernels` has rank, span_id,
+    name and grid_x.
     """
     wanted = calls.filter(pl.col("name").is_in(_INDEXING)).select("rank", "span_id", "input_shapes")
     if not wanted.height:
@@ -217,9 +224,10 @@ def with_indexed(calls: pl.DataFrame, kernels: pl.DataFrame) -> pl.DataFrame:
 def _filled_indices(
     shapes: str, kernel: str, n_blocks: int | None
 ) -> tuple[str | None, str | None]:
-    """Return the shapes with the size of indices filled in, and the assumption, None without one.
+    """Return the shapes with the size of the indices filled in, and the text for inputs_assumed.
 
-    The shapes are None if they need no change or the size is unknown.
+    The shapes are None if nothing is filled in. The text is None unless the size is only an upper
+    bound.
     """
     sizes = listed(shapes)
     if len(sizes) < 2 or sizes[1] != [] or not are_sizes(sizes[0]) or n_blocks is None:

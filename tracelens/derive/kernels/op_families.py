@@ -151,9 +151,9 @@ def _embedding_gradient(bound: Bound) -> list[int]:
 
 
 def _gathered(bound: Bound) -> list[int]:
-    """Return the number of gathered elements, one per index.
+    """Return the number of elements that the call takes from its first tensor, the source.
 
-    Indices with fewer dimensions than the source gather a slice each.
+    Each index takes one element, or a slice if the indices have fewer dimensions than the source.
     """
     source, indices = bound.nth(0), bound.nth(1)
     if len(indices.shape) == len(source.shape):
@@ -295,7 +295,10 @@ def _padded(bound: Bound) -> list[int]:
 
 
 def _sampled(bound: Bound) -> list[int]:
-    """Return the number of samples: one per channel of an image and point of the image's grid."""
+    """Return the number of samples.
+
+    Each channel of an image is sampled at each point of the image's grid.
+    """
     x, grid = bound.nth(0).shape, bound.nth(1).shape
     return [prod(x[:2]) * prod(grid[1:-1])]
 
@@ -365,8 +368,9 @@ FAMILIES: Mapping[str, Family] = {
 }
 """The families by their names in op_signatures.json and custom_ops.toml.
 
-Ops in `read_only` have results of few elements or of unknown size. Ops in `update` return only
-their arguments. Ops in `merged` have two results, as large as the first two tensors.
+An op of the family `read_only` has results of few elements or of unknown size. An op of `update`
+returns only its arguments. An op of `merged` has two results: the first is as large as the first
+tensor, the second as large as the second tensor.
 """
 
 

@@ -28,9 +28,9 @@ torch's own ops are in the catalogue, or have no known work.
 _GETTER = "::get_"
 """Part of the names of ops that only compute sizes and positions."""
 _HIDDEN = re.compile(r"(?:fused|scale)_moe|attention|(?:prefill|decode)_with|_blocks$")
-"""Words in names that do not show all of an op's work: experts, attention, copies of blocks."""
+"""Words in names of ops with experts, attention or copies of blocks, whose work stays unknown."""
 _OF_EXPERTS = re.compile(r"moe|expert")
-"""Words in names of products with the weights of experts, which are not one matrix."""
+"""Words in names of products whose weights are several matrices, one per expert."""
 _CACHE = re.compile(r"cache|append")
 """Words in names of ops that read or write a key-value cache."""
 _BY_NAME = "at least: by the op's name, each of its inputs is moved once"
@@ -46,7 +46,7 @@ _TRITON_PRODUCT = re.compile(r"^triton_(tem_.*_)?(mm|addmm|bmm|baddbmm|scaled_mm
 _TRITON_CONVOLUTION = re.compile(r"^triton_(tem_.*_)?convolution(2d)?(_|$)")
 _FLEX = re.compile(r"^triton_(tem_.*)?flex_(attention|decoding)")
 UNKNOWN_MASK = "at least: which pairs a mask leaves is not recorded"
-"""The assumption about flex_attention, of which only the moved tensors are counted."""
+"""The assumption about flex_attention: only the bytes of its tensors are counted, no FLOPs."""
 _LOOKUP = re.compile(r"_(embedding|index|index_select|gather)(_|$)")
 
 Model = Callable[[RecordedCall], tuple[int, int]]
@@ -74,7 +74,10 @@ def roofline_model(op: str) -> Callable[[Model], Model]:
 
 
 def is_modelled(name: pl.Expr) -> pl.Expr:
-    """Return whether the work of an op's calls may be known, by the op's name."""
+    """Return whether there is a model for the work of an op with this name.
+
+    Even then, a call's inputs may not show the call's work.
+    """
     listed_names = frozenset((*MODELLED, *signatures(), *_REGISTERED))
     is_torch = name.str.starts_with("aten::")
     is_other = ~is_torch & name.str.contains(_NAMED) & ~name.str.contains(_GETTER, literal=True)

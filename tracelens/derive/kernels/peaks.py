@@ -28,7 +28,7 @@ class Peaks(Struct, frozen=True):
 
 
 class _File(msgspec.Struct):
-    """Holds the fields of a file of `tracelens peaks` that are read."""
+    """Holds what `read_peaks` reads from a file that `tracelens peaks` wrote."""
 
     device: str
     date: str
@@ -67,7 +67,8 @@ def read_peaks(path: Path) -> Peaks:
 def peaks_of(device: str, given: Peaks | None) -> Peaks | None:
     """Return the peaks of a device by its name, None if unknown.
 
-    They are `given` if these were measured on such a device, otherwise from its datasheet.
+    If `given` is of a device with this name, it is returned. Otherwise the device's datasheet is
+    used.
     """
     if given is not None and given.device == device:
         return given

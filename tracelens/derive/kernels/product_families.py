@@ -67,7 +67,10 @@ def _result_of_groups(bound: Bound) -> list[int]:
 
 
 def _experts(bound: Bound) -> int:
-    """Return the FLOPs of experts with the inputs tokens, two weights, and chosen experts."""
+    """Return the FLOPs of a mixture of experts.
+
+    Each chosen expert multiplies a token by two matrices.
+    """
     tokens, first, second, chosen = (tensor.shape for tensor in _parts_of_experts(bound))
     n_weights = _each(first) + _each(second)
     return 2 * prod(chosen) * n_weights * _packed(tokens, first)
@@ -96,20 +99,21 @@ def _experts_read(bound: Bound) -> int:
 
 def _attention(bound: Bound) -> int:
     """Return the FLOPs of attention with inputs of (batch, length, heads, width)."""
-    double_pairs, width, value_width = _attention_sizes(bound, first=0)
-    return double_pairs * (width + value_width)
+    flops_per_width, width, value_width = _attention_sizes(bound, first=0)
+    return flops_per_width * (width + value_width)
 
 
 def _attention_backward(bound: Bound) -> int:
     """Return the FLOPs of attention's gradients, if the result's gradient is the first input."""
-    double_pairs, width, value_width = _attention_sizes(bound, first=1)
-    return double_pairs * (3 * width + 2 * value_width)
+    flops_per_width, width, value_width = _attention_sizes(bound, first=1)
+    return flops_per_width * (3 * width + 2 * value_width)
 
 
 def _attention_sizes(bound: Bound, first: int) -> tuple[int, int, int]:
-    """Return twice the number of pairs of query and key in all heads, and widths of key and value.
+    """Return the FLOPs per unit of width, the width of a key, and the width of a value.
 
-    `first` is the position of the queries among the inputs.
+    Per unit of width, each pair of query and key takes a product and a sum in each head. `first` is
+    the position of the queries among the inputs.
     """
     queries, keys, values = (bound.nth(first + n).shape for n in range(3))
     if not len(queries) == len(keys) == len(values) >= 4:
@@ -119,8 +123,7 @@ def _attention_sizes(bound: Bound, first: int) -> tuple[int, int, int]:
     if (batch, width) != (key_batch, key_width):
         raise UnknownWorkError
     n_pairs = prod(batch) * n_queries * n_heads * n_keys
-    # The factor is 2 because each pair is multiplied and added. A causal mask leaves half of the
-    # pairs.
+    # A causal mask leaves half of the pairs.
     is_causal = _is_causal(bound) and n_queries == n_keys
     return n_pairs if is_causal else 2 * n_pairs, width, values[-1]
 
@@ -230,7 +233,10 @@ def _compressed_keys(bound: Bound) -> tuple[int, int]:
 
 
 _ROTATED = 64
-"""Width of the rotated part of a latent cache's row, which is not part of the value (DeepSeek)."""
+"""Width of the rotated part of a key in a latent cache (DeepSeek).
+
+The rest of the key is also the value.
+"""
 
 
 def _shared_keys(bound: Bound) -> tuple[int, int]:
@@ -323,7 +329,10 @@ def _one_product_of_experts_read(bound: Bound) -> int:
 
 
 def _unseen_experts(bound: Bound) -> int:
-    """Return the FLOPs of gated experts of unrecorded weights, assumed to be as wide as tokens."""
+    """Return the FLOPs of gated experts whose weights are not recorded.
+
+    An expert is assumed to be as wide as a token.
+    """
     tokens = bound.nth(0).shape
     if bound.call.experts is None or len(tokens) != 2:
         raise UnknownWorkError

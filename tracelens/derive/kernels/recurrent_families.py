@@ -27,7 +27,10 @@ def _layer(bound: Bound) -> int:
 
 
 def _layer_backward(bound: Bound) -> int:
-    """Return the FLOPs of a recurrent layer's gradients, two products for each of its products."""
+    """Return the FLOPs of a recurrent layer's gradients.
+
+    For each product in the forward pass, the backward pass computes two products.
+    """
     return 2 * _layer(bound)
 
 
@@ -95,7 +98,7 @@ def _gru_cell_backward(bound: Bound) -> list[int]:
 
 
 def _transformed(bound: Bound) -> list[int]:
-    """Return the size of a Fourier transform's result, in elements as wide as the input's."""
+    """Return the bytes of a Fourier transform's result, divided by the bytes per input element."""
     shape, dims = list(bound.nth(0).shape), _dims(bound)
     # A complex number is as wide as two real numbers. The transform of n real numbers has n // 2 +
     # 1 complex numbers.

@@ -7,11 +7,11 @@ from tracelens.derive.kernels.bound_call import Bound, Family, no_outputs, resul
 from tracelens.derive.kernels.recorded_call import UnknownWorkError
 
 _OF_SCAN = 9
-"""Operations of a selective scan per number of the state and token.
+"""Operations of a selective scan per token, channel and state.
 
 exp(Δ a) is a product and a function, Δ b u is two products, updating the state is a product and a
 sum, and the output is a product and a sum. One operation is for the softplus of Δ. VMamba's
-flops_selective_scan_fn also counts 9 B L D N.
+flops_selective_scan_fn counts 9, too.
 """
 
 
@@ -27,7 +27,10 @@ def _selective_scan(bound: Bound) -> int:
 
 
 def _inner_scan(bound: Bound) -> int:
-    """Return the operations of Mamba's scan, for x and z in one tensor, and A."""
+    """Return the operations of Mamba's scan of one tensor that holds both x and z.
+
+    The second input is A, (channels, states).
+    """
     rates = bound.nth(1).shape
     if len(rates) != 2:
         raise UnknownWorkError
@@ -137,17 +140,20 @@ _CHUNK = 64
 
 
 def _in_chunks(bound: Bound, of_state: int, of_keys: int, of_values: int) -> int:
-    """Return the operations of linear attention in chunks: keys are (batch, length, heads, width).
+    """Return the operations of linear attention in chunks, given three numbers of products.
 
-    - `of_state`: products of each token with its head's state (key width, value width)
-    - `of_keys`, `of_values`: products of key width and of value width, per earlier token of the
-      chunk
+    - `of_state`: per token, products with a head's state, a matrix of (key width, value width)
+    - `of_keys`: per pair of tokens in a chunk, products of vectors as wide as a key
+    - `of_values`: per pair of tokens in a chunk, products of vectors as wide as a value
+
+    Keys and values are (batch, length, heads, width).
     """
     keys, values = bound.nth(1).shape, bound.nth(2).shape
     if len(keys) != 4 or len(values) != 4 or keys[:2] != values[:2]:
         raise UnknownWorkError
     width, value_width = keys[-1], values[-1]
-    # On average, half of a chunk is earlier, and each product takes two operations.
+    # On average, a token is in pairs with half of a chunk, the earlier tokens. Each product takes
+    # two operations.
     inside = _CHUNK * (of_keys * width + of_values * value_width)
     return prod(values[:-1]) * (2 * of_state * width * value_width + inside)
 

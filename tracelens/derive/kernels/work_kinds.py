@@ -70,9 +70,9 @@ _DISPATCH = (
 _RECURRENT_LAYER = r"(?i)linear_?attn|linear_?attention|mamba|delta_?net|rwkv"
 _RECURRENT_OP = r"gdn_|(kda|linear)_attention|mamba"
 _EXPERTS_OF = r"^(.*?)\.(?:\w*_)?experts?(?:[._,]|$)"
-"""Pattern for the path of an expert, whose first group is the layer that contains the experts.
+"""Pattern for the path of an expert. Its group is the path of the layer that contains the experts.
 
-This layer routes and dispatches tokens, and combines results.
+Such a layer routes and dispatches tokens, and combines results.
 """
 _OF_LANGUAGE = ("attention", "recurrence", "MoE")
 

@@ -141,9 +141,10 @@ def _placed_work(
     base: Trace | None,
     key: Sequence[str] = (),
 ) -> pl.DataFrame:
-    """Return one row per kernel and layer, with layer, phase, evidence, times, and n (the count).
+    """Return the kernels with layer, phase, evidence, times, and n.
 
-    Kernels with equal columns that decide the layer may be summed in one row.
+    A row is one kernel in one layer, or the sum of `n` kernels in the same layer. Kernels that
+    differ in a column of `key` are in different rows.
     """
     replays = _replays(trace, base)
     if not trace.has("provenance") and not replays:
@@ -234,7 +235,7 @@ def _of_sites(kernels: pl.DataFrame, trace: Trace) -> pl.DataFrame:
 
 
 def _with_open_ranges(kernels: pl.DataFrame, trace: Trace) -> pl.DataFrame:
-    """Return the kernels with by_range: whether a range of another thread shows their phase."""
+    """Return the kernels with by_range: True for the kernels that `in_open_backward` returns."""
     by_range = in_open_backward(trace)
     if by_range.is_empty():
         return kernels.with_columns(by_range=pl.lit(value=False))
@@ -352,10 +353,12 @@ def _knows_nodes(trace: Trace) -> bool:
 def _module_spans(
     tree: pl.DataFrame, kernels: pl.DataFrame
 ) -> tuple[pl.Series, pl.Series | pl.Expr]:
-    """Return the span that shows each kernel's module, and whether it created the graph node.
+    """Return two values per kernel: the id of the span that shows its module, and by_node.
 
-    This span is preferred to the span around the launch.
+    by_node is True if this span created the kernel's node in a CUDA graph. Otherwise the span is
+    the one around the launch.
     """
+    # A span that created the node is preferred, if it is in a module.
     span_ids = kernels["span_id"]
     if "node_span_id" not in kernels.columns:
         return span_ids, pl.lit(value=False)
@@ -382,7 +385,10 @@ def kernel_layers(trace: Trace, base: Trace | None = None) -> pl.DataFrame:
 
 
 def _layers_by_kind(trace: Trace) -> pl.DataFrame:
-    """Return the layer of each kernel (rank, kernel_id, layer), named once per kind of kernel."""
+    """Return the layer of each kernel: rank, kernel_id, layer.
+
+    Kernels that agree in the columns that `name_layers` reads are named together.
+    """
     if trace.has("sites") and not _knows_nodes(trace):
         columns = ("rank", "kernel_id", "site_id", "link", "is_communication")
         kernels = _with_open_ranges(trace.select("kernels", *columns), trace)

@@ -2,8 +2,10 @@
 
 1. While a graph is captured, the trace has its launches in order, but no kernels.
 2. A replay runs these launches' kernels in the same order.
-3. ROCm records each launch's kernel, grid and block, so the two are matched by name.
-4. CUDA does not. There, a capture has to have as many launches, with inputs that fit the kernels.
+3. On ROCm, a launch is recorded with its kernel's name, grid and block. Launches and kernels are
+   matched by name.
+4. On CUDA, a launch is recorded without its kernel. A capture fits a replay if it has as many
+   launches as the replay has kernels, and the inputs of the launching ops fit these kernels.
 """
 
 from collections.abc import Sequence
@@ -41,7 +43,7 @@ class Captured(Struct):
     def pairs(self, trace: Trace) -> pl.DataFrame:
         """Return pairs of replayed kernels and their captured launches, with columns PAIRS.
 
-        base_rank and base_id identify the launch in `work`.
+        base_rank and base_id are the launch's rank and its kernel_id in the trace `self.work`.
         """
         launches = self.launches
         sizes = launches.select("rank", "batch_size").unique().sort("batch_size", "rank")
@@ -96,7 +98,7 @@ class Captured(Struct):
         rank: int | None,
         size: int | None,
     ) -> pl.Series | None:
-        """Return the kernel_id in `work` of the launch of each kernel of a replay.
+        """Return the launch of each kernel of a replay, as a kernel_id of the trace `self.work`.
 
         Return None if no capture matches the replay.
         """
@@ -207,9 +209,9 @@ def captured_graphs(trace: Trace) -> Captured | None:
 
 
 def captured_for(trace: Trace, base: Trace) -> Captured | None:
-    """Return the graphs of a base that only captures them, for a trace that replays graphs.
+    """Return the launches that `base` recorded while it captured CUDA graphs.
 
-    Return None if the base also runs kernels, or if the trace replays no graph.
+    Return None if `base` also runs kernels. Return None if `trace` replays no graph.
     """
     if not is_capture(base) or not has_replays(trace):
         return None
@@ -265,7 +267,7 @@ def _captured_launches(trace: Trace) -> pl.DataFrame:
 
 
 def _with_batch_sizes(launches: pl.DataFrame, trace: Trace) -> pl.DataFrame:
-    """Return the launches with batch_size from the mark around their capture, None without one."""
+    """Add batch_size: the number in a server's mark around the capture, None without a mark."""
     name = pl.col("name").cast(pl.String)
     is_annotation = pl.col("kind") == "annotation"
     is_mark = is_annotation & name.str.contains(_MARK)

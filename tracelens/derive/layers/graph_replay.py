@@ -20,16 +20,16 @@ from tracelens.trace import Trace
 BASE_EVIDENCE = "base capture"
 UNATTRIBUTED = "(unattributed)"
 _LEAST_ALIKE = 0.5
-"""The least share of replayed kernels that must match, and of matched kernels with equal grids.
+"""Least share of replayed kernels with a partner in the base, and of partners with an equal grid.
 
-If fewer match, the base ran another program. If fewer grids are equal, the base had another batch
-size. Then no kernel of the sequence gets a layer. A program that is compiled twice keeps 72 to 92 %
-of the grids; with another batch size it keeps 8 % (measured on an H200).
+Below either limit, no replayed kernel of a step gets a layer. With fewer partners, the base ran
+another program. With fewer equal grids, the base had another batch size. A program that is compiled
+twice keeps 72 to 92 % of the grids. With another batch size, it keeps 8 % (measured on an H200).
 """
 _LONGEST_RUN = 20_000
-"""At most this many kernels of a base without steps are aligned.
+"""If the base has no marked steps, this many of its first kernels are aligned with a replay.
 
-Alignment takes time proportional to the product of both lengths.
+Aligning two sequences takes time proportional to the product of their lengths.
 """
 _PATHS_ONLY = ("none", "root module only", "module span", "backward sequence")
 """Evidence that comes from the launching call, which all kernels of a replay share."""

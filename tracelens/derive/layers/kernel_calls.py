@@ -194,7 +194,10 @@ def _nodes_with_forward_work(works: pl.DataFrame, spans: pl.DataFrame) -> pl.Dat
 
 
 def _not_moved(recorded: pl.Series) -> pl.Series:
-    """Return how many bytes fewer than twice its forward call each node moves; None if unknown."""
+    """Return, for each backward node, the bytes of two forward calls minus the node's bytes.
+
+    The difference is None for a node whose first input is unknown.
+    """
     # The node reads the inputs and the result's gradient, and writes a gradient for each input.
     # Twice the forward call has two results instead of the gradient of the result, the node's first
     # input. A gradient that was broadcast takes less memory than the result.

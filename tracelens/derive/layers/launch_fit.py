@@ -14,8 +14,11 @@ GRID, BLOCK = (tuple(f"{what}_{axis}" for axis in "xyz") for what in ("grid", "b
 def fits(row: dict[str, Any]) -> bool | None:
     """Return whether a launch fits a kernel; None if nothing recorded can show it.
 
-    `row` has both: the kernel's name, primitive, grid and block; the launch's kernel_id, `launched`
-    (name of its kernel, may be empty), op, input_shapes, and its grid with the prefix launch_.
+    `row` describes the kernel and the launch:
+
+    - kernel: name, primitive, grid and block
+    - launch: kernel_id, op, input_shapes, launched (the launched kernel's name, empty if unknown),
+      and the launch's grid with the prefix launch_
     """
     is_of_name = row["launched"] in ("", row["name"].removesuffix(".kd"))
     if row["kernel_id"] is None or not is_of_name:
@@ -101,7 +104,7 @@ _RULES: tuple[tuple[str, _Rule], ...] = (
         lambda _, grid, shapes: grid[1] == shapes[0][0],
     ),
 )
-"""Patterns of kernels whose grid follows from the op's input shapes, each with a check of it."""
+"""Patterns for kernels' names, each with a function that compares the grid with input shapes."""
 
 
 def _blocks(shapes: list[list[int]], elements_per_block: int) -> int:

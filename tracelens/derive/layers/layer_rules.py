@@ -69,9 +69,14 @@ def _layer_rules() -> Iterator[_Rule]:
 def name_layers(located: pl.DataFrame, trace: Trace) -> pl.DataFrame:
     """Return kernels, ops, or groups of them, with layer, class_name and evidence.
 
-    `located` has module_path, phase, accumulates, is_root, is_communication, by_node and link. It
-    may have by_range, and loads (whether a data loader's annotation is around the row). Strings
-    become pl.String.
+    `located` has module_path, phase, is_communication and link, and these columns:
+
+    - accumulates, is_root: as in the table sites
+    - by_node: whether module_path is from the span that created the kernel's node in a CUDA graph
+    - by_range: whether another thread's open range shows a backward pass (may be absent)
+    - loads: whether a data loader's annotation is around the row (may be absent)
+
+    Strings become pl.String.
     """
     complete = _with_optional(located.cast({pl.Categorical: pl.String}))
     phase_of_range = pl.when("by_range").then(pl.lit("backward"))

@@ -132,7 +132,7 @@ def layer_pairs(base: Trace, other: Trace, kernels: Sides | None) -> pl.DataFram
     """Return the times of both traces, one row per layer, phase and pair of ways of timing.
 
     One pair is the kernel times of both traces (`kernels`), the others are from `measured_ways`.
-    Columns are COMPARE_LAYERS up to the evidence; none without any pair.
+    All columns are columns of COMPARE_LAYERS. The frame has no columns if there are no pairs.
     """
     parts = []
     if kernels is not None:
@@ -235,9 +235,9 @@ def _of(measured: pl.DataFrame, way: Way) -> pl.DataFrame:
 
 
 def _measured_pairs(base: list[Way], other: list[Way]) -> list[tuple[Way, Way]]:
-    """Return one pair of ways per method and pair of configurations.
+    """Return at most one pair of ways for the same method and the same two configurations.
 
-    Ways without a profiler are preferred, then synchronised ways.
+    A pair without a profiler is preferred. Of such pairs, a synchronised one is preferred.
     """
     eager = [way for way in base if way.configuration in EAGER] or base
     compiled = [way for way in other if way.configuration not in EAGER] or other

@@ -119,16 +119,16 @@ def _next_states(
     return after
 
 
-def _score(primitive: str, call: str, before: _State, n_begun: int) -> float:
+def _score(primitive: str, call: str, before: _State, distance: int) -> float:
     """Return the score of a kernel as a part of a call.
 
-    `before` is the state before the kernel. `n_begun` counts the calls that begin with the kernel,
-    skipped calls included; 0 if the previous kernel's call continues.
+    `before` is the state before the kernel. `distance` is 0 if the previous kernel is part of the
+    same call, 1 if it is part of the call before, 2 if one call between them is skipped.
     """
     fit = _fit(call, primitive)
-    if n_begun:
+    if distance:
         prepares = primitive not in (*FINISHES, *MAIN)
-        left = _SKIPPED_CALL * (n_begun - 1) + _WITHOUT_MAIN * (not before.has_main)
+        left = _SKIPPED_CALL * (distance - 1) + _WITHOUT_MAIN * (not before.has_main)
         return fit + left + _PREPARES * prepares
     if not before.has_main:
         return fit

@@ -70,11 +70,14 @@ class Modelled(Struct, frozen=True):
     `calls` has one row per call:
 
     - rank, device_id, step, op, shapes, dtypes
-    - precision: None if it has no peak
-    - flops, needed_flops, least_bytes, cache_bytes (a part of least_bytes)
+    - precision: precision of the arithmetic, None if no peak is known for its type
+    - flops, needed_flops: FLOPs of products, and all operations that any kernel has to compute
+    - least_bytes, cache_bytes: bytes that have to move, and the part of them in a cache
     - duration_ns, n_kernels
     - assumed: assumptions about the work
-    - most_flops, most_bytes: upper bounds if `assumed` is UNKNOWN_CONTEXTS, may be None
+    - most_flops, most_bytes: upper bounds of flops and least_bytes, None if unknown
+
+    Only calls whose `assumed` is UNKNOWN_CONTEXTS have upper bounds.
     """
 
     calls: pl.DataFrame
@@ -177,10 +180,11 @@ def _precision() -> pl.Expr:
 
 
 def _with_contexts(calls: pl.DataFrame, trace: Trace) -> pl.DataFrame:
-    """Return the calls; attention over a cache gets the work that the step's mark shows.
+    """Return the calls with the work of attention over a cache.
 
-    Without the mark of a server, the least possible work is taken, and `assumed` is
-    UNKNOWN_CONTEXTS.
+    A server may write the lengths of contexts into a step's name. Attention in such a step gets
+    work by these lengths. Attention in any other step gets the least possible work, and `assumed`
+    is UNKNOWN_CONTEXTS.
     """
     uncached = calls.with_columns(cache_bytes=pl.lit(0.0))
     is_cached = pl.col("pair_flops") > 0
@@ -273,9 +277,9 @@ def _has_shapes(trace: Trace) -> bool:
 
 
 def _with_replays(called: pl.DataFrame, trace: Trace, base: Trace | None) -> pl.DataFrame:
-    """Return the kernels; replayed kernels get the call of their launch, if it is known.
+    """Return the kernels; replayed kernels get the calls of their launches, if these are known.
 
-    `run` is the replay's API call.
+    For such kernels, the column `run` is the API call of the replay.
     """
     is_open = (pl.col("link") == "graph") & pl.col("op").is_null()
     for side, launches, pairs in replayed_launches(trace, base):

@@ -309,9 +309,9 @@ def _is_extern(label: str) -> bool:
 
 
 def kernel_shares(provenance: pl.DataFrame) -> pl.DataFrame:
-    """Return one row per recorded call, is_backward and module_path, with the call's `shares_of`.
+    """Return the shares of recorded calls' times: one row per call, module_path and is_backward.
 
-    `rule` says how the module was found.
+    Columns are those of `shares_of`, and rule, which says how the module was found.
     """
     nodes = _own_nodes(provenance.drop_nulls("module_path"))
     rule = pl.col("rule").sort().first()
@@ -323,13 +323,13 @@ def shares_of(
     by: list[str],
     **more: pl.Expr,
 ) -> pl.DataFrame:
-    """Return one row per recorded call and value of `by`, with its share of the call's time.
+    """Return the shares of each recorded call's time: one row per call and value of `by`.
 
-    - estimate_frac: share of the bytes that the call's nodes write
-    - low_frac, high_frac: least and largest share if split by bytes, in equal parts, or all to the
-      value with most bytes
+    - estimate_frac: a row's share of the bytes that the call's nodes write
+    - low_frac, high_frac: the least and the largest of three shares
 
-    `more` are further aggregates of the nodes.
+    The three shares are estimate_frac, an equal share, and 1 for the call's row with most bytes (0
+    for its other rows). `by` are columns, `more` are further aggregates of the nodes.
     """
     call = ["graph_key", "call_order"]
     written_bytes = pl.col("output_bytes").clip(lower_bound=0)

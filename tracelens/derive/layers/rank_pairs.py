@@ -1,6 +1,7 @@
 """Compare two ranks with each other.
 
-Comparisons match rows by rank, so the rank of base gets the number of the rank of other.
+Comparisons match rows by rank, so both ranks have to have one number. Rows of the trace `base` get
+the rank number of the trace `other`.
 """
 
 from collections.abc import Callable

@@ -72,10 +72,12 @@ def _few_edits(
 
 
 def _onward(reach: dict[int, int], diagonal: int, n_edits: int) -> int:
-    """Return the position in `mine` at which the path enters a diagonal.
+    """Return the position in `mine` that a path on the diagonal has after its `n_edits`th edit.
 
-    The path skips an element of `mine` or of `theirs`.
+    A diagonal is a position in `mine` minus a position in `theirs`. `reach` has the farthest
+    position in `mine` on each diagonal before the edit.
     """
+    # The edit skips an element of `theirs` (from the diagonal above) or of `mine` (from below).
     is_lowest = diagonal == -n_edits
     is_highest = diagonal == n_edits
     if is_lowest or (not is_highest and reach[diagonal - 1] < reach[diagonal + 1]):

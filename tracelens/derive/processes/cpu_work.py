@@ -20,7 +20,7 @@ _BY_PRIORITY = (ARITHMETIC, COPY, COMMUNICATES, CALLS)
 COLUMNS = ("kind", "name", "parent_id", "process_id", "thread_id", "start_ns", "duration_ns")
 SHAPES = ("input_shapes", "input_dtypes")
 LOOKUPS = "embedding|index|index_select|gather|take|take_along_dim|masked_select"
-"""Pattern for ops, without `aten::`, that copy the elements at given indices."""
+"""Pattern for names, without `aten::`, of ops that copy the elements at given indices."""
 _COPIES = (
     r"^aten::(?:_?copy_?|clone|contiguous|_to_copy|to|cat|_cat|stack|repeat|fill_|zero_|flip|roll"
     rf"|constant_pad_nd|{LOOKUPS})$"
@@ -32,26 +32,29 @@ WORKLESS_OPS = (
     "|empty|empty_like|empty_strided|item|_local_scalar_dense|is_nonzero|resolve_conj|resolve_neg"
     "|result_type|lift_fresh|set_|resize_"
 )
-"""Pattern for ops, without `aten::`, that read at most one element of tensors of any size."""
+"""Pattern for names, without `aten::`, of ops that read at most one element of a tensor."""
 _NO_WORK = rf"^(?:aten::)?(?:{WORKLESS_OPS})$"
 _SMALL_BYTES = 16 << 10
-"""An op that reads at most this many bytes is work only if it takes long."""
+"""An op whose inputs have at most this many bytes is work only if it takes long."""
 _USUAL_WIDTH = 4
 """Bytes assumed for an element whose type was not recorded."""
 SETS = "zeros|zeros_like|zero_?|new_zeros|ones|ones_like|new_ones|full|full_like|new_full|fill_?"
-"""Pattern for ops, without `aten::`, that only set elements."""
+"""Pattern for names, without `aten::`, of ops that only set elements."""
 _ADDS_PRODUCT = r"^aten::(?:addmm|addmv|baddbmm|addbmm)$"
 """Pattern for operators that first copy the summand, such as a bias, into the result."""
 READS = "aten::item"
 """The op that reads a single value of a tensor, as `.item()` and `float()` do."""
 OPTIMIZER_STEP = r"^Optimizer\.step#"
 _LEAST_NS = 10_000
-"""An operator of unknown shapes is work if the median self time of its calls is at least this.
+"""An operator whose input shapes are unknown is work if its median self time is at least this.
 
 A call that computes nothing takes less.
 """
 _LONG_NS = 50_000
-"""Any other op is work if its median self time is at least this, even if its inputs are small."""
+"""An op with small inputs is work if the median self time of its calls is at least this.
+
+This limit also holds for an op without shapes whose name does not fit _OPERATOR.
+"""
 _OPERATOR = r"^\w+::\w+$"
 """Pattern for an operator of a library, such as aten::add.
 
@@ -64,10 +67,8 @@ def process_work(spans: pl.DataFrame, process_id: int | None) -> pl.DataFrame:
 
     - `start_ns`, `end_ns`
     - `work`: the kind of work
-    - `op`: name of the innermost op, or of the operator for which a copy is made; None in
-      communication
-    - `call`: name of the outermost op, or of the optimizer's step that reads a value; None in
-      communication
+    - `op`: name of the op that does the work, None in communication
+    - `call`: name of the op or optimizer step that the program called, None in communication
 
     `spans` are of one rank, with COLUMNS and SHAPES; parent_id is the parent's row number.
     """
@@ -140,8 +141,7 @@ def _ops(spans: pl.DataFrame, is_own: pl.Series) -> pl.DataFrame:
 
     - `op`: row of the op in `spans`
     - `above`: row of the nearest op around it, or None
-    - `call`: row of the outermost op around it, else its own. It is the optimizer's step for an
-      optimizer's read of a value.
+    - `call`: row of the op or optimizer step that the program called
     """
     names = spans["name"].cast(pl.Categorical)
     communicates, is_python_node = matching(names, COMMUNICATION, PYTHON_NODE)
@@ -151,6 +151,8 @@ def _ops(spans: pl.DataFrame, is_own: pl.Series) -> pl.DataFrame:
     row = is_op.arg_true().cast(pl.Int64)
     parent_rows = spans["parent_id"].cast(pl.Int64)
     above = _nearest(parent_rows, is_op, row)
+    # The program called the outermost op. If this op reads a value for an optimizer's step, the
+    # program called the step.
     outermost_op = _outermost(row, above)
     steps = steps_around_reads(spans.select("parent_id", name=names))
     step_of_optimizer = steps.gather(outermost_op)

@@ -94,7 +94,10 @@ def _fit_inside(
     near: Points,
     until: float,
 ) -> ClockFit:
-    """Return the line in a corridor closest to `near`; `widest` is the drift with most room."""
+    """Return the line in a corridor that is closest to the points `near`.
+
+    At the drift `widest`, the corridor's floor and ceiling are farthest apart.
+    """
     least = _last(corridor.room, widest, -STEEPEST)
     most = _last(corridor.room, widest, STEEPEST)
     inside = [drift for drift in corners if least < drift < most]

@@ -48,7 +48,8 @@ CLOCKS = {
 - clock: number of the clock, 0 for the job's; ranks of one host have the same
 - basis: "one host"; "assumed" (nothing shows that clocks differ); "estimated" (from collectives);
   "unknown" (too few collectives in common, numbers are None)
-- origin_ns: time on the job's clock at which offset_ns is the difference to the job's clock
+- origin_ns: time on the job's clock for which offset_ns is given
+- offset_ns: time on the rank's clock minus time on the job's clock
 - drift_ppm: growth of the offset
 - low_ns, high_ns: bounds of offset_ns
 - uncertainty_ns: possible error of the offset between the first and the last collective
@@ -247,9 +248,10 @@ def _moved_to_job_clock(
 
 
 def _lines(both: pl.DataFrame, origin_ns: int, until: float) -> dict[int, dict[str, float]]:
-    """Fit clocks by calls that they have in common with fitted clocks; return CLOCKS by number.
+    """Fit clocks to the job's clock; return columns of CLOCKS by clock number.
 
-    A clock without lower or without upper bounds is left out.
+    `both` has the calls of the clocks to fit, with bounds from clocks that are fitted already. A
+    clock without lower or without upper bounds is left out.
     """
     bounds = _binned(_offset_bounds(both, origin_ns), until)
     facts_of_clocks = {}
@@ -273,7 +275,7 @@ def _points(bounds: pl.DataFrame, name: str) -> _Points:
 def _offset_bounds(both: pl.DataFrame, origin_ns: int) -> pl.DataFrame:
     """Add the bounds of each clock's offset (low, high), its likely value (near), and times in s.
 
-    The three are differences from `base`, the approximate offset.
+    low, high and near are differences from the new column `base`, the approximate offset.
     """
     start_ns = pl.col("start_ns")
     end_ns = pl.col("end_ns")

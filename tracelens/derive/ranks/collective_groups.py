@@ -21,8 +21,8 @@ _MAX_NAMED = 3
 def assign_groups(kernels: pl.DataFrame) -> tuple[pl.DataFrame, str | None]:
     """Add group_key, n_ranks and issued (the recorded name) to calls; also return a remark.
 
-    A sender and its receiver are a group with calls named send/recv. Calls of a group of one
-    captured rank are left out. The remark counts them, None without any.
+    A sender and its receiver are a group with calls named send/recv. A group with only one captured
+    rank is left out. The remark counts the calls of such groups. It is None if there are none.
     """
     calls = _with_peers(kernels)
     name = pl.col("name")
@@ -87,9 +87,9 @@ def _with_peers(kernels: pl.DataFrame) -> pl.DataFrame:
 def assign_sequence(grouped: pl.DataFrame) -> tuple[pl.DataFrame, str | None]:
     """Add `call`, the index in the group, and is_ordered; also return a remark.
 
-    The index follows the recorded sequence numbers. If a call of the group has none, it follows the
-    order of starts, and is_ordered is True. The remark names such groups, None without any. Calls
-    are sorted by rank, group and index.
+    Calls of a group are indexed by their recorded sequence numbers. If any of them has no number,
+    they are indexed by their starts, and is_ordered is True. The remark names groups indexed by
+    starts. It is None if there are none. Calls are sorted by rank, group and index.
     """
     by_start = grouped.sort("start_ns", "kernel_id", maintain_order=True)
     sequence = pl.col("sequence")
@@ -110,7 +110,7 @@ def assign_sequence(grouped: pl.DataFrame) -> tuple[pl.DataFrame, str | None]:
 
 
 def _describe_order(calls: pl.DataFrame) -> str | None:
-    """Return a remark that names the groups matched by order; None if there are none."""
+    """Return a remark that names the groups indexed by starts; None if there are none."""
     is_described = (pl.col("group") != UNDESCRIBED).fill_null(value=True)
     by_order = calls.filter("is_ordered", is_described)
     if by_order.is_empty():
@@ -123,7 +123,7 @@ def _describe_order(calls: pl.DataFrame) -> str | None:
 def drop_partial_prefix(numbered: pl.DataFrame) -> tuple[pl.DataFrame, str | None]:
     """Leave out a group's first calls if a captured rank lacks them; also return a remark.
 
-    The remark counts these calls, None without any.
+    The remark counts the calls that are left out. It is None if no call is left out.
     """
     call = pl.col("call")
     firsts = numbered.group_by("group_key", "rank").agg(call.min())
@@ -187,7 +187,7 @@ def _describe_stops(stopped: pl.DataFrame) -> Iterator[tuple[str, int, str]]:
 
 
 def _describe_mismatch(rows: pl.DataFrame, missing: list[int]) -> str:
-    """Say what ranks issued in place of the call of most ranks.
+    """Say which ranks differ from the others in a call: what they and the others issued.
 
     `rows` has the ranks that issued a call, `missing` the ranks that issued none.
     """

@@ -120,9 +120,10 @@ def _match(trace: Trace) -> Matched:
 def _without_contradictions(
     trace: Trace, paired: pl.DataFrame
 ) -> tuple[pl.DataFrame, pl.DataFrame, str | None]:
-    """Return the calls without wrongly matched groups, the clocks, and a remark.
+    """Return the calls that contradict no other call, the ranks' clocks, and a remark.
 
-    The remark names the groups that are left out, None without any.
+    A group with contradicting calls is left out. The remark names such groups. It is None if there
+    are none.
     """
     clocks = clocks_of(trace, paired)
     on_hosts = paired.filter(

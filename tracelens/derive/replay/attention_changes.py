@@ -22,7 +22,10 @@ _NONE_IS_WRITTEN_OUT = "sdpa: no product, softmax and product follow each other 
 
 
 class Attention(Struct, frozen=True):
-    """Holds one attention, two matrix products around a softmax, as row numbers of device work."""
+    """Holds one attention: a softmax between two matrix products.
+
+    Row numbers are those of the device work.
+    """
 
     first: int  # row of the first product
     last: int  # row of the last product

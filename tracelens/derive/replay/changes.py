@@ -54,7 +54,8 @@ A change that removes the wait for the number also removes the copy.
 class Doubt(Struct, frozen=True):
     """Holds the expected error that a change adds to a prediction.
 
-    Both shares are chosen by hand.
+    Each field is a share of a time. The error is the sum of both shares. They are chosen, not
+    measured.
     """
 
     of_change: float = 0.1  # share of the time that the change removes

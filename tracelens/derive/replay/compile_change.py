@@ -43,10 +43,11 @@ _TRAINING = (
 )
 """Median, least and largest shares of training steps, whose optimizer was not compiled.
 
-They were measured on four programs of samples/blind whose host takes longer than the device:
-groups_train, next_train, points_train and window_train. docs/accuracy.md judges them on other such
-programs. The least shares come from lora_train, which learns few weights. Almost all of its host
-time is in the network and the gradients, and the compiler also fuses its attention.
+Most of them were measured on four programs of samples/blind whose host takes longer than the
+device: groups_train, next_train, points_train and window_train. docs/accuracy.md judges them on
+other such programs. The least shares of host work and of other kernels were measured on a fifth
+program, lora_train. It learns few weights, so almost all of its host time is in the network and the
+gradients. The compiler also fuses the attention of lora_train.
 """
 
 

@@ -179,12 +179,13 @@ _LEAST_SLOWNESS, _MOST_SLOWNESS = 0.25, 4.0
 _MOST_NS = 1e9
 """A cost above one second per event is invalid."""
 SLOWEST_HOST = 1.8
-"""Greatest slowness that is taken to last: time of launches divided by the time on a fast host.
+"""Greatest slowness that a host is assumed to have without the profiler.
 
-A slower host is taken to be slow only while it records. Measured hosts have two speeds, 1.8 times
-apart, and change between them within a second. Just after torch.profiler was set up, hosts were up
-to five times as slow. The limit gave the least errors in captures of 37 programs on hosts of H200s.
-It was judged on 24 other programs.
+Slowness is the time of launches divided by their time on a fast host. A host that is slower while
+it records is assumed to have only this slowness without the profiler. Measured hosts have two
+speeds, 1.8 times apart, and change between them within a second. Just after torch.profiler was set
+up, hosts were up to five times as slow. This limit gave the least errors in captures of 37 programs
+on hosts of H200s. It was judged on 24 other programs.
 """
 
 

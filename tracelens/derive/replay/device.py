@@ -31,11 +31,12 @@ _LONG_GAP_NS, _LONG_LATENCY_NS = 10_000, 20_000
 Queued work begins at most _LONG_GAP_NS after the previous work's end. Other work begins at most
 _LONG_LATENCY_NS after the usual latency of its launch.
 """
-_LEAST_REST = 0.1
-"""Least delay, from launch to start, that shows a wait of a stream's first work for earlier work.
+_LEAST_DELAY = 0.1
+"""A stream's first work that starts this late waited for work from before the excerpt.
 
-It is a share of the time from the excerpt's begin to the launch. If the excerpt begins with a long
-pause of the host, a slightly late start has another reason.
+The limit is the delay from launch to start, divided by the time from the excerpt's begin to the
+launch. If the excerpt begins with a long pause of the host, a slightly late start has another
+reason.
 """
 _NEAR_NS = 5_000
 """Work may have waited for other work that ended at most this long before the waiting work began.
@@ -61,7 +62,8 @@ class Work(Struct, frozen=True):
 def read_work(excerpt: Excerpt, first_moment: int) -> Work:
     """Return the excerpt's device work.
 
-    Its graph moments are numbered from `first_moment`: all begins, then all ends.
+    Moments of the replay's graph are numbered from `first_moment`: the begins of all work first,
+    then the ends.
     """
     frame = excerpt.work
     starts, ends = (frame[name].to_numpy().astype(np.int64) for name in ("start", "end"))
@@ -132,7 +134,7 @@ def add_device_edges(
     is_pageable = excerpt.work["is_pageable"].fill_null(value=False).to_numpy()
     # A stream's first work that is late for no such reason waited for work from before the excerpt.
     is_after_unseen = is_late & is_launched & ~has_previous & ~explained & ~is_pageable
-    is_after_unseen &= latencies > _LEAST_REST * work.launched
+    is_after_unseen &= latencies > _LEAST_DELAY * work.launched
     launch_ns = np.where(
         is_queued | explained | is_after_unseen,
         np.minimum(latencies, usual.launch_ns),
@@ -189,7 +191,7 @@ def add_device_edges(
 def _usual(latencies: Ints, gaps: Ints) -> Latency:
     """Return the median latency of launches and the median pause between queued work.
 
-    Long values are left out, because this work waited for something else.
+    A long latency or pause is left out, because the work waited for something else.
     """
     short = latencies[(latencies >= 0) & (latencies < _LONG_LATENCY_NS)]
     close = gaps[(gaps >= 0) & (gaps < _NEAR_NS)]
