@@ -67,7 +67,7 @@ def _by_nibbles(bound: Bound) -> int:
 
 
 def _by_packed_rows(bound: Bound) -> int:
-    """Return the FLOPs of a product with packed weights, one row per column of the result."""
+    """Return the FLOPs of a product whose packed weights have one row per column of the result."""
     x = bound.nth(0)
     weights = bound.nth(1).shape
     if len(weights) != 2:

@@ -295,10 +295,7 @@ def _padded(bound: Bound) -> list[int]:
 
 
 def _sampled(bound: Bound) -> list[int]:
-    """Return the number of samples.
-
-    Each channel of an image is sampled at each point of the image's grid.
-    """
+    """Return the number of samples: each channel of an image at each point of the image's grid."""
     x, grid = bound.nth(0).shape, bound.nth(1).shape
     return [prod(x[:2]) * prod(grid[1:-1])]
 
@@ -368,9 +365,8 @@ FAMILIES: Mapping[str, Family] = {
 }
 """The families by their names in op_signatures.json and custom_ops.toml.
 
-An op of the family `read_only` has results of few elements or of unknown size. An op of `update`
-returns only its arguments. An op of `merged` has two results: the first is as large as the first
-tensor, the second as large as the second tensor.
+An op of `read_only` has results of few elements or of unknown size. An op of `update` returns only
+its arguments. The results of an op of `merged` are as large as its first and its second tensor.
 """
 
 

@@ -67,10 +67,7 @@ def _result_of_groups(bound: Bound) -> list[int]:
 
 
 def _experts(bound: Bound) -> int:
-    """Return the FLOPs of a mixture of experts.
-
-    Each chosen expert multiplies a token by two matrices.
-    """
+    """Return the FLOPs of a mixture of experts that multiply tokens by two matrices each."""
     tokens, first, second, chosen = (tensor.shape for tensor in _parts_of_experts(bound))
     n_weights = _each(first) + _each(second)
     return 2 * prod(chosen) * n_weights * _packed(tokens, first)
@@ -233,10 +230,7 @@ def _compressed_keys(bound: Bound) -> tuple[int, int]:
 
 
 _ROTATED = 64
-"""Width of the rotated part of a key in a latent cache (DeepSeek).
-
-The rest of the key is also the value.
-"""
+"""Width of the rotated part of a key in a latent cache, which the value lacks (DeepSeek)."""
 
 
 def _shared_keys(bound: Bound) -> tuple[int, int]:
@@ -329,10 +323,7 @@ def _one_product_of_experts_read(bound: Bound) -> int:
 
 
 def _unseen_experts(bound: Bound) -> int:
-    """Return the FLOPs of gated experts whose weights are not recorded.
-
-    An expert is assumed to be as wide as a token.
-    """
+    """Return the FLOPs of gated experts, which are assumed to be as wide as tokens."""
     tokens = bound.nth(0).shape
     if bound.call.experts is None or len(tokens) != 2:
         raise UnknownWorkError

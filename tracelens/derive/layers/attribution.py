@@ -358,7 +358,6 @@ def _module_spans(
     by_node is True if this span created the kernel's node in a CUDA graph. Otherwise the span is
     the one around the launch.
     """
-    # A span that created the node is preferred, if it is in a module.
     span_ids = kernels["span_id"]
     if "node_span_id" not in kernels.columns:
         return span_ids, pl.lit(value=False)
@@ -385,10 +384,7 @@ def kernel_layers(trace: Trace, base: Trace | None = None) -> pl.DataFrame:
 
 
 def _layers_by_kind(trace: Trace) -> pl.DataFrame:
-    """Return the layer of each kernel: rank, kernel_id, layer.
-
-    Kernels that agree in the columns that `name_layers` reads are named together.
-    """
+    """Return rank, kernel_id and layer of each kernel, computed once per kind of kernel (_KIND)."""
     if trace.has("sites") and not _knows_nodes(trace):
         columns = ("rank", "kernel_id", "site_id", "link", "is_communication")
         kernels = _with_open_ranges(trace.select("kernels", *columns), trace)

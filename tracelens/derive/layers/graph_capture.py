@@ -316,7 +316,7 @@ def _compared(kernels: pl.DataFrame, launches: pl.DataFrame) -> tuple[float, pl.
 
 
 def _aligned_by_name(kernels: pl.Series, launches: pl.Series) -> pl.Series:
-    """Return, for each kernel, the row of the launch aligned by name, None without one."""
+    """Return, for each kernel, the row of the launch aligned by name, None for no launch."""
     bare_names = kernels.str.strip_suffix(".kd")
     names = pl.concat([bare_names, launches])
     codes = names.cast(pl.Categorical).to_physical()

@@ -34,7 +34,7 @@ def with_calls(
 ) -> pl.DataFrame:
     """Return the kernels with `call` and the columns WORK.
 
-    `call` is the span_id of the innermost op of known work around the launch, None without one.
+    `call` is the span_id of the innermost op of known work around the launch, None for no op.
     `kernels` have rank, span_id, name, grid_x and other columns. `only` is a condition on the ops.
     """
     spans = trace.select("spans", "rank", "span_id", "parent_id")
@@ -104,7 +104,7 @@ def _calls(
     kernels: pl.DataFrame,
     works: pl.DataFrame,
 ) -> pl.Series:
-    """Return the span_id of each kernel's call, None without one; all kernels are of one rank."""
+    """Return the span_id of each kernel's call, or None. All kernels are of one rank."""
     parent = tree["parent_id"]
     none = pl.repeat(False, tree.height, dtype=pl.Boolean, eager=True)
     is_call = none.clone().scatter(works["span_id"], True)

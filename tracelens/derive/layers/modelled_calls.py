@@ -156,7 +156,7 @@ def _summed_by_call(kernels: pl.DataFrame) -> pl.DataFrame:
 
 
 def _precision() -> pl.Expr:
-    """Return the precision in which a call computes; None if it has no peak."""
+    """Return the precision in which a call computes, None for a type without a known peak."""
     dtype = pl.col("dtype")
     flops = pl.col("flops")
     of_dtype = dtype.replace_strict(_PRECISIONS, default=None, return_dtype=pl.String)

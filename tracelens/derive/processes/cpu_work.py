@@ -215,7 +215,7 @@ def _nearest(
     flags: pl.Series,
     rows: pl.Series,
 ) -> pl.Series:
-    """Return the row of the nearest flagged ancestor of each row, None without one."""
+    """Return the row of the nearest flagged ancestor of each row, None for no ancestor."""
     above = parents.gather(rows)
     pending = _without_flag(flags, above)
     while len(pending):

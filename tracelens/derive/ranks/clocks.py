@@ -236,7 +236,7 @@ def _moved_to_job_clock(
     fits: Mapping[int, Mapping[str, float]],
     origin_ns: int,
 ) -> pl.DataFrame:
-    """Return calls of newly fitted clocks on the job's clock, with uncertainty_ns."""
+    """Convert the calls of newly fitted clocks to the job's clock, and add uncertainty_ns."""
     rows = []
     for clock, fit in fits.items():
         row = {"rank": clock, "origin_ns": origin_ns}
