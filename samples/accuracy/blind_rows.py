@@ -78,8 +78,8 @@ def line_of(row: dict[str, Any]) -> str:
     if "own" in row or "of_all" in row:
         other = statistics.median(row["own"]) if "own" in row else row["of_all"]
         return (
-            f"| {row['name']} | {row['recorded']:.3f} | {predicted} | {row['truth']:.3f} | {error} |"
-            f" {other:.3f} | {row['said'] / other - 1:+.1%} | {note} |"
+            f"| {row['name']} | {row['recorded']:.3f} | {predicted} | {row['truth']:.3f} |"
+            f" {error} | {other:.3f} | {row['said'] / other - 1:+.1%} | {note} |"
         )
     times = row["beside"]
     both = ", ".join(f"{ms:.3f}" for ms in times)

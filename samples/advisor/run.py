@@ -356,7 +356,7 @@ def compiled(torch: Any, results: Results, mode: str, *, quick: bool) -> None:
     device = "cuda" if torch.cuda.is_available() else "cpu"
 
     def fresh(what: Callable[..., dict[str, Any]], model: Any, image: Any) -> dict[str, Any]:
-        torch._dynamo.reset()  # noqa: SLF001 - the documented way; else a call checks the guards of all subjects
+        torch._dynamo.reset()  # noqa: SLF001 - else a call checks the guards of all subjects
         fast = torch.compile(model, **({} if mode == "default" else {"mode": mode}))
         with torch.no_grad():
             return what(torch, partial(fast, image))

@@ -91,7 +91,7 @@ def run(program: str, variant: str, path: Path) -> None:
 
     def slower() -> None:
         if variant == "device" and ON_GPU:
-            torch.cuda._sleep(round(more_ns * CYCLES_PER_NS))  # noqa: SLF001 - a kernel of known time
+            torch.cuda._sleep(round(more_ns * CYCLES_PER_NS))  # noqa: SLF001 - takes a known time
         if variant == "host":
             until = time.perf_counter_ns() + more_ns
             while time.perf_counter_ns() < until:
