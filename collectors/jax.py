@@ -1,14 +1,16 @@
 """Read what jax.profiler writes: the Chrome trace `plugins/profile/TIME/HOST.trace.json.gz`.
 
-TensorFlow's profiler writes the same file. It holds:
+TensorFlow's profiler writes the same file. The file has these processes:
 
-- host events, in the process `/host:CPU`
-- device work, in `/device:GPU:N`, in threads named `Stream #7(Compute)`
-- device work again, by module, step or name, in other threads, which are left out
+- `/host:CPU`: host events
+- `/device:GPU:N`: device work, in threads named `Stream #7(Compute)`. Further threads repeat this
+  work by module, step or name. They are left out.
 
-A kernel's arguments (xla/backends/profiler/gpu/cupti_collector.cc) are `hlo_op`, `hlo_module`,
-`name` (the names of jax.named_scope around it), `correlation_id` and `kernel_details` (`regs:32
-static_shared:0 dynamic_shared:0 grid:2,1,1 block:32,1,1 occ_pct:50`).
+xla/backends/profiler/gpu/cupti_collector.cc gives a kernel these arguments:
+
+- `hlo_op`, `hlo_module` and `correlation_id`
+- `name`: the names of jax.named_scope around the kernel
+- `kernel_details`: `regs:32 static_shared:0 dynamic_shared:0 grid:2,1,1 block:32,1,1 occ_pct:50`
 """
 
 import gzip

@@ -57,7 +57,8 @@ _WHY_NEVER = (
 )
 """One row per reason why a breakpoint was never hit.
 
-A row has whether a loaded library defines the function, the reason, and advice.
+The first item is True if a loaded library defines the function. The second is the reason, the
+third is advice.
 """
 _USE_BACKEND = (
     f". {BACKEND_SYMBOL} is loaded, by which PyTorch 2 calls cuDNN instead: break there (--break"
@@ -73,7 +74,10 @@ class Breakpoint(Struct):
     is_found: bool = False
     """True if a loaded library defines the symbol."""
     n_calls: int = 0
-    """The number of calls of the symbol. A forwarded call counts once."""
+    """The number of calls of the symbol.
+
+    If a library forwards a call to the same symbol in another library, the call counts once.
+    """
     n_matching: int = 0
     """The number of calls with the wanted frame in their stack."""
     n_kept: int = 0

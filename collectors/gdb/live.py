@@ -43,7 +43,10 @@ class Limits(Struct, frozen=True):
     hits: int = 100
     """After this many kept stacks of a symbol, its breakpoint is deleted."""
     skip: int = 0
-    """The number of calls per symbol to skip first, among calls that match `where_frame`."""
+    """The number of calls of each symbol that are skipped before the first stack is kept.
+
+    Only calls with the function `where_frame` in their stack count.
+    """
     where_frame: str | None = None
     """A function that must be in the stack, as a plain name or a regular expression."""
     timeout_s: float | None = None

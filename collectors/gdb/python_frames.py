@@ -28,9 +28,10 @@ _PATIENCE_S = 10
 _MOST_FAILURES = 3
 _EVAL = "_PyEval_EvalFrameDefault"
 _TAIL_CALL = "_TAIL_CALL_"
-"""Prefix of the names of instruction handlers in a CPython 3.14 that was built with tail calls.
+"""Prefix of the names of C functions that each execute one kind of bytecode instruction.
 
-The running handler has a frame directly inside the frame of the interpreter's loop.
+CPython 3.14 has them if it was built with tail calls. In a native stack, such a function stands
+directly inside `_PyEval_EvalFrameDefault`.
 """
 _INTERPRETER = re.compile(r"_?Py[A-Z_]|pymain_")
 _LIBPYTHON = re.compile(r"libpython\d")
@@ -39,7 +40,8 @@ _LIBPYTHON = re.compile(r"libpython\d")
 class PythonFrame(Struct, frozen=True):
     """Holds a Python frame from py-spy's answer.
 
-    `is_entry` is True if the interpreter's C function was entered with this frame.
+    `is_entry` is True if this frame is the outermost that one call of `_PyEval_EvalFrameDefault`
+    runs.
     """
 
     printed: PrintedFrame
@@ -128,10 +130,10 @@ def _is_trampoline(frame: dict[str, object]) -> bool:
 
 
 class Loops(Struct, frozen=True):
-    """Holds the indices of native frames that run Python frames, or may run them.
+    """Holds the indices of native frames that are calls of the interpreter's loop, or may be.
 
-    `named` are calls of the interpreter's loop. `unnamed` are frames of an unknown function in the
-    interpreter, which may be calls of the loop.
+    The loop is the C function that runs Python frames. The frames in `named` have its name. The
+    frames in `unnamed` lie in the interpreter, but have no name.
     """
 
     named: tuple[int, ...]
@@ -141,8 +143,9 @@ class Loops(Struct, frozen=True):
 class Placing(Struct, frozen=True):
     """Holds Python's frames in groups, with the native frames that may have run each group.
 
-    One call of the interpreter's loop runs one group. `least` and `most` are the indices of the
-    innermost and the outermost native frame that may be this call. The innermost group comes first.
+    A group is run by one call of the interpreter's loop. Groups are ordered from the innermost to
+    the outermost. For each group, `least` and `most` have the indices of the innermost and the
+    outermost native frame that may have run the group.
     """
 
     groups: tuple[tuple[PythonFrame, ...], ...]
@@ -155,10 +158,10 @@ class Placing(Struct, frozen=True):
         return self.least == self.most
 
     def calls_above(self, pattern: str) -> tuple[str, int, int] | None:
-        """Return the innermost Python function with this ending of its name, and two numbers.
+        """Return the innermost Python function whose name ends in `pattern`.
 
-        The numbers are the least and the most calls between this function and frame 0. Return None
-        if there is no such function.
+        The two numbers after its name bound the number of calls between the function and frame 0.
+        Return None if there is no such function.
         """
         sizes = [0, *accumulate(len(group) for group in self.groups)]
         for i, group in enumerate(self.groups):

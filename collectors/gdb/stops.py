@@ -28,10 +28,10 @@ _LWP = re.compile(r"(?:Thread (0x[0-9a-f]+) )?\(?LWP (\d+)")
 _LIST = "-stack-list-frames --no-frame-filters"
 _NO_SUCH_FILE = "^[.]no-such-file$"
 _CALL = ".forward"
-"""Ending of the names of Python functions that a message names.
+"""Ending of the names of Python's `forward` methods.
 
-If Python's frames cannot be merged, the message says how many calls lead from the function to
-frame 0.
+If Python's frames cannot be merged into a stack, a message says how many calls lead from the
+innermost `forward` to frame 0.
 """
 
 
@@ -163,9 +163,9 @@ class StopReader:
         return True
 
     def frames(self, session: Session, stop: Record) -> Stop:
-        """Return the stop with its native frames, up to `most_frames`.
+        """Return the stop with its innermost native frames, at most `most_frames`.
 
-        `depth` is the depth of the whole stack if the limit was reached.
+        If there are more frames, the returned stop's `depth` is the number of all frames.
         """
         most, thread = self.most_frames, str(stop.get("thread-id", ""))
         try:
@@ -245,7 +245,11 @@ class StopReader:
         return "merged"
 
     def _unplaced(self, placing: Placing | None) -> None:
-        """Report that Python's frames are left out, with bounds on their distance from frame 0."""
+        """Report that a stack's Python frames are left out.
+
+        If `placing` is known, also report bounds on the number of calls between a Python function
+        and frame 0.
+        """
         text = "stacks whose Python frames do not fit the native ones; they were left out"
         self.diagnostics.add("warning", "python_frames_unfit", text)
         bounds = placing and (placing.calls_above(_CALL) or placing.calls_above(""))

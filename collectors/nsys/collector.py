@@ -77,7 +77,7 @@ _WHY_EMPTY = {
 
 @contextmanager
 def ranked_by(choice: str) -> Iterator[None]:
-    """Read files in the body with `choice`, a word of RANK_BY, as the meaning of a rank.
+    """Apply `choice`, a word of RANK_BY, to the files that are read in the `with` block.
 
     Raises UsageError for a word that is not in RANK_BY.
     """
@@ -95,8 +95,9 @@ def by_process(
 ) -> list[dict[str, pl.DataFrame]]:
     """Return the raw tables of each rank, in the order of the GPUs.
 
-    A row belongs to the rank of its process. Rows of other processes go to the first rank, and are
-    counted. Devices without a process belong to every rank.
+    A rank is a process that runs kernels, and gets the rows of this process. Rows of all other
+    processes go to the first rank; their number is reported. A device that belongs to no process
+    goes to every rank.
     """
     owners = _owners(raw)
     processes = owners["process_id"].unique(maintain_order=True)
@@ -316,8 +317,8 @@ def _one_numbering(
 ) -> pl.DataFrame:
     """Return the devices, numbered so that each GPU has one device_id.
 
-    If two processes use one number for different GPUs, the export's numbers are used, also in the
-    tables of `raw`.
+    Each process numbers its GPUs itself. If one number means different GPUs in two processes,
+    device_id becomes the export's number of the GPU, both in the result and in the tables of `raw`.
     """
     clash = (
         devices.group_by("device_id").agg(pl.col("gpu_id").n_unique()).filter(pl.col("gpu_id") > 1)

@@ -8,7 +8,8 @@ import polars as pl
 PUSH_POP, START_END, MARK = (59, 70), (60, 71), (34,)
 """NVTX event types of push/pop ranges, start/end ranges and marks.
 
-The second type of a pair is the same event from an nvtxt file. All other types are bookkeeping.
+The second number of a pair is for ranges that nsys imported from an nvtxt file. NVTX's other event
+types are neither ranges nor marks.
 """
 
 DOMAIN_CREATE = 75

@@ -82,7 +82,7 @@ def kernels(session: Session) -> pl.DataFrame:
         _kernels(session, table, raw.with_columns(_kernel_names(session, raw))) for raw in launched
     )
     replayed = session.chunks(WHOLE_GRAPHS, ["start", "end"], [*_WORK, "graphId", "graphExecId"])
-    graphs = (_kernels(session, WHOLE_GRAPHS, _as_launches(raw)) for raw in replayed)
+    graphs = (_kernels(session, WHOLE_GRAPHS, _as_kernels(raw)) for raw in replayed)
     return together(chain(parts, graphs))
 
 
@@ -96,10 +96,10 @@ def _kernel_names(session: Session, raw: pl.DataFrame) -> pl.Series:
     return name.alias("name")
 
 
-def _as_launches(graphs: pl.DataFrame) -> pl.DataFrame:
-    """Return the replays of whole graphs with the columns of kernels.
+def _as_kernels(graphs: pl.DataFrame) -> pl.DataFrame:
+    """Return the replays of whole CUDA graphs with the columns of kernels.
 
-    A replay is named after the graph that was instantiated.
+    A replay is named after the graph from which the executable graph was instantiated.
     """
     name = pl.concat_str(
         pl.lit("CUDA graph"),

@@ -90,7 +90,7 @@ class Export(ABC):
             )
 
     def _rows_only(self, table: str) -> pl.DataFrame:
-        """Return a frame with as many rows as the table, without any of its columns."""
+        """Return a frame with one unnamed column of None, and as many rows as the table."""
         return pl.DataFrame({"": pl.repeat(None, self.n_rows(table), dtype=pl.Int8, eager=True)})
 
     def broken(self, table: str, error: BaseException) -> SourceError:

@@ -128,7 +128,8 @@ def _run_under(tool: Nsys, command: Sequence[str], options: Options, folder: Pat
 def _report(tool: Nsys, folder: Path, exit_code: int, raw_target: Path) -> Path:
     """Return the report that nsys wrote, or make a report from nsys's raw capture.
 
-    If none can be made, raises ToolError, and keeps a raw capture as `raw_target`.
+    Raises ToolError if there is no report. nsys's raw capture is then kept as `raw_target`, if nsys
+    wrote one.
     """
     for suffix in REPORT_SUFFIXES:
         for report in folder.glob(f"*{suffix}"):

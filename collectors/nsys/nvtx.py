@@ -1,13 +1,15 @@
 """Make spans from NVTX's push/pop ranges, start/end ranges and marks.
 
 A span's category is `push_pop`, `start_end` or `mark`, with the domain unless it is the default
-(`push_pop NCCL`). A mark has no duration. These ranges get another kind:
+(`push_pop NCCL`). A mark has no duration.
 
-- Module calls: layers of TensorRT, and ranges of hooks in vLLM and SGLang (`{'Module':
+A span's kind is `nvtx`, except for these ranges:
+
+- `module`: layers of TensorRT, and ranges of hooks in vLLM and SGLang (`{'Module':
   'model.layers.0', …}`).
-- Ops: ranges of PyTorch's emit_nvtx, named `aten::mm, seq = 3, op_id = 12, sizes = [[8, 64], [64,
+- `op`: ranges of PyTorch's emit_nvtx, named `aten::mm, seq = 3, op_id = 12, sizes = [[8, 64], [64,
   64]], input_op_ids = [(9,0), (11,0)]` (getNvtxStr in torch/csrc/profiler/util.cpp).
-- Annotations: ranges of the program's record_function, named `NAME, op_id = N`.
+- `annotation`: ranges of the program's record_function, named `NAME, op_id = N`.
 """
 
 from collections.abc import Callable
@@ -71,9 +73,10 @@ def _of_table(session: Session, table: str, end_ns: Callable[[], int | None]) ->
 
 
 def _classified(ranges: pl.DataFrame) -> pl.DataFrame:
-    """Return the ranges with their kind, exact_path, and columns parsed from their names.
+    """Return the ranges with their kind, and with columns parsed from their names.
 
-    The library that opened a range decides how its name is parsed.
+    The library that opened a range decides how its name is parsed. The column `exact_path` is the
+    path of a module call in the model.
     """
     named = read_names(ranges["name"])
     # PyTorch pushes its ranges into the default domain.

@@ -73,7 +73,7 @@ def added_at(run: str) -> datetime | None:
 
 
 def with_runs(paths: Iterable[Path]) -> list[Path]:
-    """Return the paths, with the latest runs of the baseline for each `baseline:NAME`."""
+    """Return the paths, with each `baseline:NAME` replaced by that baseline's latest runs."""
     opened: list[Path] = []
     for path in paths:
         text = str(path)

@@ -170,17 +170,18 @@ class Manifest(Struct):
     n_names: dict[str, dict[str, int]] = field(default_factory=dict)
     """The number of distinct names by table and rank, for tables with names."""
     attempts: dict[str, str] = field(default_factory=dict)
-    """The word WORD in a file's name `part-WORD.parquet`, by TABLE/RANK or by RANK.
+    """WORD in the names of a rank's files, `part-WORD.parquet`.
 
-    It is 0 for files that are not listed.
+    A key is "RANK", or "TABLE/RANK" for one table of a rank. Files without a key have the word 0.
     """
     dropped: list[dict[str, Any]] = field(default_factory=list)
     empty_tables: dict[str, str] = field(default_factory=dict)
     clocks: dict[str, Any] = field(default_factory=dict)
-    """The differences of the ranks' clocks (see `derive.ranks.clocks`).
+    """The differences of the ranks' clocks.
 
-    `basis` is the method. If the differences were estimated, there are also `origin_ns`, and
-    offset, drift and bounds by rank.
+    - `basis`: the method, such as "estimated".
+    - `ranks`: by rank, the columns of CLOCKS in `derive.ranks.clocks`. Only for "estimated".
+    - `origin_ns`: the column of this name in CLOCKS, the same for all ranks. Only for "estimated".
     """
 
     def unprofiled_step_ns(self, rank: int) -> int | None:
@@ -188,10 +189,9 @@ class Manifest(Struct):
 
         - A live capture times consecutive steps before or after the profiled steps.
         - A step lasts from the end of the previous step to the end of its work on host and device.
-        - If CUPTI stayed loaded after the profiler had stopped, the delay that it added to API
-          calls is subtracted.
-        - Much longer steps are left out: see `long_steps`.
-        - Captures of earlier versions give the median instead of the mean.
+        - CUPTI may stay loaded without the profiler. The delay that it then adds to API calls is
+          subtracted.
+        - Unusually long steps do not count: see `long_steps`.
 
         Return None if the time is unknown, or not below the mean of the profiled steps.
         """
@@ -382,6 +382,7 @@ def _unprofiled_step_ns(source: Mapping[str, Any]) -> int | None:
     plain, profiled = (settings.get(f"{word}_step_ns") for word in ("unprofiled", "profiled"))
     if not isinstance(plain, dict) or not isinstance(profiled, dict):
         return None
+    # Captures of earlier versions have no "turn"; their median is used.
     step = plain.get("mean" if "turn" in plain else "median")
     cost = profiled.get("mean")
     if isinstance(step, int) and isinstance(cost, int) and 0 < step < cost:

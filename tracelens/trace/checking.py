@@ -36,7 +36,10 @@ def problems(trace: Trace) -> Iterator[str]:
 
 @contextmanager
 def blame_rows(*traces: Trace) -> Iterator[None]:
-    """Replace an error of the body by SourceError if a trace on disk has invalid rows."""
+    """Raise SourceError if the `with` block fails and a trace on disk has invalid rows.
+
+    Otherwise the error of the block is raised.
+    """
     try:
         yield
     except (MissingTableError, UsageError):
@@ -72,9 +75,9 @@ def _checked(trace: Trace, table: Table) -> pl.DataFrame:
 
 
 def _wrong(name: str, rows: pl.DataFrame) -> dict[str, int]:
-    """Return the number of rows of one rank that break each rule of their table.
+    """Count the rows of one rank that break a rule of their table, by rule.
 
-    The keys describe the fault in words.
+    The key of a rule describes the fault, such as "have a duration_ns below 0".
     """
     # A layer's time may be the difference of two times, which noise can make negative.
     from_0 = [column for column in rows.columns if column in _FROM_0 and name != "timings"]
@@ -102,9 +105,9 @@ def _are_row_numbers(ids: pl.Series) -> bool:
 
 
 def _lost(trace: Trace, name: str, rows: pl.DataFrame) -> dict[str, int]:
-    """Return the number of rows of one rank with a dangling pointer, by column of pointers.
+    """Count the rows of one rank that point to a missing row, by column of pointers.
 
-    The keys describe the fault in words.
+    The key of a column describes the fault, such as "have a parent_id that no row of spans has".
     """
     counts = {}
     for column in rows.columns:

@@ -151,7 +151,7 @@ def _clean_tables(
 ) -> dict[str, pl.DataFrame]:
     """Return tables with their free text masked, and add the numbers of masked rows to `counts`.
 
-    Each distinct text is examined once. Without a match, the same frames are returned.
+    Each distinct text is examined once. A table without masked text keeps its frame.
     """
     words = {
         (name, column.name): frame[column.name].unique().cast(pl.Categorical)
@@ -194,7 +194,10 @@ def _clean_value(
     owners: Collection[str],
     counts: dict[str, int],
 ) -> Any:
-    """Return parsed JSON with its texts masked, and add their numbers to `counts`."""
+    """Return parsed JSON with its texts masked, and add the number of masked texts to `counts`.
+
+    `counts` has one number per kind of masking.
+    """
     texts: set[str] = set()
 
     def note(text: str) -> str:

@@ -79,7 +79,10 @@ class Collector(Struct, frozen=True, kw_only=True, eq=False):
     files_of: Callable[[Path], list[Path]] = lambda path: [path]
     """Returns the files to read for a path."""
     begins_as_one: Callable[[Path], bool] = lambda _: True
-    """Checks a file of a folder more closely than `sniff`."""
+    """Returns whether a file's content begins like a source.
+
+    This check is stricter than `sniff`. It is made only for files found in a folder.
+    """
     beside: Callable[[Path], Sequence[Path]] = lambda _: ()
     """Returns the files that are read along with a source, if they exist."""
     read_stored: Callable[[Path, Path], list[Capture]] | None = None
@@ -90,7 +93,10 @@ class Collector(Struct, frozen=True, kw_only=True, eq=False):
     run: Callable[..., Run] | None = None
     """Runs a program under the collector. The first argument is the command."""
     endings: Sequence[str] = ()
-    """Endings of the sources' file names. The name of a trace omits them."""
+    """Endings of the sources' file names.
+
+    The default name of a trace is its source's file name without these endings.
+    """
     tools: Sequence[Tool] = ()
     """The programs and packages that the collector uses."""
     reading: ContextVar[str] | None = None
@@ -100,9 +106,9 @@ class Collector(Struct, frozen=True, kw_only=True, eq=False):
 
 
 def imported(module: str, name: str) -> Callable[..., Any]:
-    """Return a function that imports a module's function when it is called, and calls it.
+    """Return a function that calls `name` of `module`, and imports `module` only then.
 
-    Importing the code that runs programs takes 0.01 s, which readers of sources need not wait.
+    Importing the code that runs programs takes 0.01 s, which reading a source need not wait for.
     """
 
     def call(*arguments: Any, **more: Any) -> Any:
@@ -112,10 +118,10 @@ def imported(module: str, name: str) -> Callable[..., Any]:
 
 
 COLLECTORS: dict[str, Collector] = {}
-"""All collectors by kind, in the order in which they sniff a file.
+"""All collectors by kind. `tracelens.collectors` fills this dictionary.
 
-`tracelens.collectors` fills this dictionary. If several profilers captured a rank, the first one is
-used by default.
+A source is read by the first collector whose `sniff` accepts it. If several profilers captured a
+rank, the events of the profiler that comes first here are used by default.
 """
 
 
@@ -133,7 +139,7 @@ def reading_words() -> dict[str, str]:
 
 @contextmanager
 def read_by(words: Mapping[str, str]) -> Iterator[None]:
-    """Apply choices of how sources are read while the body runs.
+    """Apply choices of how sources are read in the `with` block.
 
     `words` has one choice per kind of collector, from `reading_words` in the user's process.
     """
@@ -163,7 +169,7 @@ def why_no_shapes(kinds: Sequence[str]) -> str:
 def how_to_fill(table: str) -> str:
     """Return the commands that fill a table, as text joined by "or".
 
-    A table that no collector fills comes from timing a model.
+    If no collector fills the table, these are the commands that time a model.
     """
     HOOKS.list_collectors()  # code that only reads tables has not imported them
     kinds: dict[str, list[str]] = {}

@@ -34,14 +34,14 @@ def combine(
 
     Events come from one profiler per rank, stacks and counters from all captures.
 
-    - `ranks`: ranks of the profiler captures, in their order. A single rank holds for all captures.
+    - `ranks`: one rank per profiler capture, in order, or a single rank for all captures.
     - `events`: the profiler to use if several profilers captured a rank.
-    - `is_one_run`: all captures are of one program. This is not checked.
+    - `is_one_run`: do not check whether all captures are of one program. With `ranks`, this is not
+      checked either.
     - `force_mix`: warn if captures cannot be ranks of one program, instead of raising SourceError.
 
-    If `ranks` is not empty, all captures are also taken to be of one program. Raises SourceError if
-    two captures of one profiler claim the same rank, and UsageError if `ranks` does not fit the
-    captures.
+    Raises SourceError if two captures of one profiler claim the same rank. Raises UsageError if
+    `ranks` does not fit the captures.
     """
     for capture in captures:
         clean(capture)
@@ -98,7 +98,7 @@ def _is_profile(capture: Capture) -> bool:
 def _settle(captures: Sequence[Capture], ranks: Sequence[int]) -> list[tuple[int, Capture]]:
     """Return each capture with its rank: the requested rank, else the rank that the source states.
 
-    Other captures get the lowest free ranks, in input order.
+    A capture with neither gets the lowest rank that no capture of its kind has.
     """
     if ranks:
         _check_requested(ranks, captures)
@@ -180,7 +180,8 @@ def _tables(
 ) -> dict[str, pl.DataFrame | Stored]:
     """Return the capture's tables that have rows.
 
-    Events and layers are left out if the rank's events come from another capture.
+    `chosen` has, for each rank, the capture whose events are used. Any other profiler capture of
+    the rank loses its tables of events and layers.
     """
     tables = capture.tables | capture.stored | {"diagnostics": capture.diagnostics.frame()}
     left_out = (
@@ -192,10 +193,10 @@ def _tables(
 
 
 def _renumber(kept: Sequence[tuple[int, Capture, dict[str, pl.DataFrame | Stored]]]) -> None:
-    """Make ids unique within each rank that has several captures, and adapt pointers to them.
+    """Replace the tables in `kept` so that the ids of a rank's captures differ.
 
-    A capture's ids continue after the last id of the previous capture. Tables in `kept` are
-    replaced.
+    A capture's ids continue after the last id of the rank's previous capture. Columns that point to
+    these ids change with them.
     """
     next_ids: dict[tuple[int, str], int] = {}
     n_captures = Counter(rank for rank, *_ in kept)
@@ -226,9 +227,9 @@ def _with_ids_from(rows: pl.DataFrame, first_ids: Mapping[str, int]) -> pl.DataF
 
 
 def _provenance_once(parts: list[_Part]) -> list[_Part]:
-    """Return the rows of table `provenance` with each compiled graph of a rank once.
+    """Return the parts of table `provenance`, without graphs that an earlier part of the rank has.
 
-    A description recorded at compile time is preferred to a description from a log.
+    A part recorded at compile time comes before a part from a log.
     """
     known: dict[int, list[str]] = {}
     kept: list[_Part] = []

@@ -32,10 +32,10 @@ _MANY = 1 << 20
 
 
 def is_stored_trace(folder: Path) -> bool:
-    """Return whether the folder is a trace.
+    """Return whether the folder is a trace, by the content of its manifest.json.
 
-    The content of manifest.json is checked, because --force deletes the folder, and other programs
-    also write files with this name.
+    The file's name is not enough: other programs also write a manifest.json, and `--force` may
+    delete any folder that counts as a trace.
     """
     try:
         data = json.loads((folder / "manifest.json").read_text())
@@ -264,7 +264,7 @@ def refuse_expansion(folder: Path, parts: Sequence[Part]) -> None:
 def read_manifest(folder: Path) -> Manifest:
     """Read and check a trace directory's manifest.
 
-    A process may have been killed after it had moved the trace aside. The trace is then moved back.
+    If a process was killed while it replaced the trace, the old trace is first put back.
     """
     if not folder.exists() and not restore(folder):
         raise SourceError(

@@ -1,7 +1,7 @@
-"""Choose the names of kernels and spans that results list; other names become one name.
+"""Limit the number of kernel and span names in results: keep the names with the longest time.
 
 Some programs name each kernel differently. Results with one row per name would then be as large as
-the trace. Names with the most time are listed.
+the trace. So all other names are replaced by one, such as `(2,900,000 other ops)`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,10 @@ _NAMED = {
     "spans": ("spans", "name"),
     "sites": ("spans", "op"),
 }
-"""The table and column that give the time of each name, by table with many names."""
+"""Tables whose names are limited.
+
+The first item is the table with the time of each name, the second the column with the names.
+"""
 _KERNELS, _OPS, _FUNCTIONS, _RANGES, _MODULES = "kernels", "ops", "Python functions", "ranges", ""
 _WHAT = pl.Enum([_KERNELS, _OPS, _RANGES, _FUNCTIONS, _MODULES])
 """Groups of names. Each has the limit NAMES, except modules, which are all listed."""
@@ -47,7 +50,10 @@ class Source(Protocol):
 
 
 class ListedNames(Struct, frozen=True):
-    """The hashes of a column's listed names, and the name that replaces all unlisted names."""
+    """The names of a column that results keep: the listed names.
+
+    `hashes` are the hashes of the listed names. `others` replaces all other names.
+    """
 
     column: str
     # An unlisted name may have the hash of a listed name, and is then listed. This happens to a few
@@ -56,13 +62,13 @@ class ListedNames(Struct, frozen=True):
     others: str
 
     def shared(self) -> pl.Expr:
-        """Return the column of strings with unlisted names replaced."""
+        """Return the column of strings, with `others` in place of each unlisted name."""
         name = pl.col(self.column)
         is_listed = name.is_null() | name.hash().is_in(self.hashes.implode())
         return pl.when(is_listed).then(name).otherwise(pl.lit(self.others)).alias(self.column)
 
     def share(self, rows: pa.Table) -> pa.Table:
-        """Return Arrow rows with unlisted names replaced.
+        """Return Arrow rows, with `others` in place of each unlisted name.
 
         The column of names must be dictionary-encoded.
         """
@@ -85,9 +91,11 @@ class ListedNames(Struct, frozen=True):
 
 
 def listed_names(trace: Source) -> dict[str, ListedNames]:
-    """Return the names that results list one by one, by table, for tables with too many names.
+    """Return the names that results keep, by table.
 
-    The limit is `NAMES`. Names of steps are always listed, because results have one row per step.
+    A table has no entry if its results keep all names. Per group of names, the `NAMES` names with
+    the longest time are kept. Names of modules are always kept. So are names of steps, because
+    results have one row per step.
     """
     listed: dict[str, tuple[pl.Series, str]] = {}
     for table in ("kernels", "spans"):

@@ -15,10 +15,10 @@ def memory_rows(
     columns: Sequence[str],
     where: pl.Expr | None,
 ) -> pl.DataFrame:
-    """Return these columns of the parts' rows, of which only those that meet the condition.
+    """Return the columns `columns` of the rows that meet the condition `where`.
 
     A part is a rank and its rows without the column `rank`, in a form that `Table.conform` accepts.
-    Strings are Categorical in the result, and String for the condition.
+    The result has Categorical for String. The condition is evaluated before, on String.
     """
     frames = [_rows(table, rank, part, columns, where) for rank, part in parts]
     if not frames:
@@ -43,7 +43,10 @@ def _rows(
 
 
 def _column(part: pl.DataFrame, rank: int, name: str) -> pl.Series:
-    """Return a column of a part, filled with the rank for `rank`, or None if it is missing."""
+    """Return a column of a part.
+
+    The column `rank` is filled with the rank. A column that the part lacks is filled with None.
+    """
     if name in part.columns:
         return part[name]
     value = rank if name == "rank" else None

@@ -48,7 +48,7 @@ class RankPlace(Struct, frozen=True):
 def rank_rows(known: Sequence[RankPlace]) -> list[tuple[int, pl.DataFrame]]:
     """Return each rank with its row of the table `ranks`, in order of ranks.
 
-    The columns on clocks are empty: `validate_ranks` fills them.
+    The columns on clocks are None until `derive.ranks.validate_ranks` fills them.
     """
     places: dict[int, RankPlace] = {}
     for place in known:
@@ -91,9 +91,10 @@ def _device(capture: Capture) -> int | None:
 
 
 def _nodes(places: Mapping[int, RankPlace]) -> dict[int, int]:
-    """Return the number of each rank's host, counted from 0.
+    """Number the hosts from 0, and return the number of its host for each rank.
 
-    The result is empty for a single rank, and if neither names nor devices distinguish the hosts.
+    The result is empty for a single rank. It is also empty if hosts can be distinguished neither by
+    their names nor by the devices of their ranks.
     """
     if len(places) == 1:
         return {}

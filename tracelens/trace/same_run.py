@@ -64,16 +64,18 @@ class RankFacts(Struct, frozen=True):
 def refuse_unrelated(ranks: Sequence[RankFacts], *, force_mix: bool = False) -> None:
     """Raise SourceError if sources of one profiler cannot be ranks of one program.
 
-    With `force_mix`, each of these cases is only a warning:
+    Sources are refused in these cases:
 
     - Two sources state different numbers of ranks.
-    - A source states fewer ranks than there are files, or a rank beyond its number of ranks.
+    - A source states fewer ranks than there are files.
+    - A source states a rank beyond its number of ranks.
     - Two process groups of one name have some ranks in common, but not all.
-    - Two sources lie an hour or more apart and issue different collectives, and some source states
-      no number of ranks.
+    - Two sources lie an hour or more apart. This is accepted if both issue the same collectives, or
+      if all sources state the number of ranks.
     - One process wrote two sources one after the other, and neither states its rank.
 
-    Ranks that did not run at the same time always get a warning.
+    With `force_mix`, these cases get a warning instead. Ranks that did not run at the same time
+    always get a warning.
     """
     for one, other, why in (
         *_sizes(ranks),
@@ -95,7 +97,8 @@ def refuse_unrelated(ranks: Sequence[RankFacts], *, force_mix: bool = False) -> 
 def _sizes(ranks: Sequence[RankFacts]) -> Iterator[tuple[RankFacts, RankFacts, str]]:
     """Yield the first two sources that disagree on the number of ranks, and the reason.
 
-    A stated number may also contradict a stated rank or the number of files.
+    If a source's number contradicts its own rank or the number of files, any other source is the
+    second.
     """
     n_files = len({rank.source.sha256 for rank in ranks})
     stated = [
@@ -176,9 +179,10 @@ def _windows(ranks: Sequence[RankFacts]) -> Iterator[tuple[RankFacts, RankFacts,
 
 
 def _far(ranks: Sequence[RankFacts]) -> Iterator[tuple[RankFacts, RankFacts, str]]:
-    """Yield the first two sources that lie an hour or more apart, and the distance in words.
+    """Yield the first two sources that lie too far apart, and the distance in words.
 
-    Sources that began after all earlier sources had ended get a warning.
+    Too far is an hour or more, unless something else shows that the sources belong together. Also
+    warn about each source that began after all earlier sources had ended.
     """
     extents = [(rank, rank.extent) for rank in ranks if rank.extent is not None]
     extents.sort(key=lambda pair: pair[1])

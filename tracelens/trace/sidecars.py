@@ -17,11 +17,14 @@ class Sidecar(msgspec.Struct, frozen=True, kw_only=True):
     """Base class of the sidecars, files that a live capture writes beside its trace."""
 
     kind: ClassVar[str]
-    """The name of the table that the sidecar fills, of its collector and of its format."""
+    """The name of the table that the sidecar fills.
+
+    The sidecar's collector has the same name. The sidecar's format is `tracelens-KIND`.
+    """
     option: ClassVar[str]
     """The option of a live capture that writes the sidecar."""
     about_notes: ClassVar[str]
-    """The diagnostic code of `notes`."""
+    """The diagnostic code with which the sidecar's `notes` are reported."""
     why_empty: ClassVar[str]
     """The reason why the table is empty if the sidecar has no rows."""
 
@@ -87,7 +90,10 @@ def sidecar_collector(sidecar: type[Sidecar], beside: str) -> Collector:
 
 
 def unzipped(head: bytes) -> bytes:
-    """Return the beginning of a file's content, unpacked if it is gzip; empty if it is damaged."""
+    """Return the beginning of a file's content, unpacked if the file is gzip.
+
+    The result is empty for damaged gzip.
+    """
     if not head.startswith(_GZIP_MAGIC):
         return head
     try:

@@ -84,8 +84,9 @@ def sources_of(
 ) -> list[tuple[Collector, Path]]:
     """Return the files at the paths, each with its collector.
 
-    Files in a folder are appended to `skipped` if they are no traces or damaged gzip. Such a file
-    raises SourceError if it is named itself.
+    A folder's files that are damaged gzip, or no trace, are appended to `skipped`. A file that
+    `paths` names directly is never skipped. If it is damaged or no trace, SourceError is raised
+    here or when the file is read.
     """
     given = given_paths(paths)
     if kind is not None and kind not in COLLECTORS:

@@ -29,8 +29,8 @@ _TOKEN = re.compile(
 )
 """Matches one token of a query.
 
-SQL dialects disagree on an `unclear` token: nested comments, a quote after a backslash, $$, or an
-unclosed quote.
+The group `unclear` matches what SQL dialects read differently: nested comments, a quote after a
+backslash, $$, or an unclosed quote.
 """
 _BEFORE_PARENTHESES = frozenset(
     """

@@ -212,9 +212,9 @@ class Tables:
         return n_rows
 
     def n_names(self, name: str) -> int | None:
-        """Return an upper bound of a table's number of names.
+        """Return an upper bound of the number of different names in a table.
 
-        Return None if the manifest lacks the number of a rank.
+        Return None unless the manifest of a stored trace counts the names of each rank.
         """
         counts = self.manifest.n_names.get(name, {})
         is_known = counts.keys() == self.manifest.n_rows.get(name, {}).keys()
@@ -257,7 +257,7 @@ class Tables:
             return read_parts(parts, TABLES[name], columns, share)
 
     def _are_in_memory(self, name: str) -> bool:
-        """Return whether the rows of a table are in memory, and no names share one name."""
+        """Return whether a table's rows are in memory, and all of its names are kept."""
         return name in self._in_memory and name not in self._listed
 
     def _read_memory(
@@ -293,7 +293,7 @@ class Tables:
 
     @contextmanager
     def _reading(self, name: str) -> Iterator[None]:
-        """Raise SourceError for any error of the body while it reads a table.
+        """Raise SourceError for any error of a `with` block that reads a table.
 
         Raises ReplacedError if the trace on disk has been replaced.
         """

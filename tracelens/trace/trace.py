@@ -128,19 +128,21 @@ class Trace(Tables):
         return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
 
     def with_listed_names(self) -> Trace:
-        """Return the trace with limited names in `select`, `chunks` and `batches`.
+        """Return the trace with a limited number of different names.
 
-        TRACELENS_MAX_NAMES limits the names of kernels, ops, ranges and Python functions. Names
-        with the most time stay. All others become one name such as `(2,900,000 other ops)`. Steps
-        and modules keep their names. `frame` and `scan` still return all names. A trace within the
-        limit is returned itself.
+        TRACELENS_MAX_NAMES limits the names of kernels, ops, ranges and Python functions. The names
+        with the longest time are kept. All others are replaced by one name, such as `(2,900,000
+        other ops)`. Steps and modules keep their names. Only `select`, `chunks` and `batches`
+        replace names; `frame` and `scan` do not.
         """
-        return self if self._listed else self.derived(_listing) or self
+        return self if self._listed else self.derived(_limited) or self
 
     def uncached(self, listed: dict[str, ListedNames] | None = None) -> Trace:
-        """Return the same trace with empty caches, so that the caller can release their memory.
+        """Return a new Trace of the same data, with caches of its own that are empty.
 
-        `listed` are the listed names of the new trace, by default the names that this trace lists.
+        A caller that drops the new Trace releases the memory of these caches. `listed` are the
+        names that the new Trace keeps, as `listed_names` returns them; by default those of this
+        Trace.
         """
         fresh = Trace(self.manifest, self._tables, self.path)
         fresh._files, fresh._counts = self._files, self._counts
@@ -151,9 +153,9 @@ class Trace(Tables):
 
     @property
     def shared_names(self) -> dict[str, str]:
-        """The name that replaces a table's unlisted names in results, by table.
+        """By table, the name that replaces others, such as `(2,900,000 other ops)`.
 
-        The dict is empty if results list all names.
+        The dict is empty if no names are replaced: see `with_listed_names`.
         """
         return {name: listed.others for name, listed in self._listed.items()}
 
@@ -295,8 +297,8 @@ class Trace(Tables):
         )
 
 
-def _listing(trace: Trace) -> Trace | None:
-    """Return the trace with a limited number of names; None if it is within the limit."""
+def _limited(trace: Trace) -> Trace | None:
+    """Return the trace with a limited number of names, None if no name has to be replaced."""
     listed = listed_names(trace)
     return trace.uncached(listed) if listed else None
 

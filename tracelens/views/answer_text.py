@@ -19,10 +19,12 @@ from tracelens.views.palette import KIND_COLORS, PART_COLORS
 from tracelens.views.values import ELLIPSIS, printable
 
 WIDTH, MOST_LINES = 80, 25
-_NARROWEST, _LEAST_OF_CHANGE = 32, 24
-"""Least width of a line, and of a change's text beside its time, in characters.
+_NARROWEST = 32
+"""Least width of the whole text, in characters; a narrower terminal breaks the lines."""
+_LEAST_OF_CHANGE = 24
+"""Least width of a proposed change's text, in characters, with the step time beside the text.
 
-If less width is left for the text, the time stands below the text.
+If less is left for the text, the step time stands below the text.
 """
 _BAR = 56
 _MOST_OF = {"sentence": 2, "place": 2, "detail": 2, "change": 3, "fact": 2}
@@ -224,7 +226,7 @@ def _width(line: _Line) -> int:
 
 
 def _drawn_changes(answer: Answer, columns: int) -> Iterator[_Line]:
-    """Yield lines with the numbered changes, each with the change's `after_text`."""
+    """Yield lines with the numbered changes, each with the step time after the change."""
     if not answer.changes:
         yield from _wrapped(answer.no_change or "", "fact", columns, "  ")
         return

@@ -18,7 +18,7 @@ MOST_COLUMNS = 500
 """Largest number of steps in the overview; later steps are left out."""
 PATH_LANE = "critical path: what the step waited for"
 _HOST_KINDS = {"python": "python", "api_call": "api call"}
-"""Words for two kinds of host activity, as in the legend that all threads share."""
+"""Words for kinds of host activity on the critical path; the threads have the same legend."""
 _INTERNAL = ("rank", "source", "event_id")
 _SHOWN = {name: dtype for name, dtype in (BARS | DETAILS).items() if name not in _INTERNAL}
 
@@ -36,7 +36,11 @@ class Bars(Struct, frozen=True):
 
 
 class View(Struct, frozen=True):
-    """One picture of a drawing; the user chooses it by the words `rank` and `step`."""
+    """One picture of a drawing.
+
+    `rank` and `step` are the texts by which the user chooses the picture, such as "rank 0" and
+    "12 (median)".
+    """
 
     rank: str
     step: str
@@ -153,7 +157,7 @@ def _drawn_time(timeline: Timeline) -> str:
 
 
 def _view_names(timeline: Timeline) -> tuple[str, str]:
-    """Return the words for a timeline's rank and step. The user chooses the timeline by these."""
+    """Return the texts `rank` and `step` of a timeline's View."""
     drawn_step, ranks = timeline.drawn_step, timeline.ranks
     whose = f"ranks {', '.join(map(str, ranks))}" if len(ranks) > 1 else f"rank {drawn_step.rank}"
     if drawn_step.step is None:

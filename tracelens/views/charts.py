@@ -269,9 +269,10 @@ def _lines(asked: Lines, result: Table) -> Drawing | None:
 
 
 def _density(asked: Density, result: Table) -> Drawing | None:
-    """Return a chart with a density curve for each group of at least three different values.
+    """Return a chart with one density curve per group.
 
-    The axis is logarithmic, with a line at 1.
+    The measure is a ratio, so its axis is logarithmic, with a line at 1. Groups with fewer than
+    three different values get no curve.
     """
     value = pl.col(asked.measure)
     is_positive = (value.is_finite() & (value > 0)).fill_null(False)

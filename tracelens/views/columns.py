@@ -54,9 +54,9 @@ def useful(section: Section) -> list[str]:
 
 
 def _informative(section: Section) -> list[str]:
-    """Return the informative columns of a section, as `informative` does.
+    """Return the columns of a section that tell a reader something, as `informative` does.
 
-    The column `rank` of an analysis that compares ranks is always kept: it may be the answer.
+    An analysis that compares ranks always keeps its column `rank`: a rank may be its answer.
     """
     frame = section.frame
     columns = informative(frame)
@@ -71,8 +71,11 @@ def _informative(section: Section) -> list[str]:
 def informative(frame: pl.DataFrame) -> list[str]:
     """Return the columns that tell a reader something.
 
-    Left out are columns without values, a rank or device that is the same in all rows, and
-    libraries and causes without time.
+    These columns are left out:
+
+    - columns without values
+    - the rank or device, if it is the same in all rows
+    - columns with a prefix in `_IF_ANY`, if all values are 0
     """
     if frame.is_empty():
         return frame.columns

@@ -61,9 +61,10 @@ def title(report: Report) -> str:
 
 
 def _shortened(section: Section, processes: list[int]) -> tuple[Section, int | None]:
-    """Return a section of many ranks in short form, and the number of its rows to show.
+    """Return a section of a job with many ranks in short form, and the number of rows to show.
 
-    The verdict becomes one sentence per group of ranks with the same verdict.
+    The section `verdict` gets one sentence per group of ranks with the same verdict, and shows no
+    rows. `processes` are the ranks that use no device.
     """
     if section.analysis.name != "verdict":
         return section, _MOST_ROWS.get(section.analysis.name)

@@ -83,8 +83,8 @@ def draw_events(report: Report, model: TimeModel) -> list[Drawing]:
 def ranks_alone(model: TimeModel, together: list[int]) -> list[int]:
     """Return the ranks that have a timeline alone.
 
-    They are all ranks if these are few, else the first rank and the ranks in `together`, which also
-    have one timeline for all of them.
+    `together` are the ranks that also share one timeline. If the trace has many ranks, only these
+    ranks and the first rank have a timeline alone.
     """
     ranks = model.trace.manifest.ranks
     if len(ranks) <= MANY:
@@ -102,9 +102,9 @@ def first_rank(model: TimeModel) -> int:
 def kernel_paths(trace: Trace, rank: int, most: int = MOST_PATHS) -> pl.DataFrame:
     """Return kernel time of a rank by phase, layer, op and kernel name, longest time first.
 
-    Columns are listed in PATHS: `n` is the number of kernels. The op is the outermost op around the
-    launch. Times sum to the rank's kernel time. The result is empty without kernels or launch
-    sites.
+    The columns are PATHS. `n` is the number of kernels, `op` the outermost op around the launch.
+    Times sum to the rank's kernel time. The result is empty if there are no kernels, or if it is
+    not recorded where they were launched.
     """
     kernels = trace.select(
         "kernels", *_SITE, "name", "primitive", "link", "is_communication", "duration_ns"

@@ -64,9 +64,11 @@ def embed(
 ) -> tuple[list[dict[str, Any]], dict[str, tuple[str, int]]]:
     """Pack drawings and tables within the budget.
 
-    `tables` are sections with the heads of their columns. Drawings are packed whole. Tables get as
-    many rows as the remaining budget allows. Return the drawings for the template, and each table's
-    packed text and number of rows by section name.
+    Drawings are packed whole. Tables get as many rows as the remaining budget allows. A table is a
+    section with its shown columns, which have no cells yet.
+
+    The first result has the packed drawings for the page's template. The second has one entry per
+    section name: the packed table and its number of rows.
     """
     packed_drawings = [_packed_drawing(drawing) for drawing in drawings]
     used = sum(len(view["data"]) for drawing in packed_drawings for view in drawing["views"])
@@ -227,10 +229,10 @@ def _distinct_words(
     shown_of: Sequence[str],
     units: Sequence[str],
 ) -> tuple[list[str], list[int]]:
-    """Return the distinct texts of a shown column, and each row's index into them.
+    """Return the distinct texts of a shown column, and each row's index into these texts.
 
-    The shown column combines the columns in `shown_of`. `units` names the column of their units, or
-    is empty.
+    `shown_of` names the columns of `frame` that the shown column combines. `units` names the column
+    with the units of the values. It is empty if there is no such column.
     """
     rows = frame.select(*shown_of, *units)
     numbers = dict[tuple[Any, ...], int]()

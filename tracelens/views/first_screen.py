@@ -99,8 +99,8 @@ def _drawn(bar: Bar) -> DrawnBar:
 def step_lanes(report: Report, answer: Answer, program_steps: pl.DataFrame) -> list[DrawnBar]:
     """Return up to three bars of a step: as recorded, without the profiler, after a change.
 
-    The result is empty if fewer than two of these times are known. `program_steps` of the time
-    model show whether the recorded step is the median or the mean.
+    The result is empty if only one of these three step times is known. `program_steps` has the
+    recorded steps; the label of the first bar says whether its time is their median or their mean.
     """
     row = _unprofiled(report)
     if row is None or len(answer.bars) != 1:
@@ -135,10 +135,11 @@ def _recorded_label(row: dict[str, int], program_steps: pl.DataFrame) -> str:
 
 
 def _unprofiled(report: Report) -> dict[str, int] | None:
-    """Return the first row of `unprofiled_step` with a recorded step time, or None.
+    """Return the first row of the section `unprofiled_step` that has a recorded step time.
 
-    Return None also if the report compares two traces.
+    Return None if there is no such row.
     """
+    # The first screen of a comparison has no such bar.
     if report.base is not None:
         return None
     frame = report.frames.get("unprofiled_step")
@@ -154,8 +155,8 @@ def _lane(
 ) -> DrawnBar:
     """Return the bar of a step, drawn relative to the time `longest`.
 
-    `edges` has nanoseconds: the device's work, None if unknown, and the least and largest step
-    time.
+    `edges` has three times in nanoseconds: the device's work, and the lower and the upper bound of
+    the step time. The device's work is None if it is unknown.
     """
     working, low, high = (
         None if edge is None else round(100 * edge / longest, 3) for edge in edges
@@ -203,9 +204,10 @@ def _devices(trace: Trace) -> str:
 
 
 def _steps(model: TimeModel) -> list[tuple[str, str]]:
-    """Return facts on the steps: their number, time, mark, and the profiler's cost.
+    """Return facts on the steps, each as name and text.
 
-    A mark is the host's span for a step. It is left out if it is as long as the step.
+    The facts are the number of steps, their time, the time of their marks, and the profiler's cost.
+    A mark is the host's span for a step. If marks are as long as the steps, their text is empty.
     """
     trace = model.trace
     times = step_times(model)

@@ -71,7 +71,10 @@ No cause of waiting has the colour of the kind WAIT.
 PART_COLORS = PARTS | {
     word: PARTS[part] for words in (PROCESS_WORDS, PART_WORDS) for part, word in words.items()
 }
-"""Colours of an answer's bars by label. A label is a part of the time, or the words for it."""
+"""Colours of an answer's bars by label.
+
+A label is the name of a part of a step, such as `sync`, or the displayed words for that name.
+"""
 _OF_PRIMITIVES = {
     "gemm": _BLUE,
     "conv": _NAVY,
@@ -141,6 +144,9 @@ def colors_of(words: list[str]) -> dict[str, str]:
 
 
 def role_colors(words: list[str]) -> dict[str, str]:
-    """Return the colour of each role of frames; `words` has roles, or their displayed words."""
+    """Return the colour of each word.
+
+    A word is the role of a frame in a call stack, or the text that is displayed for a role.
+    """
     colors = ROLES | {ROLE_WORDS[role]: color for role, color in ROLES.items()}
     return {word: colors.get(word, PALE) for word in words}

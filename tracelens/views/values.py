@@ -77,13 +77,16 @@ Columns that end in _id are written in the same way.
 """
 
 _SIDE = re.compile(r"\bother\b")
-"""Matches the word for the second run in columns of comparisons, which labels call "new"."""
+"""Matches the word "other" in the names of columns of the second run; labels say "new" instead."""
 
 _OF_ONE_PART = ("idle_", "exposed_")
-"""Prefixes of columns with the time of one part of a step, whose labels use the part's words."""
+"""Prefixes of columns with the idle or the exposed time of one cause; see `label_of`."""
 
 _SINCE_EPOCH_NS = 1e15
-"""A larger time counts from the clock's origin, and is shown in whole nanoseconds."""
+"""A moment this large counts from an epoch, not from the trace's start.
+
+Such moments are shown in whole nanoseconds.
+"""
 
 SHARES = ("library_", "primitive_")
 """Prefixes of the columns with the time of a library or a primitive."""
@@ -163,7 +166,8 @@ def label_of(
 ) -> str:
     """Return the column's name in words, without its unit, such as "calls" for `n_calls`.
 
-    A column for one part of a step is named by `part_words`, such as "idle: module load".
+    `part_words` has the names in words of columns of idle and exposed time, such as "idle: module
+    load" for `idle_loading`.
     """
     name = column.name
     if name in _LABELS:
@@ -262,8 +266,9 @@ def show(
 ) -> list[Shown]:
     """Return the named columns of the first `rows` rows as printable text.
 
-    `grid_x`, `grid_y` and `grid_z` become one column (64x7x1), `value` and `unit` another. `words`
-    has the words that replace stored values, by column; its words for `part` also replace labels.
+    The columns `grid_x`, `grid_y` and `grid_z` are combined into one (64x7x1). So are `value` and
+    `unit`. `words` has the words that replace stored values, by column. `words["part"]` also has
+    the `part_words` of `label_of`.
     """
     columns = columns_of(table, frame)
     head = frame if rows is None else frame.head(rows)

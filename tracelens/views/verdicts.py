@@ -7,15 +7,16 @@ from tracelens.derive.rank_ranges import group_ranks, list_ranks
 from tracelens.derive.time.bounds import bound_words
 from tracelens.report import Section
 
-_SHOWN_BY = {
+_SECTIONS = {
     "compute": "top_kernels",
     "copy": "copy_cost",
     "communication": "time_breakdown",
     "waiting": "time_breakdown",
     "straggler": "waiting",
 }
-_OF_PROCESSES = {"compute": "top_ops", "copy": "top_ops"}
-"""Sections with details on a bound, for ranks without a device; other bounds use _SHOWN_BY."""
+"""The section that shows more, by the part of the time that bounds a rank."""
+_PROCESS_SECTIONS = {"compute": "top_ops", "copy": "top_ops"}
+"""Entries that replace those of `_SECTIONS` for ranks without a device."""
 _CAUSES = ("input", "allocation", "sync", "loading", "launch", "host")
 _MOST_CARDS = 16
 
@@ -42,14 +43,14 @@ def list_cards(verdict: Section, processes: Collection[int] = ()) -> list[dict[s
         words = _words(row, is_process=rank in processes)
         texts.append((rank, f"{row['bound']}\n{words}\n{evidence}"))
     cards = []
-    shown_by = _SHOWN_BY | (_OF_PROCESSES if {*rows} <= {*processes} else {})
+    shown_by = _SECTIONS | (_PROCESS_SECTIONS if {*rows} <= {*processes} else {})
     for ranks, text in group_ranks(texts)[:_MOST_CARDS]:
         bound, words, evidence = text.split("\n", 2)
         cards.append(
             {
                 "where": list_ranks(ranks) if several else "",
                 "bound": bound,
-                "is_known": bound != "straggler" and (bound in _SHOWN_BY or bound in _CAUSES),
+                "is_known": bound != "straggler" and (bound in _SECTIONS or bound in _CAUSES),
                 "words": words,
                 "evidence": evidence,
                 "see": f"see {shown_by.get(bound, 'idle_gaps')}",

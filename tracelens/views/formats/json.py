@@ -19,16 +19,17 @@ _ROWS = 12
 def to_json(report: Report, rows: int | None = None) -> str:
     """Return the report as JSON, with each section's rows under the names of their columns.
 
-    - "rows": at most `rows` rows of a section, all rows of a query
+    - "rows": at most `rows` rows of a section, all rows of an SQL query
     - "n_rows": number of rows without the limit
     - "missing": the reason if a section has no answer
     - "base": only in a comparison
     - "gate": only with --fail-on
 
-    With a limit and without named sections, rows have only the columns that text has, rounded to
-    four digits; "n_columns" counts all columns. Sections of `_ANSWER` still have all columns and
-    digits, and at least `_ROWS` rows. Times are integer nanoseconds. NaN and infinity become JSON's
-    null value.
+    With `rows`, sections are shortened, unless the user named them. A short section has only the
+    columns of the report in text, rounded to four digits; "n_columns" counts all columns. The
+    sections in `_ANSWER` are not shortened, and their limit is at least `_ROWS` rows.
+
+    Times are integer nanoseconds. NaN and infinity become JSON's null value.
     """
     document: dict[str, Any] = {"trace": _trace(report.trace)}
     if report.base is not None:
@@ -64,9 +65,10 @@ def section_document(
     rows: int | None,
     columns: Sequence[str] | None = None,
 ) -> dict[str, Any]:
-    """Return a section as a dict of `rows`, `n_rows`, `notes`, and `missing` without an answer.
+    """Return a section as a dict of `rows`, `n_rows` and `notes`.
 
-    With `columns`, rows have only these columns, and `n_columns` counts all.
+    If the section has no answer, `missing` says why. With `columns`, rows have only these columns,
+    and `n_columns` counts all columns.
     """
     frame = section.frame if rows is None else section.frame.head(rows)
     written = {
