@@ -88,8 +88,8 @@ def performance(results: Results) -> str:
                 [_line(row, _ours(chosen)) for row in chosen],
             ),
             (
-                "`tracelens collect` is timed as a whole: it links, nests and writes the tables. json"
-                " and orjson only parse."
+                "`tracelens collect` is timed as a whole: it links, nests and writes the tables."
+                " json and orjson only parse."
             ),
             (
                 f"{sum(judged)} of {len(judged)} targets are met;"

@@ -136,8 +136,8 @@ def exceptions(rows: list[Coverage]) -> str:
     n_unlaunched = sum(row.modelled_frac < _MOST <= row.launched_frac for row in rows)
     return (
         f"Less is modelled of these:\n\n{''.join(low)}\n"
-        "Programs called `spin` let the GPU sleep (torch.cuda._sleep), which computes and moves nothing."
-        f" Of all kernel\ntime, it is less than 90 % in {n_unlaunched} more captures: the rest is"
+        "Programs called `spin` let the GPU sleep (torch.cuda._sleep), which computes and moves"
+        f" nothing. Of all kernel\ntime, it is less than 90 % in {n_unlaunched} more captures: the rest is"
         " communication, or was launched before the\ntrace began."
     )
 

@@ -391,8 +391,8 @@ def section() -> str:
         for is_whole in (False, True)
     )
     summary = (
-        f"{n_equal} of {len(listed)} rows are equal, {n_whole} of them without a remark. The ranks of"
-        " `moe` are one row."
+        f"{n_equal} of {len(listed)} rows are equal, {n_whole} of them without a remark. The ranks"
+        " of `moe` are one row."
     )
     return _INTRO.format(summary=summary) + "\n".join(row.line for row in listed)
 
