@@ -1,7 +1,7 @@
 """Declare functions of upper packages that lower packages call without importing them.
 
-`tracelens/__init__` sets them before any other module is imported. Each imports its module when it
-is called.
+`tracelens/__init__` sets the functions before any other module is imported. A function imports the
+module of the upper package only when the function is called.
 """
 
 from collections.abc import Callable

@@ -154,9 +154,9 @@ class Report(Struct, frozen=True):
 
     @property
     def headline(self) -> str | None:
-        """The verdict on the job in one line, with the straggler's cause if there is a straggler.
+        """The limit of the job in one line: the straggler with its cause, or a part of the time.
 
-        It is None without rows of `job`.
+        It is None if the report's section `job` is absent or has no rows.
         """
         job = self.frames.get("job")
         if job is None or job.is_empty():
@@ -319,7 +319,8 @@ def _in_two_threads(
 def build_query(trace: Trace, sql: str) -> Report:
     """Run the query and report its rows as one section.
 
-    A column named like a table's column gets that column's meaning and unit. Raises UsageError.
+    A result column gets meaning and unit from a table's column of the same name, if there is one.
+    Raises UsageError for an invalid query.
     """
     frame = trace.sql(sql)
     known = {column.name: column for table in TABLES.values() for column in table}
@@ -369,7 +370,7 @@ def run_section(  # noqa: PLR0913 - one parameter an input
 ) -> Section:
     """Run one analysis and return its section, or make the section from a given `frame`.
 
-    If a table is missing, `missing` has the reason.
+    If the trace lacks a table, the section's frame is empty, and its `missing` says why.
     """
     _LOG.debug("%s", analysis.name)
     traces = (base, trace) if analysis.is_pair else (trace,)
@@ -409,7 +410,7 @@ def _not_none(*traces: Trace | None) -> list[Trace]:
 
 
 def _shared_names(frame: pl.DataFrame, *traces: Trace | None) -> list[str]:
-    """Explain the texts in the frame that replace all names with little time."""
+    """Explain each text in the frame that stands for all names with little time."""
     shared = {others for trace in _not_none(*traces) for others in trace.shared_names.values()}
     texts = frame.select(pl.col(pl.String))
     return [

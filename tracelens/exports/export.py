@@ -112,8 +112,8 @@ class Selection(Struct, frozen=True, dict=True):
     ) -> Iterator[pl.Expr]:
         """Yield conditions on start_ns for consecutive windows of a rank's time.
 
-        A window has about ROWS_AT_ONCE rows that meet `where`, of the largest of `tables`: by
-        default spans, API calls and kernels.
+        A window has about ROWS_AT_ONCE rows of the largest table. Only rows that meet `where`
+        count. Without `tables`, the largest of spans, API calls and kernels is used.
         """
         sizes = {}
         for name in tables or _LARGE:
@@ -135,7 +135,8 @@ class Selection(Struct, frozen=True, dict=True):
     ) -> list[int]:
         """Return the moments in ns that divide a rank's time into windows of equally many rows.
 
-        A window has ROWS_AT_ONCE of the table's rows, the last one fewer.
+        A window has ROWS_AT_ONCE of the table's rows that meet `where`. The last window has the
+        rest of them.
         """
         trace = self.trace.uncached()
         starts = trace.select(table, "start_ns", rank=rank, where=where)["start_ns"]

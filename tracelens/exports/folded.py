@@ -19,8 +19,8 @@ _VIEWERS = "flamegraph.pl, inferno or https://www.speedscope.app"
 def write(selection: Selection, stream: BinaryIO) -> str:
     """Write kernel time by stack, rank by rank; return a text with the number of stacks.
 
-    Without kernels, the host's self time is written, or for a debugger's log the number of each
-    stack's stops. Raises MissingTableError for a trace without kernels, spans and stacks.
+    Without kernels, the host's self time is written by stack. For a debugger's log, the number of
+    stops is written by stack. Raises MissingTableError if the trace has none of these.
     """
     trace = selection.trace
     if trace.has("kernels"):
@@ -76,7 +76,7 @@ def _write(
 
 
 def _summed(rows: pl.DataFrame) -> pl.DataFrame:
-    """Return the total time by stack, in order of first rows."""
+    """Return one row per stack with its total time, in the order in which stacks first occur."""
     by_stack = rows.group_by("thread", "path", "name", maintain_order=True)
     return by_stack.agg(pl.col("duration_ns").sum())
 

@@ -239,10 +239,10 @@ class PacketWriter(Struct):
         self.n_slices += int(is_begin.sum())
 
     def _heads(self, frame: pl.DataFrame) -> list[pa.Array]:
-        """Return the encoded bytes of each slice up to its flows, as arrays to be joined.
+        """Return the encoded bytes of each slice that precede its flow ids, as arrays to be joined.
 
-        The first array has the bytes that are the same for equal slices, each further array one
-        argument of `_OF_EACH`.
+        The first array is the result of `_shared_heads`. Each further array has the values of one
+        argument in `_OF_EACH`.
         """
         arguments = [name for name in _OF_EACH if name in frame.columns and frame[name].count()]
         pieces = [self._shared_heads(frame, arguments)]
@@ -258,7 +258,7 @@ class PacketWriter(Struct):
         return pieces
 
     def _shared_heads(self, frame: pl.DataFrame, arguments: Sequence[str]) -> pa.Array:
-        """Return the encoded bytes of each slice up to its `arguments`.
+        """Return the encoded bytes of each slice that precede its `arguments`.
 
         Slices that differ only in the values of `arguments` have the same bytes, encoded once.
         """
@@ -269,8 +269,7 @@ class PacketWriter(Struct):
         for name in arguments:
             is_given = pl.col(name).is_not_null()
             has_argument.append(is_given.alias(f"has {name}"))
-        # The bytes contain the packet's length, so equal slices also have as many flows and the
-        # same arguments.
+        # The bytes contain the packet's length, so equal slices have as many flows and arguments.
         keyed = frame.select(*shared, n_flows, *has_argument)
         numbers, distinct = numbered(keyed, keyed.columns)
         rows = distinct.iter_rows(named=True)
@@ -283,9 +282,10 @@ class PacketWriter(Struct):
         shared: Sequence[str],
         arguments: Sequence[str],
     ) -> bytes:
-        """Return the bytes of one slice up to `arguments`, with the packet's length.
+        """Return the encoded bytes of one slice that precede its `arguments`.
 
-        `row` has the columns `shared`, `n_flows`, and `has NAME` for each argument.
+        `row` has a value for each column in `shared`, the number of flows (`n_flows`), and a flag
+        for each argument NAME (`has NAME`).
         """
         present = [name for name in arguments if row[f"has {name}"]]
         n_argument_bytes = sum(map(self._argument_bytes, present))

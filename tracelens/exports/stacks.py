@@ -21,21 +21,22 @@ UNLINKED = "(its call is unknown)"
 
 
 class Stacks(Struct, frozen=True):
-    """Rows of time with their stacks, for one rank.
+    """Holds call stacks of one rank, each with a time.
 
-    A path is a number for frames inside each other: `names[path]` is the innermost frame,
-    `parents[path]` the path of the frames around it, -1 if there are none.
+    A path is a sequence of frames, each called by the one before. Paths are numbered:
+    `names[number]` is the last frame of a path, and `parents[number]` is the number of the path
+    without this frame. That number is -1 if the path has only one frame.
     """
 
-    # Reads the rows in order of start, some at a time: start_ns, duration_ns, `name` of the
-    # innermost frame, `path`, and `thread`. Stacks of different threads are never
-    # merged.
+    # Reads the stacks in order of start, some at a time: start_ns, duration_ns, `name` of the
+    # innermost frame, `path` (number of the path of the frames around it), and `thread`. Stacks of
+    # different threads are never merged.
     parts: Callable[[], Iterator[pl.DataFrame]]
     parents: list[int]
     names: list[str]
 
     def frames(self, path: int) -> list[str]:
-        """Return the names of a path, outermost first."""
+        """Return the names of a path's frames, outermost first."""
         names = []
         while path >= 0:
             names.append(self.names[path])
@@ -167,7 +168,10 @@ def _by_stack(rows: pl.DataFrame, steps: Sequence[int] | None) -> pl.DataFrame:
 
 
 def _summed(rows: pl.LazyFrame, time: str) -> pl.DataFrame:
-    """Return the sum of column `time` by stack, in order of first rows, with the first start_ns."""
+    """Return one row per stack, in the order in which stacks first occur in `rows`.
+
+    duration_ns is the sum of the stack's column `time`. start_ns is the stack's earliest start.
+    """
     by_stack = rows.group_by(_STACK, maintain_order=True)
     earliest = pl.col("start_ns").min()
     total = pl.col(time).sum()
@@ -176,7 +180,7 @@ def _summed(rows: pl.LazyFrame, time: str) -> pl.DataFrame:
 
 
 def stop_stacks(selection: Selection, rank: int) -> Stacks:
-    """Return the distinct stacks of a rank at a debugger's stops. Each has a time of 1."""
+    """Return the stacks of a rank at a debugger's stops, one per stop. Each has duration_ns 1."""
     frames = selection.trace.frame("frames").filter(rank=rank)
     known: dict[tuple[int, str], int] = {}
     parents = list[int]()
@@ -216,7 +220,7 @@ def _of_frame(
 
 
 def _gathered(path: pl.Series, span: pl.Series) -> pl.Series:
-    """Return the path of each span, given by its row number; None without a span."""
+    """Return the paths of the spans with these row numbers, None if there is no such span."""
     is_unknown = (span < 0) | (span >= len(path))
     known_span = span.set(is_unknown, None)
     if path.is_empty():

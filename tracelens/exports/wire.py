@@ -54,9 +54,10 @@ def track(number: int) -> bytes:
 
 
 def packet_head(event: bytes, n_more: int) -> bytes:
-    """Return the first bytes of a packet, up to `event`, the first bytes of its TrackEvent.
+    """Return the first bytes of a packet. They end with `event`.
 
-    The caller appends the event's remaining `n_more` bytes and the timestamp.
+    `event` has the first bytes of the packet's TrackEvent. The caller appends the other `n_more`
+    bytes of the TrackEvent, and the timestamp.
     """
     event_size = varint(len(event) + n_more)
     head = b"\x50\x01\x68\x02\x5a" + event_size + event

@@ -102,7 +102,10 @@ def _trace_class(reader: Any) -> Any:
             """Do nothing, because HTA's TraceDiff calls this although the traces are parsed."""
 
         def get_raw_trace_for_one_rank(self, rank: int = 0) -> dict[str, Any]:
-            """Return a rank's events as a Chrome trace, each at the position of its index."""
+            """Return a rank's events as a Chrome trace.
+
+            An event's position in the list of events is its `index` in HTA's frame.
+            """
             frame = self.get_trace(rank)
             symbols = self.symbol_table.get_sym_table()
             events: list[dict[str, Any]] = [
@@ -341,7 +344,8 @@ def _timed(events: pl.DataFrame, base_ns: int) -> pl.DataFrame:
 def _frame(module: Any, symbols: Any, events: pl.DataFrame) -> Any:
     """Return the events as HTA's pandas frame.
 
-    Names are numbers. Columns with the linked event's index and the iteration are added.
+    `name` and `cat` become numbers of HTA's symbol table. Added columns: index_correlation (the
+    `index` of a launch's kernel or of a kernel's launch), iteration (the step) and end.
     """
     known = symbols.get_sym_id_map()
     numbers = [

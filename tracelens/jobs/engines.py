@@ -133,10 +133,10 @@ def _on_ray(
 
 
 def _awaited(ray: Any, done: Any, task: Task) -> Any:
-    """Return the value of `_on_node` for a finished task.
+    """Return what `_on_node` returned for a finished task.
 
-    Return a SourceError if the task was lost, or for an unforeseen error. Raises errors of
-    tracelens.
+    If the task was lost or raised an unforeseen error, the result is a SourceError. If the task
+    raised a TracelensError, that error is raised again.
     """
     try:
         return ray.get(done)

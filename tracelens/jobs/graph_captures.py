@@ -26,11 +26,12 @@ _AT_ONCE, _LONGEST_MARK = 1 << 20, 64
 def captures_of(path: str | os.PathLike[str], trace: Trace) -> list[Path]:
     """Return the files at a path that hold captures of the graphs that a trace replays.
 
-    - A file is returned as it is. So is a folder with one file, or without batch sizes in its
-      files.
-    - From other folders, one file is returned for each batch size of the trace's steps. It is the
-      file with the smallest sufficient batch size.
-    - Without a sufficient batch size, the first file with launches that fit a replay is returned.
+    - The path itself is returned if it is a file, a folder with one file, or a folder in which no
+      file records a batch size.
+    - From any other folder, one file is returned for each batch size of the trace's steps. It is
+      the file with the smallest sufficient batch size.
+    - If no file has a sufficient batch size, the first file with launches that fit a replay is
+      returned.
     """
     folder = Path(path)
     # Of several ranks' files, the files of the lowest rank are read.

@@ -77,9 +77,10 @@ def attempted(task: Task, work: Work) -> Any:
 def collect_job(job: Job, engine: Engine | None, tell: Tell) -> tuple[Trace, dict[str, str]]:
     """Collect the sources of a job, write the trace to its target, and return the trace.
 
-    The second result has the errors of sources or tasks that could not be read, by their names.
-    Without an engine, this process collects all sources. Raises SourceError if there are no ranks
-    or fewer than `min_ranks`, or if the target cannot be written.
+    Without an engine, this process collects all sources. The second result has an error message for
+    each source that could not be read. Its keys are the paths of these sources, or with an engine
+    the names of their tasks. Raises SourceError if there are no ranks or fewer than `min_ranks`, or
+    if the target cannot be written.
     """
     return _at_once(job, tell) if engine is None else _by_rank(job, engine, tell)
 
@@ -87,7 +88,8 @@ def collect_job(job: Job, engine: Engine | None, tell: Tell) -> tuple[Trace, dic
 def _at_once(job: Job, tell: Tell) -> tuple[Trace, dict[str, str]]:
     """Collect all sources into a local target, without an engine.
 
-    Raises SourceError for a source that cannot be read, except for damaged gzip in a folder.
+    Raises SourceError for a source that cannot be read. In a folder, damaged gzip files are skipped
+    instead. They are returned with their error messages.
     """
     target = Path(job.target)
     check_target(target, force=job.force)

@@ -219,11 +219,11 @@ def is_of_store(error: BaseException) -> bool:
 
 
 def _credentials(url: str) -> dict[str, Any]:
-    """Return options for a store in S3, with the credentials of the AWS CLI's profile.
+    """Return options that give a store in S3 the credentials of the AWS CLI's profile.
 
-    The options are empty for other stores, if the environment holds the credentials, and without a
-    profile or boto3.
+    The options are empty if the store is not in S3, or if the AWS CLI has no profile.
     """
+    # Without boto3, the profile cannot be read. The store itself reads a key in the environment.
     has_profile = "AWS_PROFILE" in os.environ or Path("~/.aws/credentials").expanduser().exists()
     if (
         not url.startswith("s3:")

@@ -1,8 +1,9 @@
 """Compute the uncompressed size of a Parquet file's pages from their headers.
 
-Readers of Parquet trust the headers of pages, even if the footer contradicts them. Both are structs
-of Thrift's compact protocol. The constants below are field numbers in parquet.thrift. Arrow could
-find a column's position, but aborts the process if statistics have a wrong size (pyarrow 26).
+Readers of Parquet trust the headers of pages, even if the footer contradicts them. The footer and
+the headers are structs of Thrift's compact protocol. The constants below are field numbers in
+parquet.thrift. The footer is not read with Arrow, because Arrow aborts the process if statistics
+have a wrong size (pyarrow 26).
 """
 
 import mmap
@@ -14,7 +15,7 @@ Text: TypeAlias = bytes | mmap.mmap
 _LARGEST_BYTES = 16 << 20
 """Pages of larger files are not checked.
 
-A page has at most 2 GiB uncompressed, and a file of this size may become that large.
+`may_become` allows such files 2 GiB of memory, and no page is larger.
 """
 _DEEPEST = 16
 _BOOLEANS, _BYTE, _INTEGERS, _DOUBLE, _BINARY, _LIST, _STRUCT = (1, 2), 3, (4, 5, 6), 7, 8, 9, 12
@@ -25,8 +26,8 @@ _GROUPS, _CHUNKS, _ABOUT, _PATH, _LENGTH, _FIRST_PAGE, _DICTIONARY = 4, 1, 3, 3,
 def page_bytes(file: Path, columns: Collection[str] | None = None) -> int:
     """Return the uncompressed size in bytes of the pages of some columns, by default of all.
 
-    The result is 0 for large files, without a check. Raises ValueError if the footer or a page's
-    header is missing or damaged.
+    Files larger than _LARGEST_BYTES are not read, and the result is 0. Raises ValueError if the
+    footer or a page's header is missing or damaged.
     """
     if file.stat().st_size > _LARGEST_BYTES:
         return 0

@@ -114,7 +114,7 @@ def stalls_by_place(trace: Trace, kernels: pl.DataFrame) -> list[tuple[str, int]
     bare_name = pl.col("name").str.extract(_BARE)
     place = pl.coalesce("op", bare_name)
     stalls = launched.select("stalled_ns", place=place)
-    return _largest(stalls)
+    return _sums_by_place(stalls)
 
 
 def touched_by_host(trace: Trace, moves: pl.DataFrame) -> list[tuple[str, int]]:
@@ -127,11 +127,14 @@ def touched_by_host(trace: Trace, moves: pl.DataFrame) -> list[tuple[str, int]]:
     to_host = moves.filter(pl.col("direction") == "d2h")
     placed = during(to_host, ranges, "name", pl.String)
     in_ranges = placed.drop_nulls("name")
-    return _largest(in_ranges.select("size_bytes", place="name"))
+    return _sums_by_place(in_ranges.select("size_bytes", place="name"))
 
 
-def _largest(amounts: pl.DataFrame) -> list[tuple[str, int]]:
-    """Return the sum of the first column by `place`, the largest first."""
+def _sums_by_place(amounts: pl.DataFrame) -> list[tuple[str, int]]:
+    """Sum the amounts by `place`; return each place with its sum, the largest sum first.
+
+    `amounts` has one column of ns or bytes, and the column `place`.
+    """
     amount = amounts.columns[0]
     sums = amounts.group_by("place").agg(pl.col(amount).sum())
     return sums.sort(amount, "place", descending=[True, False]).rows()

@@ -49,8 +49,9 @@ def list_idle(trace: Trace) -> pl.DataFrame:
 def time_model(trace: Trace) -> TimeModel:
     """Return the model of a trace, which is computed on the first call only.
 
-    Simultaneous work of one kind counts once. Communication is exposed while nothing is computed, a
-    copy while no kernel runs. Compute and idle are defined by HTA's temporal breakdown.
+    Simultaneous work of one kind counts once. Communication is exposed while nothing is computed.
+    A copy is exposed while no kernel runs. Compute and idle are defined as in HTA's temporal
+    breakdown.
     """
     return trace.derived(_model_of)
 
@@ -81,7 +82,8 @@ def _model_of(
 ) -> TimeModel:
     """Compute the model from `breakdown`, or from the trace's events if `breakdown` is None.
 
-    Without `names_launches`, launches get the name of their op, not of the code around it.
+    If `names_launches` is False, the time of a launch is named after the launching op only, and not
+    after the code that calls the op.
     """
     steps = steps_of(trace)
     host = activities_of(trace)

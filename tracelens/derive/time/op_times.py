@@ -25,9 +25,11 @@ _MANY_SPANS = 1 << 10
 
 
 def op_times(trace: Trace) -> list[pl.DataFrame]:
-    """Return one frame per rank with ops, with one row per name of an op.
+    """Return a list with one frame for each rank that runs ops. A frame has one row per op name.
 
-    Columns: rank, name, `durations`, cpu_self_ns, cuda_self_ns and cuda_total_ns.
+    - `rank`, `name`
+    - `n_calls`, and duration_STATISTIC_ns for total, mean, median, min and max
+    - `cpu_self_ns`, `cuda_self_ns`, `cuda_total_ns`
     """
     times = in_batches(trace) if trace.height("spans") >= _MANY_SPANS else None
     return by_columns(trace) if times is None else times
@@ -235,12 +237,12 @@ class _Ops:
         return True
 
     def order(self, spans: pa.RecordBatch) -> bool:
-        """Sort the durations of ops by name, and return whether this worked."""
+        """Group the durations of ops by op name, and return whether this worked."""
         span_durations = values(spans.column("duration_ns"))
         return bool(self.library.ops_order(self.ops, span_durations, self.ends, self.durations))
 
     def measures(self) -> Iterator[pl.Series]:
-        """Yield the sorted durations of the ops of each name. Call it after `order`."""
+        """Yield, for each op name, the durations of all its ops. Call it after `order`."""
         durations = series(self.durations, pl.Int64())
         begin = 0
         for end in self.ends:

@@ -14,8 +14,8 @@ def name_by_neighbours(spans: pl.DataFrame, axis: ThreadAxis, moments: pl.Series
     call_before = pl.col("call_before")
     call_after = pl.col("call_after")
     has_call_after = call_after.is_not_null()
-    # A nearer API call, such as the launch of a graph replay, says more than the mark of a step. It
-    # is also used if there is no span.
+    # A nearer API call, such as the launch of a graph replay, says more than a span that marks a
+    # step. It is also used if there is no span.
     by_call_after = pl.col("is_mark_after") & pl.col("is_call_earlier") & has_call_after
     no_span_before = before.is_null() | by_call_after
     has_call_before = pl.col("is_call_later") & call_before.is_not_null()
@@ -36,9 +36,10 @@ def _neighbours(spans: pl.DataFrame, axis: ThreadAxis, moments: pl.Series) -> pl
 
     - `before`, `after`: names of spans
     - `call_before`, `call_after`: names of calls
-    - `is_mark_after`: the next span is the mark of a step
-    - `is_call_later`, `is_call_earlier`: the call is nearer than the span
-    - `is_outside`: a step has ended just before
+    - `is_mark_after`: the span after marks a step
+    - `is_call_later`: the call before starts later than the span before, so it is nearer
+    - `is_call_earlier`: the call after starts earlier than the span after, so it is nearer
+    - `is_outside`: the span before marks a step and has ended
     """
     previous, following = _nearest(axis.spans, axis, moments)
     calls = _bare_calls(axis.calls, spans)
@@ -75,7 +76,11 @@ def _outermost_ended(
     row: pl.Series,
     moments: pl.Series,
 ) -> pl.Series:
-    """Return, for each row, its outermost ancestor that has ended by the moment, else the row."""
+    """Replace each span by its outermost ancestor that has ended; keep it if no ancestor has.
+
+    `row` has the rows of the spans. `moments` has, for each span, the moment by which an ancestor
+    has ended.
+    """
     while row.count():
         parent = spans["parent_id"].gather(row).cast(pl.Int64)
         has_ended = (_ends(spans, parent) <= moments).fill_null(value=False)
@@ -112,7 +117,7 @@ def _ends(spans: pl.DataFrame, rows: pl.Series) -> pl.Series:
 
 
 def _bare_calls(calls: pl.DataFrame, spans: pl.DataFrame) -> pl.DataFrame:
-    """Return the calls that lie in no span, or only in the mark of a step."""
+    """Return the calls that lie in no span, or only in a span that marks a step."""
     around = spans["name"].gather(calls["span_id"])
     return calls.filter(each_once(around, _is_step).fill_null(value=True))
 
@@ -125,8 +130,8 @@ def _named(
 ) -> pl.Expr:
     """Return the short name of the event before or after a moment.
 
-    A step's mark is named "the step's begin" or "the step's end", as `edge` says. If `is_outside`,
-    the moment lies between steps, and the text is `outside`.
+    A span that marks a step is named "the step's begin" or "the step's end", as `edge` says. If
+    `is_outside` is True, the moment lies between steps, and the text is `outside`.
     """
     edge_of_step = pl.lit(f"the step's {edge}")
     of_step = pl.when(is_outside).then(pl.lit(outside)).otherwise(edge_of_step)
@@ -145,5 +150,5 @@ def _text_between(before: pl.Expr, after: pl.Expr) -> pl.Expr:
 
 
 def _is_step(name: pl.Expr) -> pl.Expr:
-    """Return whether a name does not help to find code, such as the name of a step's mark."""
+    """Return whether a name does not help to find code, such as the name of a marked step."""
     return name.str.contains(UNINFORMATIVE)

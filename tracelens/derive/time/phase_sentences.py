@@ -1,4 +1,4 @@
-"""Describe in words the time of the program, and the time that is left out."""
+"""Say in words how long the program runs, and which time shares and medians leave out."""
 
 from collections.abc import Iterator
 
@@ -21,7 +21,7 @@ _NS = (pl.col("end_ns") - pl.col("start_ns")).sum()
 
 
 def phase_sentences(model: TimeModel) -> list[str]:
-    """Describe the program's time on ranks without steps, and the time that is left out.
+    """Describe the program's time on ranks without steps, and the time that all shares leave out.
 
     In sentences about several ranks, times are medians.
     """

@@ -18,7 +18,7 @@ _WITHIN = " > "
 
 
 def process_sentences(trace: Trace, processes: Sequence[int]) -> list[str]:
-    """Explain table rows without a device in sentences; `processes` are the ranks of these rows."""
+    """Explain what the time of ranks without a device consists of; `processes` are these ranks."""
     if not processes:
         return []
     are_some = len(processes) < len(trace.manifest.ranks)
@@ -60,7 +60,7 @@ def unrecorded_device(trace: Trace, rank: int) -> str | None:
 
 
 def count_ops(trace: Trace) -> dict[int, int]:
-    """Count the ops of each rank without a device."""
+    """Return the number of ops by rank, for ranks that have no device."""
     return {rank: int(ops["n_calls"].sum()) for rank, ops in trace.derived(_ops).items()}
 
 
@@ -95,7 +95,7 @@ def count_reads(trace: Trace, rank: int) -> int:
 
 
 def longest_communication(trace: Trace) -> dict[int, str]:
-    """Return the name of the communication with most time on each rank without a device."""
+    """Return, by rank, the name of the longest communication, for ranks that have no device."""
     columns = ("rank", "kind", "name", "duration_ns")
     is_of_ranks = pl.col("rank").is_in(process_ranks(trace))
     spans = trace.select("spans", *columns).filter(is_of_ranks)
@@ -110,7 +110,7 @@ def longest_communication(trace: Trace) -> dict[int, str]:
 
 
 def _ops(trace: Trace) -> dict[int, pl.DataFrame]:
-    """Return `op_times` by rank, for ranks without a device."""
+    """Return the frames of `op_times` by rank, for ranks that have no device."""
     ranks = process_ranks(trace)
     if not ranks:
         return {}

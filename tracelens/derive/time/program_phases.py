@@ -55,7 +55,7 @@ def phases(trace: Trace) -> pl.DataFrame:
 
     - a first step that is mostly start-up or trials of kernels
     - a last step in which only a tail of the other steps' work ran
-    - a step that the end of the trace cuts off, if other steps are whole
+    - a step that is not whole, if other steps are whole
 
     On a rank without steps, the phases cover all recorded time:
 
@@ -63,9 +63,10 @@ def phases(trace: Trace) -> pl.DataFrame:
     - start_up: a context is created and libraries are loaded, until the device first works steadily
     - program: until the device has done its last work
     - tear_down: the host's time after the last work
-    - later_work: the time of work that the end of the trace cuts off
+    - later_work: the device runs work that had not ended when the trace ended
 
-    `is_whole` is False for a step that later work cuts off.
+    Ranks that mark steps have rows of earlier_work and later_work, too. A step is not whole
+    (`is_whole`) if the work of later_work began before the step's end.
     """
     return trace.derived(_of_all_ranks)
 
@@ -96,9 +97,10 @@ def program_steps(trace: Trace) -> pl.DataFrame:
 
 
 def in_program(trace: Trace) -> pl.Expr:
-    """Return the condition that a row with rank and step is in the program.
+    """Return a condition on rows with rank and step: the row's step belongs to the program.
 
-    On a rank without steps, or with kernels outside of steps only, all rows are in the program.
+    All rows of a rank meet the condition if the rank has no steps, or if its kernels all lie
+    outside of steps.
     """
     rank = pl.col("rank")
     step = pl.col("step")
@@ -145,7 +147,7 @@ class _Rank(Struct, frozen=True, dict=True):
 
     @cached_property
     def later(self) -> int | None:
-        """The start of work that the trace's end cuts off, None without such work."""
+        """The start of work that had not ended when the trace ended, None without such work."""
         moment = self.edges.later_start() if self.work else None
         if moment is None or self.end - moment < LATE_NS:
             return None
@@ -166,7 +168,7 @@ class _Rank(Struct, frozen=True, dict=True):
         return [part for part in (self.activities, *self.work.values()) if part.height]
 
     def gaps(self, begin: int, end: int) -> Gaps:
-        """Return the idle time between the work of all devices, from `begin` to `end`."""
+        """Return the long times from `begin` to `end` in which none of the rank's devices works."""
         return find_gaps(
             self.work,
             self.activities,
@@ -207,7 +209,11 @@ def _of_all_ranks(trace: Trace) -> pl.DataFrame:
 
 
 def _reader(trace: Trace, calls: pl.DataFrame | None) -> ReadCalls:
-    """Return a function that reads the calls of a rank which meet a condition, or all for None."""
+    """Return a function that reads those API calls of one rank that meet a condition.
+
+    The function reads all calls if the condition is None. `calls` are the rank's calls. If `calls`
+    is None, the trace has only one rank, and the function reads its calls from the trace.
+    """
     if calls is None:
         return lambda where: trace.select("api_calls", *CALLS, where=where)
     return lambda where: calls if where is None else calls.filter(where)
@@ -369,7 +375,7 @@ def _launched(known: _Rank) -> pl.Series:
 
 
 def _is_start_up(known: _Rank, index: int) -> bool:
-    """Return whether start-up explains most of a step's excess over the median later step."""
+    """Return whether a step takes much longer than later steps, mostly because of start-up."""
     lengths = known.steps["duration_ns"]
     others = lengths.slice(index + 1).median()
     if not isinstance(others, float) or not known.work:

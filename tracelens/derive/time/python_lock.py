@@ -25,10 +25,10 @@ _LENGTH = pl.col("end_ns") - pl.col("start_ns")
 
 
 def python_of_another_thread(model: TimeModel, rank: int, cause: str, place: str) -> str | None:
-    """Return the Python function that another thread ran for most of the host's time on a path.
+    """Return the Python function that other threads ran during most of the host's time in `place`.
 
-    The host's thread is the one with most time on the call path `place`. For the cause `launch`,
-    all launching counts. Return None if other threads ran Python for less than half of the time.
+    `place` is a call path, and `cause` is the cause of the host's time. The host's thread is the
+    one with most such time. Return None if other threads ran Python for less than half of it.
     """
     at_place = _activities_at(model, rank, cause, place)
     if at_place.is_empty():
@@ -66,8 +66,12 @@ def python_of_another_thread(model: TimeModel, rank: int, cause: str, place: str
 
 
 def _activities_at(model: TimeModel, rank: int, cause: str, place: str) -> pl.DataFrame:
-    """Return the activities of a cause and call path: process_id, thread_id, start_ns, end_ns."""
+    """Return the host's activities with this cause and call path.
+
+    Columns: process_id, thread_id, start_ns, end_ns.
+    """
     is_there = pl.col("cause") == cause
+    # Launching counts on every call path.
     if cause != "launch":
         is_there &= pl.col("what") == place
     is_of_rank = pl.col("rank") == rank

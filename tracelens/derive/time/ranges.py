@@ -43,7 +43,7 @@ class Ranges(Struct, frozen=True):
     The column `within` is True for work within any range.
     """
     own_ns: pl.Series
-    """Per range, device time of work without an open inner range of the domain."""
+    """Device time of each range, without the work in its inner ranges of the same domain."""
     edges: pl.Series
     """Moments at which any range starts or ends."""
 
@@ -80,7 +80,7 @@ def read_ranges(trace: Trace) -> pl.DataFrame:
 def open_at_end(ranges: pl.DataFrame) -> pl.DataFrame:
     """List the annotations that were open when torch's profiler stopped: row and duration_ns.
 
-    The profiler stops at the end of a thread's last step. duration_ns ends there.
+    The profiler stops when a thread's last step ends. duration_ns is the time until then.
     """
     is_annotation = pl.col("kind") == "annotation"
     annotations = ranges.with_row_index("row").filter(is_annotation)

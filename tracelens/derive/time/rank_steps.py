@@ -139,7 +139,7 @@ def _groups(
 ) -> list[list[int]]:
     """Split the sorted distinct values into at most `most` groups of equal size.
 
-    Each value in `alone` is a group of its own, which may add up to two groups.
+    Each value in `alone` is a group of its own. It may raise the number of groups by one or two.
     """
     distinct = values.unique().sort().to_list()
     size = -(-len(distinct) // most)

@@ -16,14 +16,14 @@ _DEVICE = ["rank", "device_id"]
 def is_mostly_receiving(trace: Trace) -> bool:
     """Return whether receives take most of the communication time that no other kernel hides.
 
-    A receive takes data from one other rank and lasts until that rank has sent. The result is False
-    if the trace matches sends with receives.
+    A receive takes data from one other rank and lasts until that rank has sent.
     """
     return trace.derived(_is_mostly_receiving)
 
 
 def _is_mostly_receiving(trace: Trace) -> bool:
     calls = match_collectives(trace).calls
+    # If sends are matched with receives, waits for the sender are measured themselves.
     if (calls["name"] == "send/recv").any():
         return False
     times = pl.concat([_of_devices(trace), _of_hosts(trace)])

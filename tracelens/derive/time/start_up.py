@@ -18,15 +18,18 @@ _MUCH_LONGER = 3
 Other variation, such as an allocation of another size, stays below this factor.
 """
 _MOST = 0.5
-"""Start-up or input explains an idle time if it takes this share of it."""
-_SPARSE = 0.1
-"""A device hardly works if its busy share is below this fraction of its later busy share."""
+"""Start-up or input explains an idle time if it takes at least this share of the idle time."""
+_LOW_UTILIZATION = 0.1
+"""A device hardly works before a gap if its utilization is at most this share of the later one.
+
+The later utilization is that from the gap's end on.
+"""
 _MUCH = 0.3
 """If more than this share of all work ran steadily before an idle time, the program had begun."""
 _ALL = 0.9
 """A step does the work of other steps if it runs at least this share of their usual kernels."""
 _WAITING = ("sync", "memcpy", "memset")
-"""Kinds of calls that wait for device work or copy."""
+"""Kinds of API calls that may last long because they wait for the device."""
 
 
 class HostIntervals(Struct, frozen=True):
@@ -49,7 +52,7 @@ class HostIntervals(Struct, frozen=True):
 
 
 class Gaps(Struct, frozen=True):
-    """Holds the long idle times (gaps) between a rank's device work, sorted by start."""
+    """Holds a rank's long gaps, times in which none of its devices works, sorted by start."""
 
     frame: pl.DataFrame
     """One row per gap.
@@ -75,7 +78,7 @@ class Gaps(Struct, frozen=True):
         kernels: pl.DataFrame | None,
         host: HostIntervals,
     ) -> Gaps:
-        """Find the idle times between the intervals of `busy`, and measure start-up in them."""
+        """Find the gaps between the intervals of `busy`, and measure start-up in them."""
         begin, end = window
         end_ns = pl.col("end_ns")
         start_ns = pl.col("start_ns")
@@ -150,7 +153,7 @@ def start_up_calls(calls: pl.DataFrame) -> pl.DataFrame:
 
 
 def start_up_ns(gaps: Gaps) -> int:
-    """Return the time in ns of all start-up in idle times."""
+    """Return the time in ns of all start-up in the gaps."""
     return int(gaps.frame["load_ns"].sum())
 
 
@@ -203,16 +206,17 @@ def start_up_end(gaps: Gaps, first: int, awaited_from: int | None = None) -> int
     # worked. While another rank waits, such a gap is no start-up.
     for row in reversed(later):
         length = row["end_ns"] - row["start_ns"]
-        if length >= _MUCH_LONGER * max(longest, LONG_NS) and _is_sparse(row, gaps, first):
+        is_much_longer = length >= _MUCH_LONGER * max(longest, LONG_NS)
+        if is_much_longer and _hardly_worked_before(row, gaps, first):
             return max(start, int(row["end_ns"]))
         longest = max(longest, length)
     return start
 
 
 def _worked_steadily(row: dict[str, int], gaps: Gaps, start: int) -> bool:
-    """Return whether much of the device's work ran steadily between `start` and an idle time.
+    """Return whether much of the device's work ran steadily between start-up and the gap `row`.
 
-    `start` is the end of start-up as found from earlier idle times.
+    `start` is the end of start-up, judged by earlier gaps.
     """
     if row["start_ns"] <= start:
         return False
@@ -225,10 +229,11 @@ def _worked_steadily(row: dict[str, int], gaps: Gaps, start: int) -> bool:
     return worked_ns > _MUCH * gaps.busy_ns and rate >= _MOST * later_rate
 
 
-def _is_sparse(row: dict[str, int], gaps: Gaps, first: int) -> bool:
-    """Return whether the device worked little before an idle time and most after it.
+def _hardly_worked_before(row: dict[str, int], gaps: Gaps, first: int) -> bool:
+    """Return whether the device hardly worked before the gap `row`, and did most of its work after it.
 
-    The result is False if the device waits for input in this time.
+    The result is False if input is loaded during most of the gap. `first` is the start of the
+    device's first work.
     """
     length_ns = row["end_ns"] - row["start_ns"]
     if row["input_ns"] > _MOST * length_ns:
@@ -236,13 +241,13 @@ def _is_sparse(row: dict[str, int], gaps: Gaps, first: int) -> bool:
     later_ns = gaps.busy_ns - row["busy_ns"]
     before = row["busy_ns"] / (row["end_ns"] - first)
     after = later_ns / max(gaps.end - row["end_ns"], 1)
-    return later_ns > _MOST * gaps.busy_ns and before <= _SPARSE * after
+    return later_ns > _MOST * gaps.busy_ns and before <= _LOW_UTILIZATION * after
 
 
 def _before_first_use(gaps: pl.DataFrame, kernels: pl.DataFrame | None) -> pl.Series:
-    """Return which idle times end with a kernel's first use and are far longer than later ones.
+    """Return which gaps end with a kernel's first use and are far longer than later gaps.
 
-    Only idle times that end with the same kernel are compared.
+    Only gaps that end with the same kernel are compared.
     """
     if kernels is None or gaps.is_empty():
         return pl.Series(
@@ -272,7 +277,7 @@ def find_gaps(
     calls: pl.DataFrame,
     window: tuple[int, int],
 ) -> Gaps:
-    """Find the long idle times between a rank's device work, and measure start-up in them.
+    """Find the long gaps in which none of a rank's devices works, and measure start-up in them.
 
     `work` maps tables of device work to rows. `calls` are sorted by start.
     """

@@ -43,9 +43,9 @@ def are_of_several_kinds(lengths: Sequence[int]) -> bool:
 
 
 def describe_steps(late: Collection[int] | None, steps: Iterable[int]) -> str:
-    """Describe the late steps among all steps of a trace, for example "in step 12 only".
+    """Describe where the steps in `late` lie among all steps, for example "in step 12 only".
 
-    `late` None means that all steps are late.
+    If `late` is None, it means all steps.
     """
     everything = sorted({*steps})
     if late is None:
@@ -64,7 +64,7 @@ def describe_steps(late: Collection[int] | None, steps: Iterable[int]) -> str:
 
 
 def find_period(late: list[int], steps: list[int]) -> int | None:
-    """Return n if every n-th of the steps is late, else None."""
+    """Return n if the steps in `late` are every n-th of all steps, else None."""
     n_steps = len(steps)
     index_of_step = {step: index for index, step in enumerate(steps)}
     chosen = [index_of_step[step] for step in late if step in index_of_step]

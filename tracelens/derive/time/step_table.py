@@ -1,4 +1,4 @@
-"""Return a trace's steps and activities, and the ranks that are judged without a device.
+"""Return a trace's steps and activities, and the ranks that run ops but no kernels.
 
 A trace without the tables of steps and activities gets them from its events.
 """
@@ -52,7 +52,7 @@ def activities_of(trace: Trace) -> pl.DataFrame:
 def process_ranks(trace: Trace) -> list[int]:
     """Return the ranks that run ops but neither run nor launch a kernel.
 
-    The time of their process is judged instead of a device's.
+    Analyses report the time of such a rank's process, because it has no time of a device.
     """
     has_op_time = pl.col("op_ns").is_not_null()
     with_ops = activities_of(trace).filter(has_op_time)
@@ -201,7 +201,7 @@ def mark_steps_by(trace: Trace, pattern: str) -> Trace:
 
 
 def _with_steps(table: pl.DataFrame, steps: pl.DataFrame) -> pl.DataFrame:
-    """Replace the table's column `step` by a join with `steps` on all its other columns."""
+    """Return `table` with the column `step` of `steps`, joined on the other columns of `steps`."""
     key = [name for name in steps.columns if name != "step"]
     return table.drop("step").join(
         steps,

@@ -1,4 +1,4 @@
-"""Lay host threads on one time axis, to list the activities of many short threads at once."""
+"""Lay host threads end to end on one time axis, so that all can be processed like one thread."""
 
 from collections.abc import Iterator
 
@@ -37,15 +37,15 @@ class ThreadAxis(Struct, frozen=True):
     threads: pl.DataFrame
     """One row per thread: process_id, thread_id and more.
 
-    - `is_main`
+    - `is_main`: the thread marks its process's steps, or if none does, it launches most
     - `pause_ns`: longest pause between two ops that is part of launching them
     - `first_ns`: the thread's start on the axis
     - `shift_ns`: number added to the thread's times
     """
     spans: pl.DataFrame
-    """Row number in the whole table (`row`), start_ns and end_ns, sorted by start."""
+    """One row per span, sorted by start: `row` (row number in the table), start_ns, end_ns."""
     calls: pl.DataFrame
-    """The same columns, for calls."""
+    """One row per call, sorted by start: `row` (row number in the table), start_ns, end_ns."""
     overhead: pl.DataFrame
     """Spans in which the profiler itself works or the driver loads code."""
     calls_are_known: bool
@@ -109,10 +109,11 @@ def _launching(
     calls: pl.DataFrame,
     marks: pl.DataFrame,
 ) -> pl.DataFrame:
-    """List the threads that launch work or mark steps, process by process, with `is_main`.
+    """List the threads that launch work or mark steps: process_id, thread_id and is_main.
 
-    A process's threads that mark steps come first, then those with most launches, or with most ops
-    if nothing launches.
+    Of a process's threads, those that mark steps come first. The others follow by the number of
+    their launches, or by the number of their ops if nothing launches. `is_main` is True for the
+    first thread of a process.
     """
     kind = pl.col("kind")
     launches = calls.filter(kind.is_in(LAUNCHES))
@@ -145,7 +146,13 @@ def _with_extent(
     spans: pl.DataFrame,
     calls: pl.DataFrame,
 ) -> pl.DataFrame:
-    """Add to the threads their first and last moment (low_ns, high_ns), n_rows and pause_ns."""
+    """Return the threads with further columns.
+
+    - `number`: number of the row
+    - `low_ns`, `high_ns`: the thread's first and last moment
+    - `n_rows`: number of its spans and calls
+    - `pause_ns`: longest pause between two ops that is part of launching them
+    """
     is_python = pl.col("kind") == "python"
     extents = pl.concat(
         [
@@ -172,7 +179,12 @@ def _with_extent(
 
 
 def _extents(frame: pl.DataFrame, has_python: pl.Expr) -> pl.DataFrame:
-    """Return each thread's first and last moment, its number of rows, and has_python."""
+    """Return one row per thread in `frame`.
+
+    - `low_ns`, `high_ns`: the thread's first and last moment
+    - `n_rows`: number of its rows in `frame`
+    - `has_python`: the value of the expression `has_python`
+    """
     start = pl.col("start_ns").cast(pl.Int64)
     end = start + pl.col("duration_ns")
     extents = frame.group_by(_KEY).agg(
@@ -340,7 +352,11 @@ def launches_behind_allocation(calls: pl.DataFrame) -> pl.DataFrame:
 
 
 def _waits_for_other() -> pl.Expr:
-    """Return the condition that a launch begins after another thread's call and ends with it."""
+    """Return the condition that a launch waits for an allocation that another thread began earlier.
+
+    A launch waits if both end at about the same time. A row has the columns of a launch, and those
+    of an allocation with the suffix `_other`.
+    """
     start_ns = pl.col("start_ns")
     end_ns = pl.col("end_ns")
     tolerance_ns = _END_APART * (end_ns - start_ns)

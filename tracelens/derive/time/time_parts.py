@@ -35,13 +35,13 @@ SLOWED = ("launch", "host")
 _USED = 0.1
 """A device is left out if it works less than this share of its rank's busiest device."""
 _COMPARABLE = 0.5
-"""Another part is named beside computing if it takes this share of computing's time."""
+"""Another part is named beside computing if its time is at least this share of computing's."""
 _ABOUT_EQUAL = 0.8
-"""Computing is named beside a longer cause of idle time if it takes this share of that time."""
+"""Computing is named beside an idle cause if its time is at least this share of the cause's."""
 WORTH_IT = 0.02
 """A part is mentioned, or worth a change, if it takes at least this share of the time."""
 SAME = 0.02
-"""A step's mark is as long as the step if the two differ by less than this share."""
+"""The span that marks a step is as long as the step if the two differ by less than this share."""
 _BEYOND_JUDGING = 20
 """A process is not judged if the profiler makes its step this many times as long."""
 
@@ -125,7 +125,7 @@ class TimeModel(Struct, frozen=True):
         )
 
     def kept_shares(self) -> dict[int, float]:
-        """Return, by rank, the program's own share of launching and of the host's other work.
+        """Return, by rank, the share of launching and other host work not added by the profiler.
 
         Ranks are left out if no step without the profiler was timed.
         """
@@ -149,12 +149,10 @@ class TimeModel(Struct, frozen=True):
         return kept
 
     def with_added(self) -> pl.DataFrame:
-        """Return `device` with the time that the profiler is known to add to each window.
+        """Return the table `device` with two more columns: time that the profiler is known to add.
 
-        - `added_launch_ns`: the added part of idle_launch_ns
-        - `added_host_ns`: the added part of idle_host_ns, profiler_ns included
-
-        On a rank without steps, only profiler_ns is known.
+        - `added_launch_ns`: the added part of idle_launch_ns; 0 on ranks without steps
+        - `added_host_ns`: the added part of idle_host_ns; profiler_ns on ranks without steps
         """
         marked = self.device.drop_nulls("step")["rank"].unique()
         kept_by_rank = {rank: kept for rank, kept in self.kept_shares().items() if rank in marked}
@@ -188,7 +186,7 @@ class TimeModel(Struct, frozen=True):
 
 
 def _used_devices(windows: pl.DataFrame) -> pl.DataFrame:
-    """List the devices that a rank really uses, by their share of its busiest device's time."""
+    """List each rank's devices, except those that work far less than its busiest device."""
     works = pl.sum_horizontal("compute_ns", "communication_ns", "copy_ns").sum()
     devices = windows.group_by("rank", "device_id").agg(works=works)
     most_work = pl.col("works").max().over("rank")
@@ -202,7 +200,7 @@ class RankTime(Struct, frozen=True):
     parts: dict[str, int]
     """Sums over the used devices, without the time that the profiler adds."""
     recorded: dict[str, int]
-    """The same sums with this time."""
+    """Sums over the used devices, with the time that the profiler adds."""
     n_work: int
     """Number of the program's kernels, or of a process's ops."""
     n_steps: int
@@ -256,11 +254,11 @@ class RankTime(Struct, frozen=True):
         return max(PARTS, key=self.shares.__getitem__)
 
     def bound_of(self, share: float) -> str:
-        """Return the part that would take most time if the judged step were shorter.
+        """Return the part that would take most time if the step took only `share` of its time.
 
-        `share` is the length of the shorter step as a share of the judged step.
+        Only launching and the host's other work are taken to become shorter, because a profiler
+        slows only these parts.
         """
-        # Only launching and the host's other work get shorter, as a profiler slows these parts.
         slowed = sum(self.parts[part] for part in SLOWED)
         gone = (1 - share) * sum(self.parts.values())
         kept = max(1 - gone / slowed, 0.0) if slowed else 1.0
@@ -269,7 +267,7 @@ class RankTime(Struct, frozen=True):
 
     @property
     def second(self) -> str | None:
-        """The part that takes most of the remaining time, None if no part is worth a change."""
+        """The part that takes most time after `bound`, None if it takes too little to mention."""
         bound = self.bound
         shares = self.shares
         rest = max(
@@ -280,7 +278,7 @@ class RankTime(Struct, frozen=True):
 
     @property
     def beside_computing(self) -> str | None:
-        """The part to name together with computing, None without such a part or for a process."""
+        """On a device, the part to name together with computing, None if there is none."""
         bound, second = self.bound, self.second
         if self.is_process or second is None:
             return None
@@ -294,9 +292,9 @@ class RankTime(Struct, frozen=True):
 
 
 def rank_times(model: TimeModel) -> list[RankTime]:
-    """Return every rank's time in the program's steps, or in the whole program without steps.
+    """Return the time of each rank's program, without time that the profiler is known to add.
 
-    The time that the profiler is known to add is subtracted.
+    If a rank has steps, only its time in the program's steps counts.
     """
     trace = model.trace
     steps = {
@@ -355,7 +353,7 @@ def step_times(model: TimeModel) -> pl.DataFrame:
     - `rank`, `n_steps`
     - `median_ns`, `mean_ns`
     - `low_ns`, `high_ns`: the shortest and the longest step
-    - `mark_ns`: median length of the steps' marks
+    - `mark_ns`: median length of the spans that mark the steps
     """
     ns = pl.col("duration_ns")
     times = model.program_steps.group_by("rank").agg(
@@ -370,14 +368,14 @@ def step_times(model: TimeModel) -> pl.DataFrame:
 
 
 def mark_times(times: pl.DataFrame) -> dict[int, int]:
-    """Return, by rank, the median length of its steps' marks, if it differs from the median step.
+    """Return, by rank, the median length of the spans that mark steps.
 
-    `times` is the result of `step_times`.
+    Ranks are left out if the median step is about as long. `times` is the result of `step_times`.
     """
     marked = times.select("rank", "median_ns", "mark_ns").drop_nulls("mark_ns").iter_rows()
     return {rank: round(mark) for rank, median, mark in marked if differs(median, mark)}
 
 
 def differs(median: float, mark: float) -> bool:
-    """Return whether a step's mark and the step differ in length."""
+    """Return whether a step and the span that marks the step differ in length."""
     return bool(mark) and abs(median - mark) > SAME * mark

@@ -15,7 +15,7 @@ from tracelens.trace import Trace
 MOST_BARS = 20_000
 """Above this number of bars, short ones are merged."""
 _FEW_BARS = 20_000
-"""Largest number of bars in a rank's drawn steps, except for the median and the longest step."""
+"""After the median and the longest step, a rank's steps are drawn until it has this many bars."""
 _MOST_STEPS = 6
 """The most steps of a rank to draw, if they have few bars."""
 
