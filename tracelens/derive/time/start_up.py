@@ -230,7 +230,7 @@ def _worked_steadily(row: dict[str, int], gaps: Gaps, start: int) -> bool:
 
 
 def _hardly_worked_before(row: dict[str, int], gaps: Gaps, first: int) -> bool:
-    """Return whether the device hardly worked before the gap `row`, and did most of its work after it.
+    """Return whether the device did most of its work after the gap `row`, and hardly any before it.
 
     The result is False if input is loaded during most of the gap. `first` is the start of the
     device's first work.
