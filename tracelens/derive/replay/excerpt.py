@@ -15,7 +15,7 @@ from tracelens.trace import Trace
 MOST_STEPS = 8
 """At most this many steps are replayed if all steps are of one kind.
 
-With several kinds of steps, so few steps could contain too many or too few of a kind.
+Otherwise only MOST_EVENTS limits the steps. A few of them could all be of a rare kind.
 """
 MOST_EVENTS = 60_000
 """The replayed steps have at most this many API calls and kernels together.
@@ -46,9 +46,11 @@ class Excerpt(Struct, frozen=True):
 
 
 def read_excerpt(trace: Trace, rank: int) -> Excerpt | None:
-    """Return the steps around the rank's median step, or the whole trace if a mark is missing.
+    """Return the steps around the rank's median step, or the whole trace as one step.
 
-    Return None if the host was not recorded, or if a trace without steps has too many events.
+    The whole trace is taken if it has no steps, or does not show when the host began each of these
+    steps. Return None if the host was not recorded. Return None also if the whole trace is taken
+    but has more than MOST_EVENTS events.
     """
     steps = _chosen_steps(trace, rank)
     marks = _marks(trace, rank, steps) if steps.height else []
@@ -116,7 +118,7 @@ def _n_events(trace: Trace, rank: int) -> int:
 def _marks(trace: Trace, rank: int, steps: pl.DataFrame) -> list[int]:
     """Return when the host began each step and ended the last.
 
-    The list is empty if a step's mark is missing.
+    The list is empty if the trace lacks the span of a step on the host.
     """
     names = steps["name"].unique().to_list()
     begin = steps["start_ns"][0]
@@ -222,7 +224,10 @@ def _profiler_times(
     where: pl.Expr,
     origin: int,
 ) -> pl.DataFrame:
-    """Return the intervals in `torch.profiler.profile.step`: start, end, process_id, thread_id."""
+    """Return when the function `torch.profiler.profile.step` ran, one row per interval.
+
+    Columns: start, end, process_id and thread_id.
+    """
     name = pl.col("name").cast(pl.String)
     is_mark = (pl.col("kind") == "annotation") & name.str.starts_with("ProfilerStep#")
     is_call = (pl.col("kind") == "python") & name.str.contains(_STEP_OF_PROFILER)
@@ -250,9 +255,10 @@ def _calls(
     where: pl.Expr,
     origin: int,
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return the outermost API calls by start, and the row of every call's outermost call.
+    """Return the outermost API calls, sorted by start, and a frame with one row per API call.
 
-    Columns of the second frame: api_call_id, row, correlation_id, call_start.
+    Columns of the second frame: api_call_id, row, correlation_id and call_start. `row` is the row
+    of the first frame that is, or contains, the call.
     """
     recorded = trace.select(
         "api_calls",
@@ -331,7 +337,10 @@ def _work_of_table(
     edges: tuple[int, int],
     rows: pl.DataFrame,
 ) -> pl.DataFrame:
-    """Return the excerpt's device work of one table, with the row and start of its API call."""
+    """Return the excerpt's device work in one table, with `row` and `call_start` from `rows`.
+
+    Both are None for work without an API call in `rows`.
+    """
     origin, until = edges
     is_open = END.gt(origin)
     # Work that begins after the last work of the excerpt's calls does not belong to the excerpt.

@@ -17,7 +17,10 @@ _LARGEST_OVERLAP = 0.1
 
 
 _MOST_TEAMS = 64
-"""At most this many groups of threads are compared and replayed; the time grows with the square."""
+"""At most this many teams of threads are replayed.
+
+The number is limited because each thread is compared with every team.
+"""
 
 
 class Timeline(Struct, frozen=True):
@@ -184,8 +187,8 @@ def _timeline(excerpt: Excerpt, team: pl.DataFrame, *, is_main: bool) -> Timelin
     edges = _span_edges(excerpt, team, times)
     return Timeline(
         times,
-        _within(times, starts, ends, calls["row"].to_numpy()),
-        _within(times, op_starts, op_ends, ops["row"].to_numpy()),
+        _rows_around(times, starts, ends, calls["row"].to_numpy()),
+        _rows_around(times, op_starts, op_ends, ops["row"].to_numpy()),
         *edges,
         _profiler_ns(excerpt, team, times),
         calls["row"].to_numpy().astype(np.int64),
@@ -222,10 +225,11 @@ def covered_ns(moments: Ints, begins: Ints, ends: Ints) -> Ints:
     return np.where(row >= 0, covered, 0)
 
 
-def _within(times: Ints, starts: Ints, ends: Ints, rows: Ints) -> Ints:
-    """Return the row of the event around each interval between successive times, -1 for none.
+def _rows_around(times: Ints, starts: Ints, ends: Ints, rows: Ints) -> Ints:
+    """Return, for each interval, the row of the event that covers it, -1 for none.
 
-    Event `rows[i]` lasts from `starts[i]` to `ends[i]`. Events do not overlap.
+    - Interval i lasts from `times[i]` to `times[i + 1]`.
+    - Event j lasts from `starts[j]` to `ends[j]`, and its row is `rows[j]`. Events do not overlap.
     """
     if not len(starts):
         return _zeros_between(times) - 1
@@ -239,7 +243,10 @@ def _within(times: Ints, starts: Ints, ends: Ints, rows: Ints) -> Ints:
 
 
 def _span_edges(excerpt: Excerpt, team: pl.DataFrame, times: Ints) -> tuple[Ints, Ints, Ints]:
-    """Count begins and ends of spans between successive times: ops, Python, generated kernels."""
+    """Count the begins and ends of spans in each interval between successive times.
+
+    Return three counts: for ops, for Python calls, and for launches of generated kernels.
+    """
     spans = excerpt.spans.join(team, on=["process_id", "thread_id"], how="semi")
     counts = []
     for flag in ("is_op", "is_python", "is_generated"):

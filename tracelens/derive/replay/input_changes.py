@@ -31,9 +31,10 @@ _LONG_WAIT_NS = 5_000_000
 _COLD_NS = 3_000_000
 """Time for which caches stay cold after a long wait."""
 _WARM_SHARE = 0.5
-"""Share of its time that the work after a long wait takes if caches are warm.
+"""With warm caches, work after a long wait takes this share of its recorded time.
 
-It was measured on two programs of samples/whatif. In the others, it differs by at most a quarter.
+The share was measured on two programs of samples/whatif. The shares of the other programs there
+differ from it by at most a quarter.
 """
 _NO_INPUT = (
     "the trace shows no time of a loader; record with stacks, or annotate what reads the input with"
@@ -44,7 +45,7 @@ _NO_INPUT = (
 def input_ready(subject: Subject, _: str | None) -> Spread:
     """Remove the host's waits for input, and the slowness of cold caches after long waits.
 
-    In the upper limit, the caches stay cold.
+    The slowness remains in the result's change `most`.
     """
     chosen = subject.of_cause("input")
     require(chosen, f"input_ready: {_NO_INPUT}")

@@ -27,19 +27,26 @@ _NOT_FUSED = (
     r"|SparseAdam)\.step$"
 )
 """Marks of torch's optimizers that have no fused form on a GPU (torch 2.13)."""
-_FUSED_LISTS, _SHORT_PASS = 7, 4
-"""Number of lists of tensors that a fused Adam reads and writes, and a limit for short kernels.
+_FUSED_LISTS = 7
+"""Number of lists of tensors that a fused Adam reads and writes.
 
-A fused Adam reads parameters, gradients and two moments, and writes all but the gradients. A kernel
-is short if the longest kernel takes more than _SHORT_PASS times as long. Short kernels do not pass
-over the parameters.
+It reads parameters, gradients and two moments, and writes all but the gradients.
 """
-_LEAST_CONVOLUTION, _LEAST_NORMALIZATION, _MOST_NORMALIZATION_NS = 0.49, 0.58, 10_200
-"""Least shares of time that kernels keep with channels last, and the longest normalisation.
+_SHORT_PASS = 4
+"""A foreach optimizer's kernel is short if another takes more than this many times as long.
+
+Short kernels work on small tensors, such as step counts, instead of the parameters.
+"""
+_LEAST_CONVOLUTION, _LEAST_NORMALIZATION = 0.49, 0.58
+"""Least shares of their time that convolutions and normalisations keep with channels last.
 
 They were measured on six pairs of captures: ResNet-50 and MobileNet of samples/advisor with batches
-of 1 and 32, samples/torch, and conv_infer_large of samples/whatif. The longest normalisation is of
-a single picture of any size. It took 3 µs without channels last.
+of 1 and 32, samples/torch, and conv_infer_large of samples/whatif.
+"""
+_MOST_NORMALIZATION_NS = 10_200
+"""Longest time of a normalisation of a single picture with channels last, in these captures.
+
+The same normalisation took 3 µs without channels last.
 """
 _USUAL_CONVOLUTION = 0.81
 """The median share of time that convolutions keep with channels last.
@@ -63,8 +70,8 @@ a single number. So each is assumed to take as long as this quantile of the trac
 def channels_last(subject: Subject, _: str | None) -> Spread:
     """Remove the kernels that transpose tensors for convolutions, and shorten the convolutions.
 
-    Convolutions take a share of their time that was measured in this layout. Raises UsageError if
-    another op would transpose the images back.
+    The time of convolutions is multiplied by _USUAL_CONVOLUTION. Raises UsageError if another op
+    would transpose the images back.
     """
     table = subject.replay.table
     work = subject.replay.excerpt.work
@@ -150,7 +157,7 @@ def fused_optimizer(subject: Subject, _: str | None) -> Spread:
 
     if not joined.any():
         return Spread(change, change, change)
-    most_on_device = _most_of_passes(replay.excerpt.work.filter(pl.Series(joined)))
+    most_on_device = _largest_fused_ratio(replay.excerpt.work.filter(pl.Series(joined)))
     return Spread(
         change,
         lambda weights: change(weights, least),
@@ -158,10 +165,12 @@ def fused_optimizer(subject: Subject, _: str | None) -> Spread:
     )
 
 
-def _most_of_passes(kernels: pl.DataFrame) -> float:
-    """Return the largest share of these kernels' time that a fused optimizer can take."""
-    # Each kernel reads at least one list of tensors and writes one. Much shorter kernels do not
-    # count, because they pass over small tensors, such as step counts.
+def _largest_fused_ratio(kernels: pl.DataFrame) -> float:
+    """Return the largest ratio of a fused optimizer's device time to a foreach optimizer's.
+
+    `kernels` are the kernels of the foreach optimizer.
+    """
+    # Each kernel that is not short reads at least one list of tensors and writes one.
     length = (pl.col("end") - pl.col("start")).sum()
     lengths = kernels.group_by("name").agg(length.alias("ns"))["ns"]
     n_passes = lengths.filter(_SHORT_PASS * lengths >= lengths.max()).len()
@@ -181,7 +190,8 @@ def _optimizer_steps(subject: Subject, pattern: str) -> tuple[Ints, Ints]:
 def capturable_ns(subject: Subject, gap_ns: int) -> Ints:
     """Return the time in ns that Adam's `capturable=True` adds to each edge of the graph.
 
-    CUDA graphs need this argument. All times are 0 if it is set already, and for other optimizers.
+    CUDA graphs need this argument. All times are 0 if the argument is set already, or if the
+    optimizer is not Adam.
     """
     replay = subject.replay
     table = subject.replay.table

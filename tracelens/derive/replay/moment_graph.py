@@ -91,7 +91,8 @@ class EdgeTable(Struct, frozen=True):
 def build_table(edges: Edges, times: Ints, classes: Ints) -> tuple[EdgeTable, Ints]:
     """Return the table of edges, sorted by target, and the new index of each moment.
 
-    Moments are sorted by recorded time, then by class.
+    Moments are sorted by recorded time. Of moments at the same time, the one with the lowest number
+    in `classes` comes first.
     """
     order = np.lexsort((np.arange(len(times)), classes, times))
     new_index = np.empty(len(times), np.int64)

@@ -110,7 +110,7 @@ def whatif(trace: Trace, *changes: str, other: Trace | None = None) -> pl.DataFr
 
     An example is `tl.whatif(trace, "cuda_graph", "no_sync")`. All changes are made at once. Times
     are without the profiler. Changes to a job, such as `straggler_fixed`, give one row with rank
-    None and times as recorded. `batch=16,32:64` needs `other`, a trace with the second batch size.
+    None and times as recorded. `batch=OLD,OTHER:NEW` needs `other`, a trace with batch size OTHER.
     Raises the errors of `predict`.
     """
     rows = [asdict(prediction) for prediction in predict(trace, changes, other=other)]
@@ -228,7 +228,7 @@ def _of_rank(
     margin = CHANGE_WIDTH * (uncertainty_ns(*steps.afters[:3]) + doubt_ns)
     margin_below = math.hypot(margin, usual - steps.afters[3])
     low, high = max(least_ns - margin_below, floor_ns), most_ns + margin
-    lowest, sampling_ns = _with_sampling(subject, step, steps, low, margin_below)
+    lowest, sampling_ns = _widened_by_waits(subject, step, steps, low, margin_below)
     gains = (steps.befores[place] - steps.afters[place] for place in _WITHOUT_PROFILER)
     least_gain = min(gains) - (most_ns - usual + doubt_ns)
     bound, next_limit = _bound(subject, steps.changed) if names_bound else (None, None)
@@ -276,8 +276,8 @@ def _replayed(
 def _ends_of_spreads(steps: _Replayed, spreads: Sequence[Spread]) -> tuple[float, float, float]:
     """Return the shortest and the longest step within the limits of the changes' effects, in ns.
 
-    Also return a lower bound for the range: the time of the device's work, or 0 if the changes have
-    an exact effect on it.
+    The third number is the least time of the step's device work. It is 0 if the changes alter
+    device work and each has an exact effect.
     """
     usual = steps.afters[0]
     least_ns = most_ns = usual
@@ -294,16 +294,17 @@ def _ends_of_spreads(steps: _Replayed, spreads: Sequence[Spread]) -> tuple[float
     return least_ns, most_ns, floor_ns
 
 
-def _with_sampling(
+def _widened_by_waits(
     subject: Subject,
     step: UnprofiledStep | None,
     steps: _Replayed,
     low: float,
     margin: float,
 ) -> tuple[float, float]:
-    """Return a step's range for other batches: its new low end, and a time to add to its high end.
+    """Return a step's range, widened because other batches change the step's waits for a loader.
 
-    A step that waits for a loader takes another time with other batches.
+    `low` is the low end to widen. The result is the new low end, and a time to add to the high end,
+    in ns.
     """
     if step is None or not step.sampling_ns:
         return low, 0.0
@@ -341,9 +342,9 @@ def _accepted_error(replay: Replay, step: UnprofiledStep | None) -> float:
 
 
 def _doubt_ns(doubts: Sequence[Doubt], before: float, usual: float) -> float:
-    """Return the expected error in ns that the changes add.
+    """Return the expected error in ns that the changes add to the predicted step.
 
-    Each field of `Doubt` is taken from the change with the largest share.
+    Of each share in `Doubt`, the largest among the changes counts.
     """
     of_change = max((doubt.of_change for doubt in doubts), default=0)
     of_rest = max((doubt.of_rest for doubt in doubts), default=0)
@@ -351,7 +352,10 @@ def _doubt_ns(doubts: Sequence[Doubt], before: float, usual: float) -> float:
 
 
 def _lacks_waits(step: UnprofiledStep) -> bool:
-    """Return whether recorded steps lack waits, because unprofiled steps are much longer."""
+    """Return whether steps without the profiler take more than _LONGER times as long as recorded.
+
+    Then the recorded steps lack waits for the loader's workers.
+    """
     return step.unprofiled_ns is not None and step.unprofiled_ns > _LONGER * step.recorded_ns
 
 
@@ -418,9 +422,9 @@ def fitted_costs(replay: Replay, usual: Costs, wanted_ns: float) -> Costs:
 
 
 def _bound(subject: Subject, weights: Ints) -> tuple[str, str | None]:
-    """Return the cause of most of the step's critical path, and its op or kernel with most time.
+    """Return the cause of most of the step's critical path, and an op or kernel.
 
-    The op or kernel is None if none is known.
+    The op or kernel takes most of this cause's time. It is None if no op or kernel is known.
     """
     path = steady_path(subject.replay, weights)
     sums: dict[str, int] = {}

@@ -110,7 +110,7 @@ class Twice(Struct, frozen=True):
 
 
 def replays(trace: Trace) -> dict[int, Replay]:
-    """Return the replay of each rank's steps around its median step, by rank.
+    """Return, by rank, a replay of the steps around the rank's median step.
 
     A rank is left out if its host was not recorded, or if too many of its threads work at once.
     """
@@ -371,7 +371,10 @@ def last_moment(replay: Replay, times: Ints, step: int) -> int:
 
 
 def step_durations(replay: Replay, times: Ints) -> Ints:
-    """Return each step's time in ns from the previous step's end, the first from its own start."""
+    """Return each step's time in ns, counted from the end of the step before.
+
+    The first step is counted from its own start.
+    """
     ends = step_ends(replay, times)
     first = int(replay.excerpt.steps["start"][0])
     return np.diff(np.concatenate([[first], ends]))
@@ -399,10 +402,10 @@ def steady_step_ns(replay: Replay, weights: Ints | None = None) -> float:
 
 
 def keep_workers_pace(replay: Replay, weights: Ints, slower: float = 1) -> Ints:
-    """Return the weights, with the waits for a loader's workers that fit a faster or slower host.
+    """Return the weights, with waits for a loader's workers adjusted to the host's new speed.
 
-    Waits grow by the time per step that the host saves, because the workers' speed stays. `slower`
-    is the factor by which the workers are slower than recorded.
+    Waits grow by the time per step that the host saves, because the workers do not get faster.
+    `slower` is the factor by which the workers are slower than recorded.
     """
     saved_ns = slower * steady_step_ns(replay) - steady_step_ns(replay, weights)
     waited_in_step = replay.waited.sum() / (len(replay.marks) - 1)

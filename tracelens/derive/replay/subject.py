@@ -1,4 +1,4 @@
-"""Define the input of a change to a rank: its replay, with a label for each edge of the graph.
+"""Define what a change is applied to: a rank's replay, with a label for each edge of its graph.
 
 An edge is a host or device interval, or a wait between two of them.
 """

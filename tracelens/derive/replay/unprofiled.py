@@ -250,7 +250,8 @@ def _sampling_ns(replay: Replay, steps: pl.DataFrame) -> tuple[float, float]:
 def bounds_of_range(rank: RankTime, step: UnprofiledStep) -> tuple[str, str] | None:
     """Return the activities that limit a rank at the low and at the high end of its step's range.
 
-    Return None if they are equal, or if the step without the profiler is measured or unknown.
+    Return None if the two activities are the same. Return None also if the time of a step without
+    the profiler is measured or unknown.
     """
     if step.evidence in {"measured", "unknown"} or step.low_ns is None or step.high_ns is None:
         return None
@@ -276,7 +277,7 @@ def measured_range(trace: Trace, rank: int) -> tuple[int, int, int] | None:
             # few recorded steps have more or fewer waits by chance. The mean is of steps in which
             # all workers deliver equally.
             has_workers = turn > 1 or _waits_for_workers(trace, rank)
-            step_ns = mean_ns if has_workers or _are_alike(source["settings"]) else None
+            step_ns = mean_ns if has_workers or _did_same_work(source["settings"]) else None
         if step_ns is not None and step_ns in (mean_ns, times.get("median")):
             low, high = times.get("min"), times.get("max")
             if isinstance(low, int) and isinstance(high, int):
@@ -286,10 +287,11 @@ def measured_range(trace: Trace, rank: int) -> tuple[int, int, int] | None:
     return None if step_ns is None else (step_ns, step_ns, step_ns)
 
 
-def _are_alike(settings: Mapping[str, Any]) -> bool:
-    """Return whether the shortest step without the profiler is no longer than a recorded step.
+def _did_same_work(settings: Mapping[str, Any]) -> bool:
+    """Return whether the steps timed without the profiler did the same work as the recorded steps.
 
-    So the profiler costs less than the steps vary. Otherwise the timed steps did other work.
+    The profiler makes no step shorter. So the work differs if all timed steps take longer than the
+    mean recorded step.
     """
     plain, recorded = settings["unprofiled_step_ns"], settings.get("profiled_step_ns")
     if not isinstance(recorded, dict):
@@ -440,7 +442,7 @@ def weights_of_scenarios(replay: Replay, costs: Costs) -> tuple[Ints, Ints, Ints
 
 
 def uncertainty_ns(usual_ns: float, slower_ns: float, recorded_ns: float) -> float:
-    """Return a step's expected error in ns, from its times on a usual, slower and recorded host."""
+    """Return the expected error in ns of a step's time, from the step's times on three hosts."""
     return (
         RUN_SHARE * usual_ns
         + HOST_SHARE * abs(slower_ns - usual_ns)

@@ -94,7 +94,7 @@ def _synchronizations(excerpt: Excerpt, work: Work, starts: Ints, ends: Ints) ->
 
 
 def _blocking_copies(excerpt: Excerpt, work: Work, ends: Ints) -> list[HostWait]:
-    """Return the waits in copies that are synchronous, or from or to pageable memory."""
+    """Return the waits in synchronous copies and in copies of pageable memory."""
     is_pageable = excerpt.work["is_pageable"].fill_null(value=False).to_numpy()
     waits_by_name = (excerpt.calls["waits"] & (excerpt.calls["kind"] == "memcpy")).to_numpy()
     waits = []
@@ -146,7 +146,7 @@ def _with_usual_times(
     starts: Ints,
     ends: Ints,
 ) -> list[HostWait]:
-    """Fill in usual times where a call does not show the time itself."""
+    """Fill in own_ns or return_ns of each wait, whichever its API call does not show."""
     # A call that waited does not show its own time: it gets the median time of calls of the same
     # function that did not wait. A call that did not wait does not show the time to return from a
     # wait: it gets at most the median of calls that waited.

@@ -77,8 +77,8 @@ def stack_tables(
 ) -> dict[str, pl.DataFrame]:
     """Return the tables `stacks` and `frames`, without rank, of stops that have frames.
 
-    Stack ids count from 0, and missing hits from 1, in the order of the stops. A missing symbol is
-    the innermost function.
+    Stack ids count the stops from 0. If a stop has no `hit`, its number counted from 1 is used. If
+    a stop has no `symbol`, its innermost function is used.
     """
     names = _normalised_names(stops)
     distinct_names = pl.Series(
@@ -146,7 +146,10 @@ def _normalised_names(stops: Sequence[Stop]) -> dict[tuple[str, bool], str]:
 
 
 def _python_frames(functions: Sequence[str], roles: Sequence[str]) -> str:
-    """Return `unavailable` if the stack has the interpreter's frames, else `none`."""
+    """Return the column python_frames for a stack in which Python's own frames are not listed.
+
+    The value is `none` if the stack has no frames of the interpreter, else `unavailable`.
+    """
     has_interpreter = "python" in roles or any(
         name.startswith("_PyEval_Eval") for name in functions
     )

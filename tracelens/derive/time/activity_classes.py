@@ -47,8 +47,8 @@ def interval_classes(
 ) -> list[pl.DataFrame]:
     """Return one frame of intervals per class of CLASSES: start_ns, end_ns, row, cause.
 
-    A class's intervals are disjoint and sorted by start. `row` is a row of `causing` for calls,
-    else None.
+    A class's intervals are disjoint and sorted by start. In the class `call`, `row` is the column
+    `row` of `causing`. In other classes, `row` is None.
     """
     spans = axis.spans
     no_marks = pl.Series("name", [], pl.Categorical)

@@ -36,8 +36,9 @@ def with_places(
 ) -> pl.DataFrame:
     """Add the call path (`what`, `span_id`) to segments of a thread axis, and split them by path.
 
-    A segment has start_ns, end_ns, class, cause and `at`, a row of `causing` or None. `span_id` is
-    the span around a call, else the innermost span of the path. Launching has no path.
+    Columns of segments: start_ns, end_ns, class, cause and `at`. In segments that are API calls,
+    `at` is the column `row` of `causing`, else None. `span_id` is the span around the API call, or
+    without a call the innermost span of the path.
     """
     is_call = pl.col("at").is_not_null()
     without_path = pl.col("class").is_in([_number("launch"), _number("profiler")])
@@ -95,8 +96,10 @@ def _on_paths(
 
 
 def _without_path(segments: pl.DataFrame) -> pl.DataFrame:
-    """Add `what` and `span_id` to segments of launching and of the profiler's own work."""
-    # Launching has no path.
+    """Add `what` and `span_id` to segments of launching and of the profiler's own work.
+
+    `what` is None for launching. `span_id` is None.
+    """
     is_profiler = pl.col("class") == _number("profiler")
     return segments.with_columns(
         what=pl.when(is_profiler).then(pl.lit(PROFILER)),
@@ -170,10 +173,10 @@ def _cut(
 
 
 def _without_small(placed: pl.DataFrame, texts: pl.DataFrame, paths: CallPaths) -> pl.DataFrame:
-    """Merge parts of a segment that are too small, and add each part's path as `what`.
+    """Replace the paths of parts of a segment that are too small, and add paths as `what`.
 
-    A small part gets the path that ends one span further out. A small part without a path gets the
-    path before it, else after it.
+    A small part gets the path without the path's innermost span. A small part without a path gets
+    the path of the part before it, or of the part after it if there is none before.
     """
     length_of_text = _LENGTH.sum().over("segment", "what")
     is_small = length_of_text < _LEAST * pl.col("whole_ns")

@@ -39,8 +39,8 @@ class Rule(Struct, frozen=True):
 class Change(Struct, frozen=True):
     """Holds a change that would help, and its saving without any other change.
 
-    Times are for a mean step, or for all judged time without steps. Fields without a description
-    are those of `Rule`.
+    Times are for a mean step. If the trace has no steps, they are for all judged time. Fields
+    without a description are those of `Rule`.
     """
 
     text: str
@@ -147,7 +147,7 @@ def _change(program: JudgedProgram, rule: Rule) -> Change:
 
 
 def _time_to_save(program: JudgedProgram, rule: Rule) -> float:
-    """Return a rule's saving in ns, limited to the time that its cause takes in all."""
+    """Return a rule's saving in ns, at most all time of the rule's cause."""
     return min(rule.ns, program.parts[rule.cause])
 
 

@@ -148,7 +148,7 @@ def _ops_of_processes(trace: Trace) -> Places:
 
 
 def _communicating_devices(model: TimeModel) -> list[int]:
-    """List the ranks with devices that communicate longer than the hosts."""
+    """List the ranks on which devices communicate more than twice as long as the host."""
     on_host = model.idle.filter(pl.col("cause") == "communication")
     idle_ns = pl.col("idle_ns")
     of_hosts = on_host.group_by("rank").agg(idle_ns.sum())

@@ -117,8 +117,8 @@ def break_down_devices(
 def idle_intervals(trace: Trace, devices: Mapping[Device, DeviceWork]) -> pl.DataFrame:
     """List the program's idle time, device by device: one row per interval, sorted by start.
 
-    Columns: rank, device_id, start_ns, end_ns, cause and what (call path). For ranks without a
-    device, it is the idle time of the process, and device_id is None.
+    Columns: rank, device_id, start_ns, end_ns, cause and what (call path). On a rank without a
+    device, idle time is that of the process, and device_id is None.
     """
     parts = [pl.DataFrame(schema=_INTERVALS)]
     frames = idle_of_devices(trace, devices) if devices else ()
@@ -157,7 +157,10 @@ def _number_devices(devices: Mapping[Device, DeviceWork]) -> pl.DataFrame:
 
 
 def _number_windows(devices: Mapping[Device, DeviceWork], phases: pl.DataFrame) -> pl.DataFrame:
-    """Number the windows of each device; the number of a step of length 0 is None."""
+    """Return one window per device and phase, numbered from 0 on each rank.
+
+    A window of length 0 has the number None.
+    """
     has_length = pl.col("end_ns") > pl.col("start_ns")
     count_so_far = has_length.cum_sum().over("rank").cast(pl.Int64)
     number = pl.when(has_length).then(count_so_far - 1)
@@ -171,7 +174,10 @@ def _whole(
     steps: pl.DataFrame,
     ends: Sequence[int],
 ) -> pl.DataFrame:
-    """Return one window per device of ranks with steps, from its first to its last work."""
+    """Return one window per device, from the device's first work to its last.
+
+    Devices of ranks without steps are left out.
+    """
     marked = {*steps["rank"].unique()}
     rows = []
     for number, ((key, device), end_ns) in enumerate(zip(devices.items(), ends, strict=True)):

@@ -40,9 +40,11 @@ class CallPaths(Struct, frozen=True):
 
     - the innermost annotation
     - the function that asks a data loader for data, and the loader
-    - the innermost function of the program's own code, else of the outermost installed package
-    - below this function: the outermost op, else the function that it calls, and the function in
-      which the called function waits
+    - the innermost function of the program's own code
+    - the outermost op below this function, or the called function if there is no op
+    - the function that waits inside the called function
+
+    Outside of the program's own code, the outermost installed package counts as own code.
 
     The column `place` of `frame` is the row of the innermost of these spans, None if the path is
     empty. It identifies the path.

@@ -30,10 +30,11 @@ def with_op_time(
 ) -> pl.DataFrame:
     """Add `op_ns`, the time of computing ops, to activities of processes without device calls.
 
-    - `op_ns` is 0 if the activity's cause already explains the time.
+    - `op_ns` is 0 for activities with a cause outside of COMPUTES.
     - `op_ns` is None on threads outside of `mains`, the main threads as (process, thread).
 
-    A main thread's activities are cut at step marks, and extended to cover all ops of the process.
+    A main thread's activities are cut at step marks. Before the first and after the last of them,
+    activities are added until all ops of the process are covered.
     """
     ops = outermost_ops(spans)
     every_edge = pl.concat([marks["start_ns"], marks["end_ns"]]).cast(pl.Int64)
@@ -83,7 +84,10 @@ def outermost_ops(spans: pl.DataFrame) -> pl.DataFrame:
 
 
 def _extended_over(ops: pl.DataFrame, activities: pl.DataFrame) -> pl.DataFrame:
-    """Extend a main thread's activities, with cause `host`, to cover all ops of its process."""
+    """Add activities with the cause `host` before and after a main thread's activities.
+
+    The added ones reach back to the first op of the process, and on to its last op.
+    """
     if not ops.height:
         return activities.sort("start_ns")
     extent = {
@@ -154,7 +158,7 @@ def _without_launches(ops: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
 def _on_axis(spans: pl.DataFrame, axis: ThreadAxis) -> pl.DataFrame:
     """Return the spans' times on the axis, one row per span and thread.
 
-    A main thread gets all spans of its process, any other thread its own.
+    A main thread gets all spans of its process. Any other thread gets its own spans.
     """
     thread_id = pl.col("thread_id")
     threads = axis.threads.select(

@@ -24,10 +24,10 @@ from tracelens.derive.time.late_ranks import (
 from tracelens.derive.time.time_parts import TimeModel
 from tracelens.schemas.results.time import IDLE_PARTS
 
-_FELT = 0.5
-"""A delay has a culprit only if it costs the job at least this number times BLAMED of a step."""
+_LEAST_COST = 0.5 * BLAMED
+"""Least cost of a delay that has a culprit, as a share of a step."""
 _MOSTLY = 0.5
-"""Idle time of all causes explains a delay if it makes at least this share of the delay."""
+"""Idle time of all causes together explains a delay if it is at least this share of the delay."""
 LINK, NETWORK = "link", "network"
 """Names of the cause if the transfers of a set of ranks, or of all ranks, are slow."""
 
@@ -59,7 +59,7 @@ class Culprit(Struct, frozen=True):
     cost_ns: float = 0.0
     """Time that the job would gain without the delay."""
     rotates: bool = False
-    """True if another rank is late in each step."""
+    """True if the ranks are late in turn, a different rank in each step."""
     connected: frozenset[int] = frozenset()
     """The late ranks and all ranks that wait for them; empty if the network is late."""
 
@@ -88,8 +88,9 @@ _NOBODY = Culprits((), 0.0, 0.0)
 def removals_of(culprit: Culprit, excess_frac: float = 0.0) -> list[Removal]:
     """Return the delays that a replay removes to find the culprit's cost.
 
-    If another rank is late in each step, there is one delay per rank. `excess_frac` is the delay as
-    a share of the ranks' own time. A replay uses it for ranks that it cannot compare with others.
+    If the culprit `rotates`, there is one delay per rank. `excess_frac` is the culprit's delay
+    as a share of the ranks' own time. If the replay finds no other rank to compare a late rank
+    with, it shortens the late rank's own time by `excess_frac`.
     """
     of_device = culprit.cause in DEVICE_PARTS
     if not culprit.rotates:
@@ -148,8 +149,8 @@ def with_costs(model: TimeModel, delays: pl.DataFrame, culprits: list[Culprit]) 
     if replay is None:
         return _NOBODY
     removals = [delays_of(culprit, delays) for culprit in culprits]
-    felt: list[Culprit] = []
-    felt_removals: list[Removal] = []
+    costly: list[Culprit] = []
+    costly_removals: list[Removal] = []
     for number, (culprit, removal) in enumerate(zip(culprits, removals, strict=True)):
         others = list(
             chain(
@@ -159,16 +160,16 @@ def with_costs(model: TimeModel, delays: pl.DataFrame, culprits: list[Culprit]) 
         )
         with_cost = _with_cost(replay, delays, culprit, removal, others)
         if with_cost is not None:
-            felt.append(with_cost)
-            felt_removals += removal
-    if not felt:
+            costly.append(with_cost)
+            costly_removals += removal
+    if not costly:
         return _NOBODY
-    concerned = frozenset[int]().union(*(culprit.connected for culprit in felt))
-    joint_cost_ns = _gain(replay, [], felt_removals, concerned)
-    shortest_ns = min(culprit.step_ns * culprit.n_steps for culprit in felt)
-    if joint_cost_ns < _FELT * BLAMED * shortest_ns:
+    concerned = frozenset[int]().union(*(culprit.connected for culprit in costly))
+    joint_cost_ns = _gain(replay, [], costly_removals, concerned)
+    shortest_ns = min(culprit.step_ns * culprit.n_steps for culprit in costly)
+    if joint_cost_ns < _LEAST_COST * shortest_ns:
         return _NOBODY
-    return Culprits(tuple(felt), max(joint_cost_ns, 0.0), 0.0)
+    return Culprits(tuple(costly), max(joint_cost_ns, 0.0), 0.0)
 
 
 def _with_cost(
@@ -192,7 +193,7 @@ def _with_cost(
     is_connected = pl.col("rank").is_in([*connected])
     is_counted = is_connected if culprit.steps is None else _late_rows(culprit)
     step_ns = float(delays.filter(is_counted)["step_ns"].mean() or 1)  # type: ignore[arg-type]
-    if gain_ns < _FELT * BLAMED * step_ns * culprit.n_steps:
+    if gain_ns < _LEAST_COST * step_ns * culprit.n_steps:
         return None
     cost_ns = max(gain_alone_ns, 0.0) / culprit.n_steps
     return replace(
@@ -207,11 +208,11 @@ def _gain(
     replay: Replay,
     others: list[Removal],
     removal: list[Removal],
-    of: Collection[int],
+    ranks: Collection[int],
 ) -> float:
-    """Return the ns that the ranks `of` gain by a removal in addition to the removals `others`."""
-    before_ns = replay.duration_ns(others, of=of)
-    after_ns = replay.duration_ns([*others, *removal], of=of)
+    """Return the time in ns that the ranks gain by `removal` if `others` are removed already."""
+    before_ns = replay.duration_ns(others, of=ranks)
+    after_ns = replay.duration_ns([*others, *removal], of=ranks)
     return before_ns - after_ns
 
 

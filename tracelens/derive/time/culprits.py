@@ -34,15 +34,15 @@ _GAP = 1.5
 _SAME_STEPS = 0.6
 """Two ranks are late in the same steps if at least this share of their late steps agrees."""
 _ROTATES, _MOST_OF_ONE = 0.6, 0.6
-"""Limits for ranks that are late in turn, another rank each step.
+"""Limits for ranks that are late in turn, a different rank in each step.
 
 - the least share of steps with a late rank
 - the largest share of these steps in which one rank is late
 """
 _MANY = 4
-"""Ranks that are late in one or two steps each are late in turn if there are this many of them.
+"""At least this many ranks, each late in one or two steps only, count as late in turn.
 
-There must also be this many steps with a late rank.
+At least this many steps must have a late rank.
 """
 _MOST = 8
 """The most culprits to examine, beginning with the greatest delays."""
@@ -131,7 +131,7 @@ def _group_late_ranks(
 
 
 def _rotating(late: list[LateRank], n_steps: int) -> list[LateRank]:
-    """Return all late ranks if another rank is late in each step, else an empty list."""
+    """Return `late` if its ranks are late in turn, a different rank in each step, else []."""
     by_step: dict[int, set[int]] = {}
     most_steps = 0
     for late_rank in late:
@@ -254,7 +254,7 @@ def _name_set(ranks: frozenset[int], sets: Sequence[RankSet]) -> RankSet:
 
 
 def _kind_of(members: RankSet) -> tuple[str, str]:
-    """Return a set's kind, and its name if it is a process group, else an empty text."""
+    """Return a set's kind and its name, which is empty unless the set is a process group."""
     # Groups with one kind of parallelism have the same name.
     return members.kind, members.name if members.kind == "group" else ""
 
@@ -302,7 +302,8 @@ def _merge(
 def _slow_network(trace: Trace, delays: pl.DataFrame) -> Culprit | None:
     """Return the network as a culprit if equal transfers take all ranks longer in some steps.
 
-    Return None with fewer than three steps, or if none or more than half of the steps are slow.
+    Return None if no step is slow. Return None also if more than half of the steps are slow, or if
+    the trace has fewer than three steps.
     """
     communication_ns = pl.col("communication_ns")
     by_step = delays.drop_nulls("step").group_by("step")

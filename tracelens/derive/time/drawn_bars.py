@@ -40,10 +40,11 @@ def without_deepest(bars: pl.DataFrame, most: int) -> pl.DataFrame:
 
 
 def merge_short(bars: pl.DataFrame, length: int, most: int) -> tuple[pl.DataFrame, int | None]:
-    """Merge short bars that begin in the same interval of a lane and level.
+    """Merge short bars until at most `most` bars remain.
 
-    Nothing is merged unless there are more bars than `most`. `length` is the length of the drawn
-    step in ns. Also return the length in ns below which bars were merged, or None.
+    Each lane and level is divided into equal intervals. All bars that are shorter than an interval
+    and begin in the same one become one bar. `length` is the length of the drawn step in ns. Also
+    return the interval's length in ns, None if nothing was merged.
     """
     width = max(round(length * _FIRST_WIDTH), 1)
     kept = bars
@@ -138,7 +139,8 @@ def _spans_and_sizes(
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Return the span around each event that a bar shows, and the sizes of device work in words.
 
-    The first frame has source, event_id and span_id, the second source, event_id and size.
+    Columns of the first frame: source, event_id and span_id. Columns of the second frame: source,
+    event_id and size.
     """
     of_spans = bars.filter(source="spans")
     spans = [of_spans.select("source", "event_id", span_id="event_id")]

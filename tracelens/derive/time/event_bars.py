@@ -48,7 +48,7 @@ QUEUES = (
     (10, "queue: 10 to 99"),
     (100, "queue: 100 or more"),
 )
-"""Kinds of bars for a device's queue, each after its least number of waiting launches."""
+"""Kinds of bars for a device's queue: the least number of waiting launches, and the kind."""
 CODED: dict[Any, Any] = {pl.String: pl.Categorical}
 _TIMES = ("start_ns", "duration_ns")
 _AROUND_NS = 10**9

@@ -52,10 +52,10 @@ class HostTime(Struct, frozen=True):
     ids: pl.Series | None
     """Ids of the calls, None if these are row numbers."""
     places: list[str]
-    """Call paths of launches; for other calls the outermost op, else the function."""
+    """Call paths of launches. Other calls have the outermost op, or the function without an op."""
     threads: list[Thread]
     mains: dict[int | None, Thread]
-    """Main thread of each process, the process with most known time first."""
+    """Main thread of each process, the thread with the most active time first."""
     tracks: Tracks
     """Activities that explain delays of each thread.
 
@@ -154,17 +154,20 @@ class _Reading:
             frame = frame.filter(is_of_ranks)
         return frame if frame["rank"].is_sorted() else frame.sort("rank", maintain_order=True)
 
-    def numbers(self, ranks: pl.Series, places: pl.Series) -> pl.Series:
-        """Return each text as an index into its rank's `places`, -1 for None."""
-        places = places.cast(pl.Categorical)
-        codes = places.to_physical()
-        highest = places.to_physical().max()
+    def numbers(self, ranks: pl.Series, names: pl.Series) -> pl.Series:
+        """Return the number of each name among all names of its rank, -1 for None.
+
+        `self.places` has the numbers. New names are added to it.
+        """
+        names = names.cast(pl.Categorical)
+        codes = names.to_physical()
+        highest = names.to_physical().max()
         if isinstance(highest, int) and ranks.min() != ranks.max():
             rank_offsets = ranks.cast(pl.Int64) * (1 + highest)
             codes = codes.cast(pl.Int64) + rank_offsets
         rows, like = distinct_rows(codes)
         numbers = []
-        texts = places.gather(rows).cast(pl.String)
+        texts = names.gather(rows).cast(pl.String)
         for rank, text in zip(ranks.gather(rows), texts, strict=True):
             numbers_of_rank = self.places[rank]
             numbers.append(
@@ -214,7 +217,10 @@ class _Reading:
         return pl.concat(rows)
 
     def _places_of(self, calls: pl.DataFrame) -> pl.Series:
-        """Return the index of each call's path, else of its op; None or -1 without an op."""
+        """Return each call's number in `self.places`: of its path, or without a path of its op.
+
+        A call without a path and without an op has None or -1.
+        """
         sites = calls.select("rank", "site_id")
         op = self.ops.gather(rows_of(self.sites["rank"], self.sites["site_id"], sites))
         if self.launches.is_empty():
@@ -273,7 +279,7 @@ class _Reading:
         )
 
     def _main_threads(self, active_threads: pl.DataFrame) -> dict[int, dict[int | None, Thread]]:
-        """Return, by rank and process, the thread with most known time."""
+        """Return, by rank and process, the thread whose activities take the most time."""
         mains: dict[int, dict[int | None, Thread]] = {rank: {} for rank in self.places}
         by_time = active_threads.sort(
             "ns",

@@ -64,7 +64,8 @@ class Tracks(Struct, frozen=True):
 class Axis(Struct, frozen=True):
     """Maps the times of all tracks to one axis of integers, on which tracks do not overlap.
 
-    A time's number is its position in `times`, plus the track's number times the number of `times`.
+    Each track has a section of the axis that is as long as `times`. Within this section, each time
+    is at its index in `times`.
     """
 
     times: pl.Series
@@ -155,9 +156,8 @@ def tracks_by_rank(
 def first_of_threads(segments: pl.DataFrame) -> pl.DataFrame:
     """Merge the threads of each process into one sequence of segments: process and SEGMENTS.
 
-    Of overlapping segments, the one of the thread with the lowest number counts. `segments` has
-    process, thread_number and SEGMENTS, sorted by these and start. Segments of one thread are
-    disjoint.
+    Of overlapping segments, the one of the thread with the lowest number counts. Columns of
+    `segments`: process, thread_number and SEGMENTS. Segments of one thread are disjoint.
     """
     axis = Axis.of(segments)
     number_in_process = pl.col("thread_number").rank("dense").over("process") - 1

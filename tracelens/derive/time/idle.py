@@ -31,7 +31,7 @@ _GAPS = {
     "call_place": pl.Int32,
 }
 _WORK_AT_ONCE = 1 << 18
-"""The number of idle intervals that are cut at a time, which takes 0.5 kB of memory each."""
+"""This many kernels, copies and fills are examined at a time, with 0.5 kB of memory for each."""
 
 
 def counted_idle(device: DeviceWork, causes: pl.Series | None) -> Iterator[pl.DataFrame]:
@@ -53,7 +53,11 @@ def is_counted(device: DeviceWork) -> pl.Expr:
 
 
 def in_time_order(device: DeviceWork) -> pl.DataFrame:
-    """Sort all work by start, and add end_ns and `gap`, the number of the idle time before it."""
+    """Sort all work by start, and add end_ns and `gap`.
+
+    `gap` is the index of the work in the device's unsorted work. It also identifies the idle time
+    before the work.
+    """
     numbered = pl.concat(device.work).with_row_index("gap")
     work = numbered.sort("start_ns", "duration_ns", "gap")
     end = pl.col("start_ns") + pl.col("duration_ns")
@@ -89,9 +93,10 @@ def with_true_causes(idle: pl.DataFrame, causes: pl.Series | None) -> pl.DataFra
 
 
 def known_place(n_places: int) -> pl.Expr:
-    """Return the call path of idle time, else of the launching call, else `n_places` for none.
+    """Return the index of the call path of idle time.
 
-    Call paths are indices.
+    Idle time without a call path gets that of the call that launches the next work. If this is
+    unknown too, the index is `n_places`.
     """
     place = pl.col("place")
     place_or_call = pl.when(place < 0).then("call_place").otherwise(place)

@@ -35,7 +35,7 @@ BY_CAUSE = {
     "loading": "Load and compile before the steps: warm up, keep shapes fixed",
     "host": "Shorten this work of the host, or do it while the device works",
 }
-"""Advice on idle time with a known cause only."""
+"""Advice on idle time by its cause, if nothing more about this time is known."""
 _EXPRESSIONS = {
     "input": "input_ready",
     "allocation": "without=allocation",
@@ -174,7 +174,7 @@ def _total_ns(places: Places) -> int:
 
 
 def _work_and_waits(program: JudgedProgram, places: list[tuple[str, int]]) -> Iterator[Rule]:
-    """Advise on the host's other work and on its waits, each with its own time."""
+    """Advise on the host's work and on the host's waits, each with its own time."""
     all_ns = _total_ns(places)
     for part in split_waits(places):
         part_ns = program.parts["host"] * _total_ns(part) // all_ns
@@ -219,7 +219,10 @@ def _has_several_devices(trace: Trace) -> bool:
 def _advice_by_host_place(
     program: JudgedProgram, places: list[tuple[str, int]]
 ) -> Mapping[str, str]:
-    """Return advice on the host's other work, by pattern of call paths. The first match counts."""
+    """Return advice on idle time with the cause `host`, by pattern of call paths.
+
+    The first pattern that matches counts.
+    """
     advice = {_IN_OPTIMIZER: _BY_HOST_OPTIMIZER} if _has_host_optimizer(program) else {}
     advice |= _BY_HOST_PLACE
     if not program.n_steps:
@@ -235,7 +238,10 @@ def _by_kind(
     advice: Mapping[str, str],
     places: list[tuple[str, int]],
 ) -> str | None:
-    """Return the first advice with a pattern that matches most of the time of all call paths."""
+    """Return the first advice whose pattern matches call paths with at least half of the time.
+
+    Return None if no pattern does.
+    """
     for kind, text in advice.items():
         if _is_mostly(places, kind):
             return text
@@ -314,7 +320,7 @@ def _is_mostly(places: list[tuple[str, int]], kind: str) -> bool:
 
 
 def _allocation_advice(program: JudgedProgram, places: list[tuple[str, int]]) -> str | None:
-    """Return advice on allocating and freeing memory, None if the reason for it is unknown."""
+    """Return advice for programs whose memory is not cached or is fragmented, else None."""
     if not _makes_room(program):
         uncached = _uncached(program)
         if uncached is not None:

@@ -112,10 +112,10 @@ def idle_of_devices(
 def _times_and_causes(
     trace: Trace, devices: Mapping[Device, DeviceWork]
 ) -> tuple[DeviceTimes, dict[int, pl.Series]]:
-    """Sum the devices' times with the cause "launch" for all launching.
+    """Sum the devices' times, where all idle time by launching has the cause "launch".
 
-    Also return, by device number, the causes that `causes_of_launching` finds for each kernel, copy
-    and fill. Devices with only the cause "launch" are left out.
+    Also return, by device number, the cause that `causes_of_launching` finds for each kernel, copy
+    and fill. A device is left out if all of them have the cause "launch".
     """
     times = _times(
         dict(enumerate(devices.values())),
@@ -379,7 +379,8 @@ def _busy_of_windows(sizes: pl.DataFrame, sums: pl.Series) -> pl.DataFrame:
 def _idle(sizes: pl.DataFrame, sums: pl.Series) -> pl.DataFrame:
     """Return the sums of idle time from C as a frame, the field `idle` of DeviceTimes.
 
-    Each window has one sum per cause with `within` False, then one per cause with `within` True.
+    Each window has one sum per cause for the time before the first and after the last work, then
+    one sum per cause for the time in between, which is `within`.
     """
     row = (sums > 0).arg_true().cast(pl.Int64)
     n_causes = len(IDLE_KINDS)

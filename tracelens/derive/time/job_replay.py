@@ -191,7 +191,10 @@ def _with_removals(rows: pl.DataFrame, removals: Collection[Removal]) -> pl.Data
 
 
 def _is_removed(removal: Removal) -> pl.Expr:
-    """Return the condition for rows of the removal's ranks that begin or end in its steps."""
+    """Return the condition that a removal applies to a row.
+
+    The row is of one of the removal's ranks, and begins or ends in one of the removal's steps.
+    """
     is_of_ranks = pl.col("rank").is_in([*removal.ranks])
     if removal.steps is None:
         return is_of_ranks

@@ -41,7 +41,7 @@ class JudgedProgram(Struct, frozen=True):
     parts: dict[str, int]
     """Time of each part in ns, without time that the profiler is known to add."""
     places: pl.DataFrame
-    """Idle time by call path, without that time."""
+    """Idle time by call path, without time that the profiler is known to add."""
     kernels: pl.DataFrame
     """Sums by site and primitive."""
     n_steps: int
@@ -147,7 +147,10 @@ def _hideable(model: TimeModel, parts: Mapping[str, int]) -> dict[str, int]:
 
 
 def _kernels(trace: Trace, is_judged: pl.Expr) -> pl.DataFrame:
-    """Sum judged kernels by rank, site and primitive: n, ns, the site's op, phase, module_path."""
+    """Sum the number (n) and time (ns) of judged kernels by rank, site_id and primitive.
+
+    Add op, phase and module_path from the table `sites`.
+    """
     kernels = trace.select("kernels", "rank", "step", "site_id", "primitive", "duration_ns")
     if kernels["step"].null_count():
         kernels = kernels.filter(is_judged)

@@ -20,9 +20,9 @@ from tracelens.schemas.results.time import IDLE_PARTS, PARTS
 BLAMED = 0.05
 """Smallest delay for which a rank is blamed, as a share of a step."""
 _SIGMAS, _SIGMAS_ONCE = 4.0, 6.0
-"""A delay counts if it exceeds this many standard deviations of the ranks' differences.
+"""A delay counts if it exceeds this many standard deviations of chance delays.
 
-The first number is for the median of all steps, the second for one step.
+The first number is for a rank's median delay, the second for a rank's delay in a single step.
 """
 EXPLAINS = 0.25
 """A cause with at least this share of a rank's delay explains the delay."""
@@ -53,7 +53,7 @@ _USUAL_PACE, _BY_SPEED = "usual_pace_ns", "by_speed_ns"
 OWN_TIME, IDLE = "own", "idle"
 """Names for the cause if no single part of a step explains a delay.
 
-The cause is IDLE if idle time of all causes explains the delay, else OWN_TIME.
+The cause is IDLE if idle time of all causes together explains the delay, else OWN_TIME.
 """
 
 
@@ -230,10 +230,10 @@ def _median(values: pl.Series) -> float:
 def _with_host_excess(
     model: TimeModel, late_steps: pl.DataFrame, delays: pl.DataFrame
 ) -> pl.DataFrame:
-    """Limit the columns `CAUSE_excess_ns` to the extra time that the host spent on each idle cause.
+    """Limit the columns `CAUSE_excess_ns`, the delays by cause of idle time, and add by_speed_ns.
 
-    These columns are the part of a delay that idle time of each cause makes. Add by_speed_ns, the
-    time that the host's speed explains.
+    The limit of each column is the extra time that the host spent on the column's cause.
+    by_speed_ns is the time that the host's speed explains.
     """
     idle_ns = pl.sum_horizontal(f"{cause}_excess_ns" for cause in IDLE_PARTS)
     idle_explains = idle_ns > EXPLAINS * pl.col(OWN)
@@ -256,8 +256,8 @@ def _with_host_excess(
 def _with_slowdown(late_steps: pl.DataFrame, hosts: pl.DataFrame) -> pl.DataFrame:
     """Add `slowdown`, the share by which the rank's host launches slower than the median host.
 
-    It is 0 if the host is faster, or so slow that it is late. Add by_speed_ns, the time that the
-    slowdown explains.
+    `slowdown` is 0 for a faster host. Above _HOSTS_DIFFER, it is 0 too, because such a host is
+    late, not slow. Add by_speed_ns, the time that `slowdown` explains.
     """
     of_hosts = _with_host_times(late_steps, hosts, "launch")
     ratio = pl.col("spent_ns").sum() / pl.col("usual_ns").sum()
@@ -272,9 +272,9 @@ def _with_slowdown(late_steps: pl.DataFrame, hosts: pl.DataFrame) -> pl.DataFram
 
 
 def _limited_to_host(late_steps: pl.DataFrame, hosts: pl.DataFrame, cause: str) -> pl.DataFrame:
-    """Limit the column `CAUSE_excess_ns` to the extra time that the host spent on this cause.
+    """Limit the column `CAUSE_excess_ns`, the delay by idle time with this cause.
 
-    The column is the part of a delay that idle time of this cause makes.
+    The limit is the extra time that the host spent on this cause.
     """
     column = f"{cause}_excess_ns"
     of_hosts = _with_host_times(late_steps, hosts, cause)

@@ -77,7 +77,7 @@ def _in_busy_ops(
     devices: Mapping[Device, DeviceWork],
     long_gaps: pl.DataFrame,
 ) -> pl.Series:
-    """Return the numbers of long idle times in which the launching thread was in a long op."""
+    """Return the `gap` of each long gap that the launching thread spent mostly in long ops."""
     busy = busy_ops(trace, long_gaps["rank"].unique())
     if busy.is_empty():
         return pl.Series(dtype=pl.Int64)
@@ -103,7 +103,7 @@ def _on_threads(
 ) -> pl.DataFrame:
     """Return a device's long idle times with start and end, and the ids of the launching thread.
 
-    `first` is the number of the device's first idle time.
+    `first` is added to the device's own numbers of idle times.
     """
     end = pl.col("end_ns").cum_max().shift(1, fill_value=device.from_ns)
     every_gap = work.select(
@@ -150,14 +150,14 @@ def _launching_gaps(devices: Mapping[Device, DeviceWork], launching: pl.Series) 
 def _kernel_launches(
     trace: Trace,
     devices: Mapping[Device, DeviceWork],
-    suspects: pl.DataFrame,
+    long_gaps: pl.DataFrame,
 ) -> pl.DataFrame:
-    """List all launches of the kernels that `suspects` launch: rank, name and call.
+    """List all launches of the kernels that the calls of `long_gaps` launched.
 
-    They are sorted by start. Launches of CUDA graphs are left out.
+    Columns: rank, name and call, sorted by rank and start. Launches of CUDA graphs are left out.
     """
     recorded = trace.select("kernels", "rank", "name", "start_ns", "api_call_id")
-    ranks = suspects["rank"].unique()
+    ranks = long_gaps["rank"].unique()
     is_of_ranks = pl.col("rank").is_in(ranks.implode())
     of_ranks = recorded.filter(is_of_ranks).sort("rank", "start_ns")
     # A graph's first launch is long for another reason, as its kernels were loaded before.
@@ -178,9 +178,9 @@ def _kernel_launches(
     ids = kernels.select("rank", "api_call_id")
     name_code = pl.col("name").to_physical()
     launches = kernels.select("rank", name_code, call=call_rows(hosts, ids))
-    suspected_names = launches.join(suspects, on=["rank", "call"], how="semi")
+    names_after_gaps = launches.join(long_gaps, on=["rank", "call"], how="semi")
     return launches.join(
-        suspected_names,
+        names_after_gaps,
         on=["rank", "name"],
         how="semi",
         maintain_order="left",

@@ -15,7 +15,10 @@ from tracelens.trace import Trace
 _THREAD = ["rank", "process_id", "thread_id"]
 _SPANS = ("rank", "span_id", "parent_id", "kind", "name")
 _FEW = 1 << 14
-"""Up to this number of spans, examining each span is faster than finding distinct chains."""
+"""Up to this many spans, each is named by itself.
+
+Of more spans, those with equal spans around them are named only once, which is faster then.
+"""
 PLACED = {"rank": pl.Int32, "api_call_id": pl.Int64, "what": pl.Categorical}
 
 
