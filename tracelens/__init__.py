@@ -84,9 +84,9 @@ def _open_trace(path: Any) -> Any:
 
 
 def _open_base(path: Any, trace: Any) -> Any:
-    """Open the base to compare `trace` with.
+    """Open the trace at `path`, which `trace` is compared with.
 
-    From a folder of graph captures, open the captures of the batch sizes of `trace`.
+    In a folder of CUDA graph captures, open those whose batch sizes `trace` replays.
     """
     if not Path(path).is_dir() or import_module("tracelens.trace.objects").is_trace(Path(path)):
         return _open_trace(path)

@@ -157,9 +157,10 @@ class _Rewriting:
         return module.eval()
 
     def _tensor(self, name: str, layout: str = "NCHW") -> Any:
-        """Return a node's result, in the given layout if it exists, else in the other layout.
+        """Return a node's result, preferably in the given layout.
 
-        A parameter is first registered with the new module.
+        If only the other layout exists, the result has that layout. A parameter is first registered
+        with the new module.
         """
         for available in (layout, "NCHW", "NHWC"):
             if (name, available) in self.have:
@@ -208,7 +209,10 @@ class _Rewriting:
         return self.graph.call_function(operator.getitem, (result, 0))
 
     def _attention(self, nodes: Sequence[Any]) -> Any:
-        """Return the fused attention call. The scores' factor and mask become its arguments."""
+        """Return one fused attention call for nodes that compute attention step by step.
+
+        The fused call takes their scale and mask as arguments.
+        """
         query, turned = (self._tensor(_name(argument)) for argument in nodes[0].args[:2])
         key = self.graph.call_function(self.torch.transpose, (turned, -2, -1))
         value = self._tensor(_name(nodes[-1].args[1]))
@@ -269,10 +273,8 @@ class _Rewriting:
 
 
 def _name(node: Any) -> str:
-    """Return a node's name in the plan.
-
-    The first result of an operator has the operator's name.
-    """
+    """Return the name that the plan uses for a node."""
+    # The first result of an operator with several results has the operator's name.
     is_first = node.target is operator.getitem and node.args[1] == 0
     return str(node.args[0].name if is_first else node.name)
 

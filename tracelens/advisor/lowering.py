@@ -38,8 +38,8 @@ def lowerings() -> dict[str, Lowering]:
 def _convolutions(torch: Any) -> dict[str, Lowering]:
     """Return functions for convolutions, alone or fused with the next ops, by name.
 
-    Each takes input, weight, bias, the summand of an addition, then stride, padding, dilation and
-    groups (`how`).
+    Each takes input, weight and bias, then stride, padding, dilation and groups. A convolution that
+    is fused with an addition takes the summand after the bias.
     """
 
     def conv(x: Any, weight: Any, bias: Any, *how: Any) -> Any:

@@ -19,9 +19,9 @@ class Regions(Struct):
 def regions(is_compiled: Mapping[str, bool]) -> Regions:
     """Return the fewest submodules to compile and to disable that give each layer its choice.
 
-    `is_compiled` maps a layer's path to its choice. If a layer contains other layers, its choice is
-    only for the rest of its work. A module without a choice, such as a container, follows its
-    layers if they agree, else the module around it.
+    `is_compiled` maps a layer's path to its choice. A layer's choice does not hold for the layers
+    inside it, which have choices themselves. A module without a choice, such as a container, takes
+    the choice that all its layers share. If its layers differ, it runs like the module around it.
     """
     below: dict[str, dict[str, None]] = {}
     for path in is_compiled:

@@ -134,9 +134,10 @@ def make_plan(
 ) -> Plan:
     """Return the plan that an oracle chooses from an eager run (base) and a compiled one (other).
 
-    The times are the lowest rank's. If the ranges of a layer's times overlap, it is taken as
-    equally fast in both runs. If the oracle mixes both within a layer, the faster run decides. See
-    `layer_oracle` for `oracle`, `switch_cost_ns` and `method`.
+    The times are the lowest rank's. A layer counts as equally fast in both runs if the ranges of
+    its times overlap. If the oracle chooses eager for some operations of a layer and compiled for
+    others, the run in which the layer is faster decides. See `layer_oracle` for `oracle`,
+    `switch_cost_ns` and `method`.
 
     Raises UsageError for an unknown oracle, and without evidence that base ran eager and other
     compiled. Raises MissingTableError if the runs lack the times that the oracle needs.
@@ -204,8 +205,9 @@ def apply_plan(model: Any, plan: Plan | str | os.PathLike[str], **options: Any) 
     hooks. `options` are passed to torch.compile (mode, backend, dynamic, …). Apply the plan once,
     to the model that will run: a later copy runs the original's compiled code.
 
-    Raises UsageError, before anything is changed, for a plan that names layers by a trace's
-    numbers, or a path that the model does not have. Raises ToolError if torch is not installed.
+    Raises UsageError if the plan names a path that the model does not have, or numbered classes
+    (Conv2d_3) instead of paths. The model is then unchanged. Raises ToolError if torch is not
+    installed.
     """
     torch = load_torch("apply_plan")
     chosen = plan if isinstance(plan, Plan) else Plan.read(plan)
@@ -260,7 +262,7 @@ _MANY = 4096
 
 
 def _region(forward: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the same function, called from a frame with a new code object."""
+    """Return a function that calls `forward`, with a code object of its own."""
 
     def region(*args: Any, **kwargs: Any) -> Any:
         return forward(*args, **kwargs)

@@ -1,6 +1,6 @@
 """Every analysis: a pure function from one Trace, or from base and other, to a DataFrame.
 
-To add an analysis, write its module, which ends with `ANALYSIS`, a test, and one line in
+To add an analysis, write a module that ends with `ANALYSIS`. Then add a test, and one line in
 `__init__.pyi`.
 """
 
@@ -53,7 +53,8 @@ class _Package(ModuleType):
     """The package's class: `tracelens.analyses.NAME` is the analysis, not its module."""
 
     def __setattr__(self, name: str, value: object) -> None:
-        """Store the function of an analysis when an import would store its module."""
+        """Store a value; in place of an analysis's module, store the analysis's function."""
+        # Importing a submodule sets it as an attribute of its package.
         if isinstance(value, ModuleType) and name in ANALYSES:
             value = _taking_paths(value.ANALYSIS.run)
         super().__setattr__(name, value)

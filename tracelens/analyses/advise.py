@@ -74,7 +74,7 @@ def greedy_ranks(
 
 
 def greedy_notes(greedy: Mapping[int, Advice], searched: Mapping[int, Advice]) -> list[str]:
-    """Compare each rank's kernel time now, with greedily chosen calls and with the best calls."""
+    """Give each rank's kernel time for three sets of calls: recorded, chosen greedily, and best."""
     sentences = []
     for rank, order in greedy.items():
         took, as_it_ran, best = map(

@@ -133,7 +133,7 @@ class Analysis(Struct, frozen=True):
     def name(self) -> str:
         """The function's name.
 
-        It also names the result, the section of the report and `--section`.
+        The result and the section of the report have the same name. `--section` takes it, too.
         """
         return self.result.name
 

@@ -43,8 +43,8 @@ _OTHERS, _BELOW, _SHOWN = "(other calls)", " > ", 32
 def call_tree(trace: Trace, *, smallest_frac: float = SMALLEST_FRAC) -> pl.DataFrame:
     """Sum the time of spans and API calls: one row per rank and call path.
 
-    A call path is a call with all its callers. Numbers of steps are left out, so all steps have the
-    same path. Self time is the time that no inner call covers. Rows are sorted by rank, then by
+    A call path is a call with all its callers. Names of steps lose their number, so all steps have
+    the same path. Self time is the time that no inner call covers. Rows are sorted by rank, then by
     self time, longest first. Paths that take less than `smallest_frac` of their rank's time become
     one row per parent, `(other calls)`. Raises MissingTableError without spans and API calls.
     """

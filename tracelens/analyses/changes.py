@@ -135,9 +135,10 @@ def _row(trace: Trace, advised: Advised) -> dict[str, Any]:
 
 
 def _example(trace: Trace, cause: str, place: str | None) -> dict[str, int]:
-    """Return start and length of the longest idle interval with a cause; empty without one.
+    """Return start and length of the longest idle interval that `cause` explains.
 
-    Intervals caused by `place`, a line or call of the program, are searched first.
+    An interval at `place`, a line or call of the program, is preferred to a longer one elsewhere.
+    The result is empty if `cause` explains no interval.
     """
     gaps = time_model(trace).idle.filter(pl.col("cause") == cause)
     here = gaps.filter(pl.col("what").eq_missing(pl.lit(place, pl.String)))

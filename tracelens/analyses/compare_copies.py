@@ -43,7 +43,7 @@ _COLUMNS = {
         ("bandwidth_bytes_per_s", "bandwidth_SIDE_bytes_per_s"),
     )
 }
-"""This table names the side of a column before its unit."""
+"""Names of a comparison's columns here: `base_size_bytes` becomes `size_base_bytes`."""
 
 
 @pairs_ranks

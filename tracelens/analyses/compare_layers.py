@@ -39,12 +39,13 @@ _NAMED_LOSERS = 3
 def compare_layers(base: Trace, other: Trace, *, rules: Rules = DEFAULT) -> pl.DataFrame:
     """Compare layers: one row per layer, phase and way of timing.
 
-    A way of timing is a method with a configuration of each run. Kernel times are per step, or for
-    the whole trace if no step is marked. Measured times are per execution. Work outside of layers
-    has no speedup. A layer is unclear if its outcome depends on how a fused kernel's time is split.
-    Rows are sorted by way, then by time in base, longest first. Layers that one run lacks come
-    last. Raises MissingTableError unless both runs have kernels, or layers measured by the same
-    method.
+    A way of timing is a timing method, such as profiler, with the configuration of each run, such
+    as cuda and triton. Kernel times are per step, or for the whole trace if no step is marked.
+    Measured times are per execution. Work outside of layers has no speedup. The outcome is unclear
+    if it depends on how a fused kernel's time is split. Rows are sorted by way of timing, then by
+    time in base, longest first. Layers that one run lacks come last.
+
+    Raises MissingTableError unless both runs have kernels, or layers measured by the same method.
     """
     pairs = layer_pairs(base, other, both_kernel_times(base, other))
     if pairs.is_empty():

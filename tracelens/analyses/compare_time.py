@@ -65,9 +65,9 @@ def compare_time(base: Trace, other: Trace, *, rules: Rules = DEFAULT) -> pl.Dat
 
 
 def _widened(recorded: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
-    """Make the intervals of `rows` at least as wide as the intervals of `recorded`.
+    """Make the interval from low to high of each row at least as wide as in `recorded`.
 
-    A row becomes unclear if its outcome differs from the recorded one.
+    The outcome of a row becomes unclear if it differs from the outcome in `recorded`.
     """
     columns = [*_KEY, "low", "high", "outcome", "reason"]
     both = rows.join(

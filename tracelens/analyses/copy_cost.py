@@ -82,7 +82,8 @@ def copy_cost(trace: Trace, base: Trace | None = None) -> pl.DataFrame:
 def _with_casts(trace: Trace) -> pl.DataFrame:
     """Return the copies, each with the dtype cast that follows it, or None.
 
-    `wasted` has the bytes that a cast before the copy would save; 0 without a cast.
+    Column `wasted` has the bytes that would be saved if the cast came before the copy. It is 0 for
+    a copy that no cast follows.
     """
     wasted = pl.col("elements") * (pl.col("read_bytes") - pl.col("written_bytes"))
     casts = casts_after_copies(trace)

@@ -31,7 +31,9 @@ def critical_path(trace: Trace) -> pl.DataFrame:
     """List the critical path of each rank's median step, in order of time: one row per interval.
 
     Shortening anything that is not on the path leaves the step as long as it is. The durations add
-    up to the replayed step. Raises MissingTableError without kernels and ops.
+    up to the length of the step in a replay, which computes it from the dependencies of calls and
+    work. This length may differ from the recorded length. Raises MissingTableError without kernels
+    and ops.
     """
     require_time(trace, "critical_path")
     parts = [critical_path_of(replay) for replay in replays(trace).values()]

@@ -28,10 +28,7 @@ from tracelens.trace import Trace
 _COLUMNS = ("rank", "kernel_id", "library", "primitive", "duration_ns")
 _OPERATOR = "::"
 _COMPUTED_ELSEWHERE = ("gemm", "conv", "attention")
-"""Primitives of ops that a generated kernel lists but does not compute.
-
-A library or a kernel of another name computes them.
-"""
+"""Primitives that a library kernel computes, even if a generated kernel lists their ops."""
 
 FAMILY_OF = {
     primitive: family for family, primitives in FAMILIES.items() for primitive in primitives
@@ -60,11 +57,13 @@ NO_OPS = (
 def cross_layer(trace: Trace) -> pl.DataFrame:
     """Sum kernel time: one row per rank, framework op, library and primitive.
 
-    The op is the outermost operator around the launch, else the outermost op. If compile provenance
-    was recorded, a fused kernel is split among its operators by the bytes that they write; low_ns
-    and high_ns are the row's times by other splits. Without kernels, the ops' self time on the host
-    is summed. Rows are sorted by rank, then by time, longest first. Raises MissingTableError if
-    there are neither kernels nor ops.
+    The op is the outermost framework op (such as aten::linear) around the launch. If there is none,
+    it is the outermost span of kind op. A compiled graph's fused kernel is split among the ops in
+    its provenance, by the bytes that each op writes. low_ns and high_ns bound a row's time under
+    any other split. Without kernels, the ops' self time on the host is summed.
+
+    Rows are sorted by rank, then by time, longest first. Raises MissingTableError if there are
+    neither kernels nor ops.
     """
     parts = _of_kernels(trace) if trace.has("kernels") else _of_host(trace)
     total, of_primitive = (
@@ -86,10 +85,7 @@ def cross_layer(trace: Trace) -> pl.DataFrame:
 
 
 def _of_kernels(trace: Trace) -> pl.DataFrame:
-    """Return the rows of a trace with kernels, without the columns of shares.
-
-    Strings are pl.String.
-    """
+    """Return the rows of a trace with kernels, without the columns of shares."""
     sums = _op_parts(trace).lazy().group_by(_KEY)
     rows = sums.agg(
         n_calls=pl.col("op_id").drop_nulls().n_unique().cast(pl.Int64),
@@ -104,8 +100,8 @@ def _of_kernels(trace: Trace) -> pl.DataFrame:
 def _op_parts(trace: Trace) -> pl.DataFrame:
     """Return one row per kernel with its op, or one row per op of a fused kernel.
 
-    `op` is the outermost operator around the launch, else the outermost op, else None. `op_id` is
-    the op's span id, None for ops of a fused kernel.
+    `op` is the outermost framework op around the launch. If there is none, it is the outermost span
+    of kind op, or None. `op_id` is the op's span id, None for ops of a fused kernel.
     """
     kernels = _with_ops(trace).with_columns(low_ns="duration_ns", high_ns="duration_ns")
     parts = _split_fused(trace) if trace.has("provenance") else None
@@ -155,9 +151,9 @@ def _of_sites(trace: Trace, sites: pl.DataFrame) -> pl.DataFrame:
 
 
 def _top_op(tree: pl.DataFrame, rows: pl.Series) -> pl.Series:
-    """Return the outermost operator around each span at `rows`, else the outermost op.
+    """Return the outermost framework op around each span at `rows`.
 
-    The span itself may be this op.
+    If there is none, return the outermost span of kind op. Either may be the span itself.
     """
     is_op = (tree["kind"] == "op").fill_null(value=False)
     (is_named,) = matching(tree["name"], _OPERATOR)

@@ -56,7 +56,7 @@ class _Facts(Struct, frozen=True):
     with_shapes: set[int]
     # Ranks with known device limits
     with_limits: set[int]
-    # Ranks with times from a window without Python calls
+    # Ranks whose profiler recorded some steps without Python calls
     with_light_window: set[int]
 
 
@@ -77,7 +77,10 @@ def _read_facts(trace: Trace) -> _Facts:
 
 
 def _sums_by_kind(kernels: pl.DataFrame) -> pl.DataFrame:
-    """Return kernel time and the number of kernels of 0 ns, by rank, link and primitive."""
+    """Return kernel time and the number of kernels of 0 ns, by rank, `link` and primitive.
+
+    `link` says whether a kernel's launch is known.
+    """
     ns = pl.col("duration_ns")
     by_kind = kernels.lazy().group_by("rank", "link", "primitive")
     return by_kind.agg(ns.sum(), n_zero=(ns == 0).sum().cast(pl.Int64)).collect()
@@ -119,7 +122,7 @@ def _completeness(sources: Sequence[Mapping[str, Any]]) -> dict[int, bool]:
 
 
 def _light_windows(sources: Sequence[Mapping[str, Any]]) -> set[int]:
-    """Return the ranks with times from a window without Python calls."""
+    """Return the ranks whose profiler recorded some steps without Python calls."""
     ranks = set()
     for source in sources:
         settings, rank = source.get("settings"), source.get("rank")

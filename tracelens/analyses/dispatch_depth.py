@@ -20,10 +20,13 @@ _SPAN_COLUMNS = ["rank", "span_id", "parent_id", "kind", "name", "start_ns", "mo
 def dispatch_depth(trace: Trace) -> pl.DataFrame:
     """Count calls by launch site, and stack frames by role.
 
-    If `source` is "span", there is one row per rank, outermost op, layer and phase that started GPU
-    work. If `source` is "stack", there is one row per symbol and implementation for all frames of
-    the native stacks, and one for each role of the frames. Raises MissingTableError if the trace
-    has neither API calls nor stacks.
+    Column `source` tells the two kinds of rows apart:
+
+    - span: one row per rank, outermost op, layer and phase that started GPU work
+    - stack: one row per symbol and implementation of the native stacks, for all their frames. More
+      rows count the frames of each role.
+
+    Raises MissingTableError if the trace has neither API calls nor stacks.
     """
     launches = _launches(trace)
     if not launches.height and not trace.has("stacks"):

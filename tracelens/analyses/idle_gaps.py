@@ -45,9 +45,10 @@ def idle_gaps(trace: Trace) -> pl.DataFrame:
 
 
 def _program_times(model: TimeModel) -> pl.DataFrame:
-    """Return each device's time without the time that the profiler is known to add: judged_ns.
+    """Return each device's time without the profiler's cost, in these columns.
 
-    `kept` is the share of launch and other host time that the profiler did not add.
+    - `judged_ns`: the device's time without the time that the profiler is known to add
+    - `kept`: share of launching and of the host's other work that the profiler did not add
     """
     kept = pl.DataFrame(
         [*model.kept_shares().items()],

@@ -28,7 +28,7 @@ from tracelens.schemas.results.time import PARTS
 from tracelens.trace import Trace
 
 _LOST = 0.1
-"""A part is named before a straggler if all ranks lose at least this share of time to it."""
+"""Smallest share of all ranks' time at which a part of the step is named beside a straggler."""
 _FEW = 3
 """The job's sentence names at most this many culprits."""
 _LATE_BY = {
@@ -56,20 +56,18 @@ _HOST_WORDS = {
 }
 _OTHER = "loses {} by {cause} where {peer} loses {}"
 _ON_ITS_CLOCK = {*PARTS, LINK, NETWORK} - {"communication", "waiting", "dependency", "unknown"}
-"""Causes of delays that are measured by a single rank's clock.
-
-Errors between hosts' clocks do not affect them.
-"""
+"""Causes whose delay is measured by one rank's clock, so that other hosts' clocks do not matter."""
 _ALL_OTHERS = "another rank each step"
 
 
 def job(trace: Trace) -> pl.DataFrame:
     """Return one row per culprit, the most costly first, or one row without a culprit.
 
-    A culprit is a rank, or a set of ranks such as a node, that delays the job. Its steps are longer
-    than the median rank's by 5 %, waiting for other ranks left out, and the job loses at least half
-    of this delay. The cost is the time that the job saves if its collectives are replayed without
-    the delay. Raises MissingTableError with one rank, or without kernels and ops.
+    A culprit is a rank, or a set of ranks such as a node, that delays the job. Its own time in a
+    step, which excludes waiting for other ranks, is longer than the median rank's by 5 % of a step
+    or more. Without this delay, the job's steps would be at least 2.5 % shorter. The cost is the
+    time that the job would save, from a replay of its collectives without the delay. Raises
+    MissingTableError with one rank, or without kernels and ops.
     """
     return trace.derived(_judge)
 
@@ -241,9 +239,10 @@ def _range(shares: Sequence[float]) -> str:
 
 
 def _shared_loss(culprit: Culprit, judged: list[RankTime]) -> tuple[str, list[float]]:
-    """Return the part of a step that is long on the culprit's ranks and on the other ranks.
+    """Return the part of a step that takes much time on all ranks, and two shares of this part.
 
-    Also return its share on both, the smaller first. Computing and waiting are left out.
+    The shares are the culprit's and the other ranks', the smaller first. The part is neither
+    computing nor waiting.
     """
     members = {*culprit.members.ranks}
     of_members = [time for time in judged if time.rank in members]
@@ -320,9 +319,12 @@ def _parts_sentence(
 
 
 def waiting_sentence(judged: Sequence[RankTime], bound: str, before: str = "") -> str:
-    """Return a sentence, after `before`, on the ranks that mostly wait although no rank is late.
+    """Return a sentence on the ranks that mostly wait although no rank is late.
 
-    `bound` is the bound of most ranks. The sentence is empty if no rank or every rank waits.
+    - `bound`: the bound of most ranks
+    - `before`: text that the sentence begins with
+
+    The result is empty if no rank waits, or if most ranks wait.
     """
     waiting = [time for time in judged if time.bound == "waiting"]
     if bound == "waiting" or not waiting or len(waiting) == len(judged):

@@ -138,7 +138,10 @@ def _on_waves(known: pl.DataFrame, total_ns: int) -> list[str]:
 def _partitions(trace: Trace, frame: pl.DataFrame) -> pl.DataFrame:
     """Find grids of two streams that run at the same time on separate SMs of a device.
 
-    There are two rows per pair: n_blocks are the blocks of one grid, low and high those of both.
+    Each pair of grids has two rows, one per grid:
+
+    - `n_blocks`: number of blocks of this grid
+    - `low`, `high`: number of blocks of the pair's smaller and of its larger grid
     """
     n_blocks = pl.col("grid_x").cast(pl.Int64) * pl.col("grid_y") * pl.col("grid_z")
     times = ("start_ns", "duration_ns")

@@ -27,16 +27,18 @@ def layer_attribution(
     """Attribute kernel time: one row per rank, layer and phase, and per step if `by_step`.
 
     Rows are sorted by rank, then by time, longest first. They sum to the kernel total. Work without
-    a layer has the row `(unattributed)`, also if it runs directly in the model's root. Work
+    a layer, such as work of the model's root module itself, has the row `(unattributed)`. Work
     launched before the trace began has the row `(pre-window)`. The step is None outside of steps.
 
     - A kernel belongs to the innermost module around its launch. In the backward pass, it belongs
       to the module of the forward op that made the autograd node.
     - A kernel of a compiled graph is split among the modules in its recorded provenance, by the
-      bytes that they write (estimate_ns). low_ns and high_ns are the times by other splits.
+      bytes that each module writes. estimate_ns is the time by this split; low_ns and high_ns
+      bound the time by any other split.
     - A kernel of a replayed CUDA graph belongs to the module that launched it during the graph's
-      capture, recorded in `trace` or `base`. Without such a record, kernels are aligned by name
-      with `base`, a run without graphs. All stay unattributed if fewer than half are aligned.
+      capture, recorded in `trace` or `base`. If neither recorded the capture, replayed kernels are
+      aligned by name with `base`, a run without graphs. If fewer than half of them can be aligned,
+      all replayed kernels are unattributed.
 
     Raises MissingTableError without kernels.
     """

@@ -47,13 +47,12 @@ def layer_oracle(
     eager run, and other the compiled one. Layers are in the order of first calls, after the row
     (total).
 
-    - `switch_cost_ns`: cost of each switch between eager and compiled. None takes half of the
-      measured cost of calling a compiled region, or 0 if that was not measured. The model's caller
-      is eager.
-    - `method`: the timing method, as in compare_layers. None takes kernel times, else the first
-      method that measured both runs.
-    - `beyond_spread`: a layer whose times have overlapping ranges takes its time in base in both
-      runs.
+    - `switch_cost_ns`: cost of each switch between eager and compiled, also before the first layer
+      and after the last layer, because the model's caller is eager. The default is half of the
+      measured cost of calling a compiled region. If that was not measured, it is 0.
+    - `method`: the timing method, as in compare_layers. The default is kernel times or, if a run
+      has none, the first method that measured both runs.
+    - `beyond_spread`: count a layer as equally fast in both runs if the ranges of its times overlap
 
     A layer that only one run timed keeps that run's choice, and no speedup includes it. Raises
     MissingTableError if no layer is matched, UsageError for an unknown method or an invalid cost.
@@ -107,7 +106,10 @@ def layer_oracle(
 
 
 def _chosen_way(pairs: pl.DataFrame, method: str | None) -> dict[str, Any]:
-    """Return the first way of timing, by method, that timed a layer in both traces."""
+    """Return the way of timing that timed a layer in both traces, by the first such method.
+
+    Methods are in the order of _METHODS.
+    """
     known_methods = [*_METHODS] if method is None else [method]
     if not pairs.is_empty():
         pairs = pairs.filter(
@@ -236,7 +238,10 @@ def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:
 
 
 def _caveats(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:
-    """Warn of different devices, of runs that may not be eager and compiled, and of costs."""
+    """Warn if devices differ, or if the runs may not be eager and compiled.
+
+    Also give the assumed cost of a switch between eager and compiled.
+    """
     caveats = []
     devices = other_device(base, other)
     if devices is not None:

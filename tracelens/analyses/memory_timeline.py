@@ -92,7 +92,7 @@ MEMORY_TIMELINE = Table(
 )
 
 _MOMENTS, _LEAST_MOMENTS = 2000, 50
-"""Number of moments to show: for all devices together, and at least for each device."""
+"""Number of moments to show: in total for all devices, and the minimum for each device."""
 _ONLY_ALLOCATES = r"^aten::(?:new_)?(?:empty|zeros|ones|full)(?:_like|_strided|_permuted)?$"
 _MOST_PEAKS = 4
 
@@ -241,7 +241,7 @@ def _recorded_blocks(events: pl.DataFrame, peak_at: int) -> pl.DataFrame:
 
 
 def _older_blocks(events: pl.DataFrame, peak_at: int) -> pl.DataFrame:
-    """Sum the blocks from before the capture that are freed after the peak, by freed_by."""
+    """Sum the blocks from before the capture, by the phase that frees them after the peak."""
     frees = events.filter(
         pl.col("address").is_not_null(),
         pl.col("size_bytes") < 0,

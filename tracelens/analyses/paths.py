@@ -14,7 +14,7 @@ from tracelens.trace import Trace
 def taking_paths(analysis: Callable[..., pl.DataFrame]) -> Callable[..., pl.DataFrame]:
     """Wrap an analysis so that it accepts a path wherever it takes a trace.
 
-    If a table has very many names, only the names with the most time have rows, see
+    The analysis gets traces with a limited number of distinct names, see
     `Trace.with_listed_names`.
     """
 

@@ -84,10 +84,10 @@ def _evidence() -> pl.Expr:
 
 
 def _by_kind(trace: Trace, side: str) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return a trace's kernels with the number of their kind, and the kinds.
+    """Return a trace's kernels, and the distinct kinds of kernels, each with an id.
 
-    Kernels of one kind have equal layer, op, shapes, name and grid. The column `side` has the
-    number.
+    Kernels of one kind have equal layer, op, shapes, name and grid. `side` is the name of the
+    column with the kind's id, in both frames.
     """
     kernels = _recorded(trace)
     numbers, kinds = numbered(kernels, _KIND)

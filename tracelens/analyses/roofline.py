@@ -44,8 +44,8 @@ def roofline(
     step follows.
 
     - `peaks`: measured peaks of one device. Other devices use their datasheet.
-    - `base`: a trace that recorded the capture of replayed graphs, or a run without graphs. It
-      gives the ops of replayed kernels that `trace` does not give.
+    - `base`: a trace that recorded the capture of replayed graphs, or a run without graphs. The
+      ops of replayed kernels are taken from `base` if `trace` does not have them.
 
     Raises MissingTableError without kernels or without shapes, SourceError if the trace does not
     have the device of `peaks`.
@@ -231,7 +231,7 @@ def _steps(trace: Trace, calls: pl.DataFrame, rest: pl.DataFrame) -> pl.DataFram
 def _largest_work(unit: str) -> pl.Expr:
     """Return the most work that calls of attention can do if some context lengths are unknown.
 
-    It is None if all lengths are known, or if one has no bound.
+    The result is None if all lengths are known. It is also None if a length has no upper bound.
     """
     is_range = (pl.col("assumed") == UNKNOWN_CONTEXTS).fill_null(value=False)
     most, exact = f"most_{unit}", "flops" if unit == "flops" else "least_bytes"

@@ -25,8 +25,10 @@ _MOST = 12
 def sensitivity(trace: Trace) -> pl.DataFrame:
     """Return the time that a step saves if an op, layer or cause takes 10 % less time.
 
-    There is one row per rank and op, layer or cause, for those with most time. Steps around the
-    median one are replayed without the profiler. Raises MissingTableError without kernels and ops.
+    There is one row for each op, layer and cause of a rank that takes much time. A replay of steps
+    around the median step gives the saved time. It computes the length of a step from the
+    dependencies of calls and work, without the profiler's cost. Raises MissingTableError without
+    kernels and ops.
     """
     require_time(trace, "sensitivity")
     steps = unprofiled_steps(trace)
@@ -115,9 +117,9 @@ def _outer(layers: list[str | None]) -> list[str | None]:
 
 
 def _largest(subject: Subject, kind: str, names: list[str | None]) -> list[tuple[str, str, Flags]]:
-    """Return the names with most time: `kind`, the name, and a flag per dependency of the replay.
+    """Return the names with most time: `kind`, the name, and a flag per edge of the replay's graph.
 
-    `names` has the name of each dependency, or None. A flag is True for dependencies of this name.
+    `names` has the name of each edge, or None. A flag is True for edges of this name.
     """
     frame = pl.DataFrame(
         {
@@ -139,9 +141,9 @@ def _largest(subject: Subject, kind: str, names: list[str | None]) -> list[tuple
 
 
 def _causes(subject: Subject) -> list[tuple[str, str, Flags]]:
-    """List causes of host time and kinds of device work.
+    """List causes of host time and kinds of device work, each in the form that `_largest` returns.
 
-    Each is "cause", its name, and a flag per dependency of the replay, True for its dependencies.
+    All have the kind "cause". Flags are True for edges whose time has this cause or kind of work.
     """
     table = subject.replay.table
     causes = sorted({cause for cause in subject.labels.causes if cause})

@@ -26,7 +26,10 @@ _KINDS = (
 """Purposes of a server's own Python files, by words in their names."""
 _N_PLACES = 4
 _CHECKED = "step[TARGET_VERIFY"
-"""Marks of SGLang's steps that check drafts. They do not say how many are accepted."""
+"""Beginning of the name that SGLang gives to steps which verify draft tokens.
+
+The name does not say how many draft tokens were accepted.
+"""
 
 F64, I64, STR = pl.Float64, pl.Int64, pl.String
 _MOST_REST = 0.1

@@ -117,7 +117,7 @@ class _Path(Struct, frozen=True):
     via: int | None
 
     def ends(self, segment: str) -> tuple[int, int] | None:
-        """Return a segment's inner and outer level; None if the stack has none."""
+        """Return a segment's inner and outer level; None if the stack lacks the segment."""
         if segment == "entry_to_symbol":
             return 0, self.entry
         if self.via is None:
@@ -145,16 +145,16 @@ def stack_alignment(  # noqa: PLR0913 - two traces, and four choices that have d
 ) -> pl.DataFrame:
     """Compare calls and frames of two stacks, from an entry over `via` to the stopped function.
 
-    - `entry_base`, `entry_other`: a function. None takes the outermost well-known entry, such as
-      call_function or Conv2dImpl::forward, else the outermost frame that is not runtime.
-    - `via`: a function between the entry and the stopped one. at::conv2d also stands for
+    - `entry_base`, `entry_other`: the function at which the compared part begins. The default is
+      the outermost well-known entry, such as call_function, else the outermost non-runtime frame.
+    - `via`: a function between the entry and the stopped function. at::conv2d also matches
       at::_ops::conv2d::call of torch 2.x.
-    - `occurrence`: "outermost" or "innermost" match.
+    - `occurrence`: "outermost" or "innermost" frame, if several match `via` or a given entry.
 
-    A function is a plain name or a regular expression. An expression must match a whole normalised
-    function, or all that follows one of its `::`. The first stack of each symbol is used. Symbols
-    are paired by name. If no name is in both traces, their first stacks are paired. The number of
-    calls is the difference of levels, see "Comparing the costs of abstraction for DL frameworks".
+    These functions are plain names or regular expressions. An expression must match a whole name,
+    or all of it after one of the `::`. Stopped functions are paired by name, each with its first
+    stack. If no name is in both traces, their first stacks are paired. The number of calls is the
+    difference of levels, see "Comparing the costs of abstraction for DL frameworks".
     Raises TracelensError if a given entry is not in a stack.
     """
     if occurrence not in _OCCURRENCES:
@@ -320,9 +320,9 @@ def _not_found(trace: Trace, stack: Mapping[str, Any], entry: str) -> str:
 
 
 def _segment(segment: str, base: _Path, other: _Path) -> Iterator[dict[str, Any]]:
-    """Yield the segment's row for all roles, then one for each role in it.
+    """Yield a segment's row for all roles, then one row per role of its frames.
 
-    Yield nothing if neither stack has the segment.
+    A segment is one of SEGMENTS. Yield nothing if neither stack has this segment.
     """
     paths = {"base": base, "other": other}
     ends = {side: path.ends(segment) for side, path in paths.items()}

@@ -39,9 +39,9 @@ _SHARES = ("wait", "op", "api", "python", "unrecorded")
 def threads(trace: Trace) -> pl.DataFrame:
     """List the threads with spans or API calls: one row per rank, process and thread.
 
-    Times are over all steps, or over the phase program of a rank without steps. The parts add up to
-    window_ns. Rows are sorted by rank, then by time in ops, longest first. Raises MissingTableError
-    without spans and API calls.
+    Times are over all steps. On a rank without steps, they are over the time between start-up and
+    tear-down. The parts add up to window_ns. Rows are sorted by rank, then by time in ops, longest
+    first. Raises MissingTableError without spans and API calls.
     """
     if not trace.has("spans") and not trace.has("api_calls"):
         raise MissingTableError(
@@ -76,11 +76,12 @@ def _charts(frame: pl.DataFrame) -> list[Chart]:
 
 
 class _Thread(Struct):
-    """A thread: the intervals that its events cover, by part and batch, and its number of ops."""
+    """A thread: the time that its events cover, and its number of ops."""
 
     rank: int
     process_id: int | None
     thread_id: int | None
+    # For each of _PARTS and for _OTHER, one frame of intervals per batch of events
     intervals: list[list[pl.DataFrame]] = field(
         default_factory=lambda: [[] for _ in range(_OTHER + 1)]
     )

@@ -35,9 +35,9 @@ def time_by_range(trace: Trace) -> pl.DataFrame:
     """Sum device work by ranges: one row per rank, thread, domain and path of ranges.
 
     Work belongs to the ranges that were open on the launching thread when the call began, as in
-    nsys's nvtx_kern_sum and nvtx_gpu_proj_sum. Work launched outside of ranges has one row per
-    thread, in brackets. Rows are sorted by rank, then by device time, longest first; rows of single
-    steps come last. Raises MissingTableError without annotations and NVTX ranges.
+    nsys's nvtx_kern_sum and nvtx_gpu_proj_sum. Each thread has one more row for work launched
+    outside of ranges. Rows are sorted by rank, then by device time, longest first. Ranges that mark
+    a step come last. Raises MissingTableError without annotations and NVTX ranges.
     """
     trace.require("time_by_range", "spans")
     with ThreadPoolExecutor(1) as pool:  # both decode columns, each mostly on one core
@@ -141,7 +141,10 @@ def _runs(ranges: Ranges, key: Sequence[str]) -> tuple[pl.DataFrame, pl.Series, 
 
 
 def _group_of_ranges(ranges: Ranges, groups: pl.DataFrame, key: Sequence[str]) -> pl.Series:
-    """Return the row of `groups` for each range, or `groups.height` for a group without work."""
+    """Return, for each range, the index of its group in `groups`.
+
+    The index is `groups.height` if the range's group launched no work.
+    """
     number = pl.int_range(pl.len(), dtype=pl.Int64)
     group_numbers = groups.with_columns(number=number)
     keys = ranges.tree.select(key)

@@ -137,9 +137,9 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
 
 
 def _cost(part: pl.DataFrame, variant: str, profiled: bool) -> dict[str, Any] | None:
-    """Return the row of a way of timing, with pure_low_ns: the pure run's low_ns.
+    """Return the wall-clock row of a variant, with low_ns of the variant "pure" as pure_low_ns.
 
-    Return None if this way or the pure run was not measured.
+    Return None if one of the two variants was not measured.
     """
     rows = part.filter(variant=variant, profiled=profiled, quantity="wall").drop_nulls("cost_ratio")
     pure = part.filter(variant="pure", profiled=False, quantity="wall")

@@ -78,7 +78,10 @@ def _times_by_origin(kernels: pl.DataFrame, trace: Trace, base: Trace | None) ->
 
 
 def _shares(origins: pl.DataFrame, origin: str) -> pl.DataFrame:
-    """Return rank, name and text: each kernel's main origins, with their shares of its time."""
+    """Return rank, name and text of each kernel.
+
+    The text lists the kernel's main origins, each with its percentage of the kernel's time.
+    """
     sums = origins.group_by(*_KEY, origin).agg(pl.col("duration_ns").sum())
     total_ns = pl.col("duration_ns").sum().over(_KEY)
     share = 100 * pl.col("duration_ns") / total_ns

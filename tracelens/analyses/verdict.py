@@ -31,8 +31,9 @@ _LITTLE = 0.1
 _HANDFUL, _SCARCE, _SEVERAL_STEPS = 5, 0.01, 2
 """Limits below which the bound of a program is not judged.
 
-A program needs _HANDFUL kernels, and a share _SCARCE of time in which its device works. With
-_SEVERAL_STEPS steps or more, either that share or twice the number of kernels is enough.
+A program needs _HANDFUL kernels, and its device must work for a share _SCARCE of the time. With
+_SEVERAL_STEPS steps or more, a device that works this share is enough, and so are 2 * _HANDFUL
+kernels.
 """
 _PARTS = {
     "communication": "the device only communicates",
@@ -306,7 +307,7 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
 
 
 def _doubts(trace: Trace, frame: pl.DataFrame) -> list[str]:
-    """Warn if recording Python calls slowed a rank bound by its host, or if the trace is cut."""
+    """Warn if the trace is incomplete, or if recorded Python calls slowed a host-bound rank."""
     is_of_host = pl.col("bound").is_in(["launch", "host"])
     slowed = frame.filter(is_of_host, pl.col("unprofiled_step_ns").is_null())
     doubts = []
@@ -323,7 +324,10 @@ def _doubts(trace: Trace, frame: pl.DataFrame) -> list[str]:
 
 
 def _of_either_end(trace: Trace, ranks: list[RankTime]) -> list[str]:
-    """Name the bounds at both ends of the unprofiled step's range; empty if they are equal."""
+    """Say what limits the shortest and the longest step that are likely without the profiler.
+
+    The result is empty if the same part of a step limits both.
+    """
     # Several ranks wait for each other, but each is replayed alone.
     step = unprofiled_steps(trace).get(ranks[0].rank) if len(ranks) == 1 else None
     bounds = None if step is None else bounds_of_range(ranks[0], step)

@@ -137,8 +137,8 @@ def work_kinds(
 def _roofs(trace: Trace, peaks: Peaks | None, base: Trace | None) -> pl.DataFrame:
     """Return rank, kernel_id and roof_share: how near the kernel's call is to the roofline.
 
-    It is the call's least time over its recorded time, at most 1. It is None for unknown work, such
-    as attention without recorded contexts.
+    roof_share is the call's least time over its recorded time, at most 1. It is None if the call's
+    work is unknown, such as attention with context lengths that were not recorded.
     """
     try:
         work = modelled(trace, base)

@@ -19,8 +19,9 @@ _NO_EVENTS = ("diagnostics", "devices", "layers", "ranks")
 def make_answer(trace: Trace, base: Trace | None = None, rules: Rules = DEFAULT) -> Answer:
     """Return the answer to a trace, or to a trace compared with a base.
 
-    If the base is only the capture of the trace's CUDA graphs, nothing is compared: it gives ops
-    and layers. A trace without kernels and ops has an answer of one sentence.
+    If the base is the capture of the trace's CUDA graphs, nothing is compared. The base then only
+    supplies the ops and layers of replayed kernels. For a trace without kernels and ops, the answer
+    is one sentence.
     """
     trace, base = trace.with_listed_names(), base and base.with_listed_names()
     try:

@@ -65,12 +65,12 @@ class Change(Struct, frozen=True):
 
     @property
     def has_step(self) -> bool:
-        """True if the time of a step after the change is known, at least roughly."""
+        """True if the time that a step would take with this change is known, at least roughly."""
         return self.after_ns is not None or self.low_ns is not None
 
     @property
     def after_text(self) -> str:
-        """The time of a step after the change in words, with its range.
+        """The time that a step would take with this change, in words, with its range.
 
         Without steps, the text is the share that the change saves.
         """

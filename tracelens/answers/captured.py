@@ -1,4 +1,4 @@
-"""Add the ops and layers that a capture of CUDA graphs recorded to the answer for their replays."""
+"""Name ops and layers in the answer to replayed CUDA graphs, from a trace of their capture."""
 
 import polars as pl
 from msgspec.structs import replace

@@ -26,9 +26,9 @@ def changes_of(
 ) -> tuple[Change, ...]:
     """Return the best changes, the largest saving first.
 
-    `step_ns` is the time of a step without the changes. `place` is the code or layer that the
-    answer already names: changes there do not repeat it. Changes for a cause in `without` are left
-    out.
+    - `step_ns`: time of a step without the changes
+    - `place`: code or layer that the answer already names, which no change names again
+    - `without`: causes whose changes are left out
     """
     changes = []
     for advised in advised_changes(trace):

@@ -126,8 +126,8 @@ def _middle_rank(times: pl.DataFrame) -> pl.DataFrame:
 def _of_one_with_steps(base: Trace, other: Trace, rank: int) -> Answer:
     """Return the answer if only one run marks steps.
 
-    Its step is compared with the time that the other run takes for as many kernels, or ops without
-    a device.
+    The marked run's step is compared with the time that the other run takes for the same number of
+    kernels. Runs without a device are compared by number of ops.
     """
     names = ("new", "base") if _marks_steps(other) else ("base", "new")
     traces = (other, base) if _marks_steps(other) else (base, other)
@@ -158,7 +158,7 @@ def _rank_time(trace: Trace, rank: int) -> RankTime:
 
 
 def _step_words(ranks: tuple[RankTime, RankTime], whole: dict[str, Any]) -> str:
-    """Return " in the median step" if a run's mean step has another length, else " a step"."""
+    """Return " in the median step" if a run's mean and median step differ, else " a step"."""
     medians = whole["base_ns"], whole["other_ns"]
     means = (rank.judged_step_ns for rank in ranks)
     # Lengths that are written alike are equal.
@@ -219,9 +219,9 @@ def _bars(ranks: tuple[RankTime, RankTime], whole: dict[str, Any]) -> tuple[Bar,
 
 
 def _copy_words(base: Trace, other: Trace, rank: int) -> str | None:
-    """Name the memory of the copies with the largest change of time; empty without copies.
+    """Say which memory is copied from, for the copies whose time changed most.
 
-    Return None for a process without a device.
+    The result is empty if there are no copies. Return None for a process without a device.
     """
     if not base.has("kernels"):
         return None
@@ -292,9 +292,9 @@ def _changed_work(
     rules: Rules,
     whole: dict[str, Any],
 ) -> tuple[str, ...]:
-    """Name the ops with the largest changes of time beyond noise, or without ops the kernels.
+    """Name the ops whose time changed most and beyond noise.
 
-    The result is empty if no change is worth mentioning.
+    If a trace has no ops, name kernels instead. The result is empty if no change is large enough.
     """
     work = "ops"
     try:

@@ -62,8 +62,8 @@ _LONGER = 1.5
 _LEAST_EARLY_NS, _LEAST_OF_KERNELS = 50_000, 0.01
 """Limits above which kernels that begin before their launches are reported.
 
-They are the least time by which a kernel begins too early, and the share of kernels that must do
-so. A smaller difference of the clocks changes no answer, and fewer kernels may be recorded wrongly.
+A share _LEAST_OF_KERNELS of the kernels must begin too early, each by _LEAST_EARLY_NS or more.
+Smaller differences between the clocks change no answer. Few early kernels may be recording errors.
 """
 
 
@@ -116,7 +116,7 @@ def _casts(model: TimeModel, rank: RankTime) -> tuple[str, ...]:
 
 
 def loaded_once(rank: RankTime) -> tuple[str, ...]:
-    """Say that only recorded steps load code; empty if later steps load code, too."""
+    """Say that steps after the recorded ones load no code; empty if they may load code."""
     if rank.unprofiled_ns is None or rank.judged_step_ns is None or rank.bound == "loading":
         return ()
     share = rank.shares["loading"]
@@ -172,9 +172,9 @@ def _of_another_thread(
 
 
 def without_profiler(model: TimeModel, rank: RankTime) -> str | None:
-    """Return a sentence on the step without the profiler, or on the host's mark of a step.
+    """Say how long a step takes without the profiler, or how long it takes on the host alone.
 
-    Return None if nothing is known that differs from the recorded step.
+    Return None if both are unknown or like the recorded step.
     """
     return (
         _profiler_cost(model.trace, rank)
@@ -211,9 +211,9 @@ def _profiler_cost(trace: Trace, rank: RankTime) -> str | None:
 
 
 def _replayed_step(trace: Trace, rank: RankTime) -> str | None:
-    """Give the length of a step in a replay without the profiler.
+    """Give the length of a step without the profiler, as a replay estimates it.
 
-    Return None unless its whole range is below the recorded step.
+    Return None if the estimate's range reaches the recorded length.
     """
     step = unprofiled_steps(trace).get(rank.rank)
     if step is None or step.unprofiled_ns is None or step.low_ns is None or step.high_ns is None:
@@ -240,7 +240,7 @@ def _profiler_work(rank: RankTime) -> str | None:
 
 
 def _beside_mark(model: TimeModel, rank: RankTime) -> str | None:
-    """Give the length of the host's mark of a step, if the step itself has another length."""
+    """Give the length of a step as marked on the host, if its work ends at another time."""
     marks = mark_times(step_times(model))
     if rank.rank not in marks or rank.step_ns is None:
         return None

@@ -87,7 +87,7 @@ def _common_sm_count(trace: Trace, rank: int, devices: pl.Series) -> int | None:
 def sentence_of_gpus(model: TimeModel, rank: RankTime, whole: str) -> str | None:
     """Say that devices work unequally, or one after the other; None if they do neither.
 
-    `whole` names the time that the shares refer to.
+    The sentence gives percentages of a time that `whole` names, such as "the step".
     """
     shares = _computing(model, rank.rank)
     if len(shares) < 2:
@@ -107,7 +107,7 @@ def sentence_of_gpus(model: TimeModel, rank: RankTime, whole: str) -> str | None
 
 
 def wait_of_idlest(model: TimeModel, rank: RankTime) -> str | None:
-    """Name the main cause of waiting on the device that computes least.
+    """Say why the device that computes least is idle, by its main cause.
 
     Return None if all devices work about equally.
     """

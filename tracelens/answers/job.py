@@ -209,7 +209,7 @@ def _named(ranks: Sequence[RankTime]) -> str:
 
 
 def mean_rank(ranks: Sequence[RankTime]) -> RankTime:
-    """Combine several ranks into one: their mean, with the median of their steps."""
+    """Combine several ranks into one, with the mean of their parts and the median step time."""
     first = ranks[0]
     steps = [rank.step_ns for rank in ranks if rank.step_ns is not None]
     unprofiled = [rank.unprofiled_ns for rank in ranks if rank.unprofiled_ns is not None]

@@ -52,7 +52,7 @@ _WORKS, _WAITS = "does other work", "waits itself"
 
 
 class WorkAndWaits(Struct, frozen=True):
-    """Describes a host that does other work and also waits itself."""
+    """Describes a host that spends time on other work than launching, and also on waiting."""
 
     # The sentence without numbers
     words: str
@@ -63,7 +63,7 @@ class WorkAndWaits(Struct, frozen=True):
 
 
 class Limits(Struct, frozen=True):
-    """The part of a step that limits a rank, with its place; None if the place is not known."""
+    """The part of a step that limits a rank, and its place if the place is known."""
 
     # If computing and another part take comparable times, the bound is computing and `second` the
     # other part, even if it is longer.
@@ -75,28 +75,29 @@ class Limits(Struct, frozen=True):
     reads: bool = False
     # Given if the program computes on few of the GPU's SMs
     few_sms: SmUse | None = None
-    # Given if the host does other work and also waits itself
+    # Given if the host spends time on other work, and also on waiting
     work_and_waits: WorkAndWaits | None = None
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """The part of a step that limits the rank, then the second part if there is one."""
+        """`bound`, then `second` if there is one."""
         return (self.bound,) if self.second is None else (self.bound, self.second)
 
     @property
     def last_part(self) -> str:
-        """The second part if there is one, else the bound."""
+        """`second` if there is one, else `bound`."""
         return self.second or self.bound
 
     @property
     def last_where(self) -> str | None:
-        """The second part's place if it is known, else the bound's place."""
+        """`second_where` if it is known, else `where`."""
         return self.second_where or self.where
 
     def place_of_second(self, places: Sequence[tuple[str, int]] = ()) -> tuple[str, ...]:
-        """Return the second part's label in the bar, with its place; empty without one.
+        """Return the label of `second` in the bar, with its place.
 
-        If the part is idle time, `places` are all its places, each with nanoseconds.
+        The result is empty if there is no second part or its place is not known. If the part is
+        idle time, `places` are all its places, each with nanoseconds.
         """
         if self.second is None:
             return ()
@@ -136,7 +137,10 @@ def _where(model: TimeModel, row: Mapping[str, Any], part: str = "bound") -> str
 
 
 def places_of(model: TimeModel, rank: int, cause: str | None) -> list[tuple[str, int]]:
-    """List the program's places of idle time with a cause, each with nanoseconds, most first."""
+    """List the places in the program that cause idle time, with nanoseconds, longest first.
+
+    Only idle time with the given cause counts.
+    """
     is_of_cause = (pl.col("rank") == rank) & (pl.col("cause") == pl.lit(cause, pl.String))
     is_of_program = pl.col("what").is_not_null() & (pl.col("what") != PROFILER)
     return model.idle.filter(is_of_cause & is_of_program).select("what", "idle_ns").rows()
@@ -166,9 +170,10 @@ def called_places(model: TimeModel, rank: RankTime) -> list[tuple[str, int]]:
 
 
 def bound_place(model: TimeModel, rank: RankTime, limits: Limits) -> str | None:
-    """Describe the bound's place, with the number of reads if it reads single values.
+    """Describe the place of the rank's bound.
 
-    If no place has half of the time, name a call path that covers half.
+    If the program mostly reads single values back, add the number of reads per step. Otherwise,
+    name a call path that covers half of the bound's idle time, if there is one.
     """
     places = () if limits.reads else places_of(model, rank.rank, limits.bound)
     text = place_text(
@@ -303,9 +308,9 @@ def _receiving(trace: Trace, rank: RankTime) -> str | None:
 
 
 def _words_with_second(second: str, special: str | None) -> str:
-    """Return the sentence for a device that computes as long as it does `second`, another part.
+    """Return the sentence for a device with about equal times of computing and of `second`.
 
-    `special` is a more specific sentence on the second part, or None.
+    `special` is a more specific sentence on the part `second`, or None.
     """
     sentence = special or _PHRASES.get(second) or DEVICE_SENTENCES[second]
     phrase = sentence.removeprefix(_SUBJECT).removesuffix(_COMPUTES_NOTHING)
@@ -313,9 +318,10 @@ def _words_with_second(second: str, special: str | None) -> str:
 
 
 def _work_and_waits(model: TimeModel, rank: RankTime) -> WorkAndWaits | None:
-    """Describe the host's work and waits, the larger first; None if one is small.
+    """Describe the host's work and waits, the larger first.
 
-    Their shares sum to the share that the bar shows.
+    Return None if one of them takes little time beside the other. Their two shares are rounded so
+    that they sum to the host's share in the answer's bar.
     """
     places = model.idle.filter(rank=rank.rank, cause="host").drop_nulls("what")
     rows = [(str(what), int(ns)) for what, ns in places.select("what", "idle_ns").iter_rows()]

@@ -214,7 +214,10 @@ def _same(base: CallPath, other: CallPath) -> int:
 
 
 def _same_inner(base: CallPath, other: CallPath) -> int:
-    """Count the equal innermost frames of both stacks, without equal outermost frames."""
+    """Count the innermost frames that are equal in both stacks.
+
+    Frames that `_same` counts are not counted again.
+    """
     outer = _same(base, other)
     names = ([frame[1] for frame in path.frames[outer:][::-1]] for path in (base, other))
     n_shared = n_shared_outer(*names)

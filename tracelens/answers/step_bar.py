@@ -58,7 +58,10 @@ def parts_of(shares: Mapping[str, float], kinds: Mapping[str, str]) -> tuple[Par
 
 
 def percents_in(bar: Bar, rank: RankTime, parts: Sequence[str]) -> str:
-    """Return the shares of the parts as percents, joined by `and`, with the numbers of the bar."""
+    """Return the parts' shares of a step as text, such as "40 % and 25 %".
+
+    A part that the bar shows has the same number here.
+    """
     percents = []
     for part in parts:
         label = label_of(part, is_process=rank.is_process)

@@ -96,7 +96,7 @@ def shared_path(places: Sequence[tuple[str, int]]) -> str | None:
 def _common_frame(paths: Sequence[tuple[list[str], int]], half_ns: float) -> str | None:
     """Return the outermost frame that covers half of the time; None if no frame does.
 
-    The frame has its line if the line covers half of the time.
+    The frame's text keeps its line number if this line alone covers half of the time.
     """
     numbered: Counter[str] = Counter()
     unnumbered: Counter[str] = Counter()
@@ -126,9 +126,10 @@ def frame_text(frame: str) -> str:
 
 
 def function_text(frame: str) -> str:
-    """Write a frame `file.py(12): name` as `name (file.py:12)`, without a line as `name`.
+    """Write a frame `file.py(12): name` as `name (file.py:12)`.
 
-    torch's own region `Optimizer.step#Adam.step` is written as `Adam.step`.
+    A frame that has no line number is written as `name`. torch's own region
+    `Optimizer.step#Adam.step` is written as `Adam.step`.
     """
     if match := _FRAME.fullmatch(frame) or _DEFINED.fullmatch(frame):
         return f"{match[3]} ({match[1]}:{match[2]})"

@@ -90,10 +90,10 @@ def _module(name: str) -> Any:
 
 @contextmanager
 def _without_blas_threads() -> Iterator[None]:
-    """Let NumPy, which the body imports, start no threads of OpenBLAS.
+    """Keep OpenBLAS from starting threads if NumPy is imported within this context.
 
-    A report multiplies no matrices. On two cores, the threads take 0.05 of 0.84 s of a small
-    answer's processor time. Programs that are started later have their usual threads.
+    A report multiplies no matrices. On two cores, a small answer takes 0.84 s of processor time, of
+    which the threads take 0.05 s. Programs that are started later have their usual threads.
     """
     name = "OPENBLAS_NUM_THREADS"
     if name in os.environ:
@@ -266,9 +266,10 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 
 
 def _are_traces(words: Sequence[str]) -> bool:
-    """Return whether each word may name a trace.
+    """Return whether each word can be the name of a trace; False without words.
 
-    An option and an unreadable file may not. Without words, the result is False.
+    A word that begins with "-" is an option, but "-" alone can be a trace. A file that cannot be
+    read is no trace.
     """
     are_files = all(word == "-" or word[:1] != "-" for word in words)
     are_readable = all(os.access(word, os.R_OK) for word in words if os.path.lexists(word))
@@ -337,7 +338,10 @@ def with_report(words: Sequence[str]) -> list[str]:
 
 
 def repeat_against(words: Sequence[str]) -> list[str]:
-    """Repeat `--against` before each further base, as a shell expands a pattern to several."""
+    """Repeat `--against` before each further base.
+
+    A shell replaces a pattern such as `--against base*` by several names after one `--against`.
+    """
     repeated: list[str] = []
     for word in words:
         named = [earlier for earlier in repeated if not earlier.startswith("-")]

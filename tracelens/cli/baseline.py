@@ -58,8 +58,8 @@ def add(
 ) -> None:
     """Add runs to a baseline, and make the baseline if there is none.
 
-    A new run is judged by the spread of at least three runs, and of the latest ten at most. If a
-    run is of another program, it is refused, and none is added.
+    A baseline needs three runs to judge a new run. It uses the spread of its latest ten runs. If
+    one of the given runs is of another program, no run is added.
     """
     runs = [open_any([path]) for path in traces]
     _check_one_program(name, runs)

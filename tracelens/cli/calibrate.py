@@ -161,7 +161,8 @@ def _measure_costs(python: str) -> dict[str, list[float]]:
 def costs_of_capture(trace: Trace) -> Costs | None:
     """Return the costs per event that explain the longer steps under the profiler.
 
-    Return None if equal steps differed too much, or if no costs explain the difference.
+    Return None if the times of repeated steps varied too much, or if no costs explain the
+    difference.
     """
     settings = next(
         (source.get("settings") or {} for source in trace.manifest.sources),

@@ -200,10 +200,8 @@ def _arguments(torch: Any, inputs: Any, device: Any) -> tuple[tuple[Any, ...], d
 
 
 def _hyperparameters(module: Any) -> dict[str, Any]:
-    """Return a layer's constants, as its class declares them.
-
-    Texts are returned for torch's own classes only.
-    """
+    """Return the constants that a layer's class lists in `__constants__`, by name."""
+    # Strings are taken from torch's own classes only.
     words = (str,) if type(module).__module__.startswith("torch.") else ()
     plain = (bool, int, float, *words)
     parameters = {}

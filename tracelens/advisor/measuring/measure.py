@@ -38,18 +38,21 @@ def measure(
     """Time a model's forward pass and its layers by every method, and return a trace.
 
     - `inputs`: a tensor, a tuple of arguments, or a dict of keyword arguments
-    - `configurations`: interpreted (eager) and cpp (compiled) on the CPU, cuda (eager) and triton
-      (compiled) on a GPU, custom for the model as it is passed, end to end only. None means all
-      that the machine can run, except custom.
+    - `configurations`: interpreted (eager) and cpp (compiled) run on the CPU, cuda (eager) and
+      triton (compiled) on a GPU. None means all of these that the machine can run. A fifth
+      configuration, custom, times the model as it is passed, without its layers.
 
     The trace has the tables `timings` and `layers` only. All configurations but custom run on
-    copies. Gradients are off. The model stays in its mode (eval or train).
+    copies of the model. Gradients are off. The model stays in its mode (eval or train).
 
-    Under torch.compile, e2e times the model compiled as a whole. Methods layer, profiler and
-    cuda_event compile each layer as one region. Method subtraction compiles the first n layers as
-    one region, for each n, so it takes long. Rows of `(compiled region)` have the cost of calling a
-    compiled region. Raises ToolError without torch or if compiling fails, and UsageError for a
-    request that cannot be met.
+    In the compiled configurations, each method compiles other regions:
+
+    - e2e: the whole model
+    - layer, profiler, cuda_event: each layer
+    - subtraction: the first n layers, for each n, which takes long
+
+    The layer `(compiled region)` has the cost of calling a compiled region. Raises ToolError
+    without torch or if compiling fails, and UsageError for a request that cannot be met.
     """
     torch = load_torch("measure")
     protocol = protocol or Protocol()

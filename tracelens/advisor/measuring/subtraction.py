@@ -104,7 +104,7 @@ def compiled_prefixes(
 def _prefix_graph(torch: Any, nodes: Sequence[Any], cut: int) -> Any:
     """Return the graph up to and including the node at position `cut`.
 
-    It returns all values that later nodes need.
+    The outputs of this graph are all values that later nodes need.
     """
     fx_graph = torch.fx.Graph()
     new: dict[Any, Any] = {}

@@ -168,10 +168,7 @@ def _plain(subject: Subject, synchronized: bool, n: int) -> Iterator[ExecutionTi
 
 
 def _timed(subject: Subject, synchronized: bool, n: int) -> Iterator[ExecutionTimes]:
-    """Yield wall-clock times of each layer and of the whole model.
-
-    The quantity arr_sum is the sum over the layers.
-    """
+    """Yield wall-clock times of each layer, their sum, and the time of the whole model."""
     starts: dict[str, int] = {}
     durations: Counter[str] = Counter()
 

@@ -17,7 +17,10 @@ from tracelens.errors import UsageError, near
 from tracelens.trace.collector import COLLECTORS
 
 _WITH_OPTIONS = ("torch", "nsys", "gdb")
-"""Collectors whose command has options of its own, each in a module here as `collect_NAME`."""
+"""Collectors whose command has options of its own.
+
+The command of collector NAME is the function `collect_NAME` in a module of this package.
+"""
 _OTHERS = ("timings", "calls", "files")
 """Commands that belong to no collector, each in a module here."""
 _SUMMARIES = {
@@ -26,7 +29,7 @@ _SUMMARIES = {
     "gdb": "Collect call stacks of gdb, or run a program under it.",
     "timings": "Measure how long a model's layers take, by several methods.",
 }
-"""Lines of `collect --help` that replace a first line of a docstring that is too long."""
+"""Lines of `collect --help` for commands whose docstring has too long a first line."""
 _NAMES = [
     *_WITH_OPTIONS,
     *(name for name in NAMES if name not in _WITH_OPTIONS),
