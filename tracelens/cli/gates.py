@@ -34,9 +34,9 @@ def judge_gates(
     gates: Sequence[Expression],
     rules: Rules,
 ) -> tuple[list[Verdict] | None, SourceError | None]:
-    """Return the results of the gates, and the error to raise once the report is shown.
+    """Return the gates' results and None, or None and the error to raise after the report.
 
-    One of the two is None. Without gates, both are.
+    Without gates, return None and None.
     """
     if not gates:
         return None, None

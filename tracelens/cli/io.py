@@ -209,10 +209,11 @@ def losses(trace: Trace) -> list[str]:
 
 
 def screen(rows: int | None = None, *, to_file: bool = False) -> Screen:
-    """Return the size of the terminal, and whether it shows colours.
+    """Return the width and the colours for output, with `rows` as the number of rows per table.
 
-    A pipe has no colours, and the width in COLUMNS, else of standard error's terminal. A file has a
-    fixed width.
+    - to a terminal: the terminal's width, and colours unless NO_COLOR or TERM=dumb is set
+    - to a pipe: the number in COLUMNS or else the width of standard error's terminal, no colours
+    - to a file: a fixed width, no colours
     """
     if to_file or sys.stdout is None:
         return Screen(rows=rows)
@@ -330,8 +331,8 @@ class _Handler(logging.Handler):
 def progress(text: str, *, late: bool = False) -> Iterator[None]:
     """Show progress on standard error while the body runs.
 
-    With `late`, a bar appears at the first log record, because a program has the terminal before.
-    Without a terminal, log records are printed, one line each.
+    With `late`, the bar appears only at the first log record. Until then, a program that is being
+    captured uses the terminal. Without a terminal, log records are printed, one line each.
     """
     log = logging.getLogger("tracelens")
     with ExitStack() as ends:

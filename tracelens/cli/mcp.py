@@ -141,7 +141,7 @@ class _Tools:
     def query(self, sql: str, trace: str = "", rows: int = _ROWS) -> dict[str, Any]:
         """Return rows of one SELECT over the trace's tables, in Polars' SQL.
 
-        Join on rank and the id: see schema.
+        Tables are joined on rank and an id column. The tool schema lists the joins.
         """
         opened = self._trace(trace)
         answer = _marked(build_query(opened, sql), rows)

@@ -43,7 +43,8 @@ def assemble(
 
     - spans may have parent_hint (row of the caller), backend, exact_path (path of a module call)
     - kernels, copies and fills may lack process_id
-    - graph_nodes lists the span in which each CUDA graph node was captured, see `spans_of_nodes`
+    - graph_nodes has one row per created CUDA graph node: process_id, thread_id, start_ns,
+      graph_node_id, original_id (the node that was copied, or None)
 
     Each frame is removed from `raw` when it is processed, to save memory. The result has no rank
     column and no empty tables. Integers may be narrower than declared, strings are Categorical.
@@ -78,7 +79,7 @@ class _Rank(Struct):
     """The span in which each CUDA graph node was captured."""
 
     def finish(self, name: str, frame: pl.DataFrame) -> None:
-        """Write a finished table to the store, or add it to the result without a store."""
+        """Write a finished table to the store; if there is no store, add it to the result."""
         if self.store is None:
             self.tables[name] = _declared(name, frame)
         elif frame.height:
@@ -186,10 +187,10 @@ def _list(rank: _Rank) -> None:
     rank.tables["activities"] = list_activities(rank.spans, rank.calls, rank.marks)
 
 
-def _leave_spans(rank: _Rank) -> None:
-    """Finish the spans.
+def _finish_spans(rank: _Rank) -> None:
+    """Finish the table of spans, and release its memory.
 
-    Keep only what device work needs: ops around spans, spans of graph nodes.
+    Keep the op around each span and the span of each graph node, for the device work.
     """
     is_op = rank.spans["kind"] == "op"
     if "kernels" in rank.raw and is_op.any():
@@ -252,7 +253,17 @@ def _take_others(rank: _Rank) -> None:
         )
 
 
-_STAGES = (_order, _nest, _mark_spans, _name_calls, _step, _list, _leave_spans, _link, _take_others)
+_STAGES = (
+    _order,
+    _nest,
+    _mark_spans,
+    _name_calls,
+    _step,
+    _list,
+    _finish_spans,
+    _link,
+    _take_others,
+)
 """The steps of assembling a rank's tables, in order."""
 
 
@@ -356,7 +367,7 @@ def _times(frame: pl.DataFrame) -> pl.DataFrame:
 def _ops_around(spans: pl.DataFrame) -> pl.Series:
     """Return the name of the innermost op around each span; for an op, its own name.
 
-    The name is `triton` if the op is marked as a Triton launch.
+    An op whose backend is `triton` has the name `triton`.
     """
     is_op = pl.col("kind") == "op"
     is_triton = pl.col("backend") == "triton"

@@ -137,10 +137,11 @@ def read_or_run(
 ) -> None:
     """Collect the FILES, or run the COMMAND under the collector, and write the trace.
 
-    - `of_a_command`: parameters that make no sense with FILES
+    - `of_a_command`: parameters that are refused with FILES
     - `options`: returns the options of the collector's run for a target
 
-    Raises UsageError if both FILES and a COMMAND were given, or neither.
+    Raises UsageError if both FILES and a COMMAND were given, or neither. Raises UsageError if a
+    refused parameter was given.
     """
     collector, command = COLLECTORS[str(context.info_name)], context.obj or []
     name = collector.kind
@@ -224,9 +225,10 @@ def _with_steps(trace: Trace, pattern: str | None) -> Trace:
 
 
 def free_name(target: Path, *, force: bool, beside: str = ".tracelens") -> Path:
-    """Return the target if it does not exist, else the first free name like `train-2.tracelens`.
+    """Return the target if it is free, else the first free name like `train-2.tracelens`.
 
-    A free name is printed. `beside` is the ending of another file with the same name.
+    A name is free if no file has it, neither with its own ending nor with the ending `beside`. With
+    `force`, the target is returned in any case. A name other than the target is printed.
     """
 
     def is_taken(name: Path) -> bool:

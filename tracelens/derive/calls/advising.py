@@ -34,7 +34,7 @@ class Advice(Struct, frozen=True):
     search: Search
     solver: str  # z3, enumeration or greedy
     seconds: float  # time of the search
-    launch_ns: float = 0.0  # least host time of a call if launches limit the trace
+    launch_ns: float = 0.0  # least host time of a call, 0 unless the rank is launch-bound
 
     def total(self, bound: str = "ns") -> float:
         """Return the advised sequence's kernel time per step in nanoseconds.
@@ -54,7 +54,7 @@ class Advice(Struct, frozen=True):
     def host_now(self) -> float:
         """Return the least host time of a step's recorded calls in nanoseconds.
 
-        The time is 0 unless launches limit the trace.
+        The time is 0 unless the rank is launch-bound.
         """
         nodes = (node for part in self.parts for node in part.part.nodes)
         return self.launch_ns * sum(bool(node.device_ns) for node in nodes)
@@ -63,7 +63,7 @@ class Advice(Struct, frozen=True):
     def host_then(self) -> float:
         """Return the least host time of a step's advised calls in nanoseconds.
 
-        The time is 0 unless launches limit the trace.
+        The time is 0 unless the rank is launch-bound.
         """
         return _host_ns(self.parts, self.launch_ns)
 
@@ -127,9 +127,9 @@ def advise_greedily(
     rank: int,
     others: Sequence[Trace] = (),
 ) -> Advice:
-    """Return calls as one would write by hand: the largest match first, in channels-last.
+    """Return the calls that one would choose by hand: those that cover most ops, in channels-last.
 
-    The difference to the cost of `advise_rank` is the gain of the search.
+    Their cost minus the cost of the calls from `advise_rank` is the gain of the search.
     """
     calls, costs = _calls_and_costs(trace, rank, others)
     greedy = Greedy(costs)
@@ -159,7 +159,7 @@ def _calls_and_costs(trace: Trace, rank: int, others: Sequence[Trace]) -> tuple[
 def launch_ns(trace: Trace, rank: int) -> float:
     """Return the median time in ns from a launch's start to its kernel's start.
 
-    Only launches to an idle device are used. The result is 0 unless launches limit the rank.
+    Only launches to an idle device are used. The result is 0 unless the rank is launch-bound.
     """
     if not any(
         judged.rank == rank and judged.bound == "launch" for judged in rank_times(time_model(trace))
@@ -191,9 +191,10 @@ def _longest_ns(parts: Sequence[Advised], call_ns: float) -> float:
 
 
 def candidates_of(advice: Advice) -> list[dict[str, str]]:
-    """Return the distinct legal calls without a measured time, for `tracelens collect calls`.
+    """Return the distinct legal calls that `tracelens collect calls` is to measure.
 
-    Calls that change the layout of a graph input are always included.
+    They are the calls without a measured time. Calls that change the layout of a part's input are
+    included even if their time was measured.
     """
     parts = advice.parts
     search = advice.search

@@ -166,9 +166,9 @@ def _reads(
 
 
 def _result_shape(node: Node) -> tuple[int, ...]:
-    """Estimate the shape of a result that no other call reads.
+    """Estimate the shape of a call's result from the shape of its input.
 
-    The result is assumed to have the input's shape, except for the channels of a convolution.
+    Both shapes are the same, but if there is a weight, it determines the number of channels.
     """
     if node.weight and len(node.shape) > 1:
         return (
@@ -235,7 +235,8 @@ def _node_of(
 class _MeasuredCalls:
     """Holds the measured calls that no node has used yet, by operator and module.
 
-    For an observed graph, they are held by operator and call.
+    Nodes have no modules if the graph was observed while the model ran (`is_observed`). Then the
+    key is the operator and the text of `call_key`.
     """
 
     def __init__(

@@ -4,7 +4,9 @@ A constraint is a nested tuple of an operator (==, !=, <=, *, and, or, not) and 
 and `u` are names of the function's tensors: in0, in1, weight, out or view.
 
 - numbers: ("STRIDE", t, d), ("SHAPE", t, d), ("DTYPE", t), ("DEVICE", t), ("ALIGN", t)
-- Booleans: ("ALIAS", t, u), ("LIVE", t), ("FIXED", t)
+- ("ALIAS", t, u): whether t and u share memory
+- ("LIVE", t): whether t is read after the call
+- ("FIXED", t): whether t must not be overwritten
 """
 
 import importlib
@@ -124,19 +126,19 @@ def _holds(term: Term, operands: Operands) -> Any:
     )
 
 
-def _property(facts: Facts, word: str, of: Any = None) -> Any:
+def _property(facts: Facts, word: str, argument: Any = None) -> Any:
     """Return the property `word` of a tensor.
 
-    - SHAPE, STRIDE: `of` is the dimension; 0 beyond the last dimension
-    - ALIAS: `of` is the name of the other tensor
+    - SHAPE, STRIDE: the value of dimension `argument`, 0 if the tensor has no such dimension
+    - ALIAS: whether the tensor shares memory with the tensor named `argument`
     """
     if word == "ALIAS":
-        return of in facts.aliases
+        return argument in facts.aliases
     if word not in ("SHAPE", "STRIDE"):
         return getattr(facts, word.lower())
     sizes = facts.shape if word == "SHAPE" else facts.strides
     assert sizes is not None
-    return sizes[of] if of < len(sizes) else 0
+    return sizes[argument] if argument < len(sizes) else 0
 
 
 def has_z3() -> bool:
@@ -165,7 +167,7 @@ class Z3Solver:
         self._formulas: dict[object, Any] = {}
 
     def __call__(self, constraint: Term, operands: Operands) -> list[str]:
-        """Return the layouts of `out` that satisfy the constraint, one per model of Z3."""
+        """Return the layouts of `out` that satisfy the constraint."""
         choice = self._z3.Int("layout_of_out")
         layouts = []
         self._solver.push()
@@ -173,6 +175,7 @@ class Z3Solver:
             self._add((operand, facts), self._facts)
         self._add((constraint,), self._formula)
         self._add((choice, operands["out"]), self._choices)
+        # Each solution is excluded from the next one, until there is none.
         while self._solver.check() == self._z3.sat:
             layouts.append(self._solver.model().eval(choice).as_long())
             self._solver.add(choice != layouts[-1])
@@ -193,7 +196,7 @@ class Z3Solver:
         self._solver.add(self._formulas[of])
 
     def _choices(self, choice: Any, out: Facts) -> Any:
-        """Return the formula that `out` has the strides of the layout with the index `choice`."""
+        """Return a formula: `choice` is the index of a layout, and `out` has its strides."""
         stride = self._functions["STRIDE"]
         n = self._number("out")
         return self._z3.Or(

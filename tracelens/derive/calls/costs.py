@@ -59,7 +59,7 @@ class Costs:
         if bench is not None:
             self._take_bench(bench)
         for node in calls.nodes:
-            self._in_other_layout(node)
+            self._derive_nhwc(node)
 
     def of(self, function: Function, nodes: Sequence[Node], layout: str) -> Cost | None:
         """Return the cost of a call that covers the nodes, None if it is unknown."""
@@ -122,8 +122,8 @@ class Costs:
                 Cost(median, low, high, BENCH, moved),
             )
 
-    def _in_other_layout(self, node: Node) -> None:
-        """Store the cost in NHWC of a call that was measured in NCHW."""
+    def _derive_nhwc(self, node: Node) -> None:
+        """Derive a call's cost in NHWC from its measured cost in NCHW, and store it."""
         if node.device_ns is None or node.layout != NCHW or len(node.shape) != 4:
             return
         known = self._known[_function_of(node), node.call, node.dtype, NCHW]
@@ -171,8 +171,9 @@ class Costs:
 def bench_call(function: Function, nodes: Sequence[Node]) -> str:
     """Return the call that a benchmark of the function makes, as JSON.
 
-    It is the call of the first node, with a bias if a later node becomes the bias.
+    It is the call of the first node. A function other than `conv` gets a convolution with a bias.
     """
+    # A later node, such as a batch normalisation, may become the bias.
     call = nodes[0].call
     if function.key == ATTENTION:
         return attention_call(nodes)

@@ -77,11 +77,14 @@ def measured_calls(
     kernels: pl.DataFrame,
     chosen: pl.Expr,
 ) -> pl.DataFrame:
-    """Return the outermost ops of the rank's chosen steps that launched kernels or have shapes.
+    """Return the rank's measured calls: one row per outermost op, sorted by start.
 
-    Rows are sorted by start. Columns are those of spans, with device_ns (time of the op's kernels)
-    and transform_ns (its part for transposes and copies). Raises SourceError if a parent does not
-    precede its child.
+    - `kernels`: span_id, duration_ns and primitive of the rank's kernels
+    - `chosen`: the condition on spans that selects the steps
+
+    An op without kernels and without recorded shapes is left out. Columns are those of spans,
+    device_ns (time of the op's kernels) and transform_ns (the part of device_ns for transposes and
+    copies). Raises SourceError if a parent does not precede its child.
     """
     columns = (
         "span_id",

@@ -128,11 +128,11 @@ class Search(Struct):
     def best(self, part: Part, given: Have, wanted: str) -> _Cheapest:
         """Return the cost and the cheapest calls that compute the part from the `given` tensors.
 
-        Tensors for other parts get the layout `wanted`. Return None if there is no sequence, or the
-        search is cut short (`statistics.is_bound`).
+        The tensors in `part.wanted` get the layout `wanted`. Return None if no calls compute the
+        part, or if the search ends after MOST_STATES states.
         """
         names = [node.name for node in (*part.given, *part.nodes)]
-        key = _without_names(part, given, wanted)
+        key = _cache_key(part, given, wanted)
         if key not in self._results:
             self._results[key] = names, self._best_first(part, given, wanted)
         their_names, cheapest = self._results[key]
@@ -323,8 +323,11 @@ def _is_live(
     )
 
 
-def _without_names(part: Part, given: Have, wanted: str) -> tuple[object, ...]:
-    """Return a key for results, without tensor names, so that equal parts are searched once."""
+def _cache_key(part: Part, given: Have, wanted: str) -> tuple[object, ...]:
+    """Return a key by which the result of a search is cached.
+
+    Parts that differ only in the names of tensors have the same key.
+    """
     every_node = (*part.given, *part.nodes)
     number_of = {node.name: number for number, node in enumerate(every_node)}
     nodes = []

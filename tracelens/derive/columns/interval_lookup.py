@@ -1,4 +1,4 @@
-"""Look up the interval that is open at each moment of a process, such as a step."""
+"""Look up the interval, such as a step, that is in progress in a process at each moment."""
 
 from collections.abc import Iterable, Iterator
 from itertools import chain

@@ -53,7 +53,7 @@ def union(
 
 
 def covered_by(pieces: pl.DataFrame, times: pl.DataFrame) -> pl.Series:
-    """Return the time in ns of each interval in `times` that lies in a union of intervals.
+    """Return how many ns of each interval in `times` a union of intervals covers.
 
     `times` has start_ns and end_ns. `pieces` is the result of `union`.
     """
@@ -63,7 +63,7 @@ def covered_by(pieces: pl.DataFrame, times: pl.DataFrame) -> pl.Series:
 
 
 def _covered_until(pieces: pl.DataFrame, moments: pl.Series) -> pl.Series:
-    """Return the total time in ns of a union's intervals (`pieces`) before each moment."""
+    """Return how many ns before each moment a union of intervals (`pieces`) covers."""
     starts = pieces["start_ns"]
     ends = pieces["end_ns"]
     rows = last_before(starts, moments)
@@ -89,9 +89,9 @@ def covered_ns(
     cover: pl.DataFrame,
     by: Sequence[str],
 ) -> pl.Series:
-    """Return the time in ns of each row that lies in rows of `cover` with the same key `by`.
+    """Return how many ns of each row are covered by rows of `cover` with the same key `by`.
 
-    Time in several rows of `cover` is counted once.
+    Time that several rows of `cover` share is counted once.
     """
     key_and_times = [*by, "start_ns", END.alias("end_ns")]
     rows = frame.select(key_and_times).with_row_index("row")

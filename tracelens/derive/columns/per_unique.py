@@ -160,7 +160,11 @@ def _with_categories(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def distinct_rows(numbers: pl.Series) -> tuple[pl.Series, pl.Series]:
-    """Return the first row of each distinct number or None, and each row's index in that list."""
+    """Find the distinct numbers; None counts as one of them.
+
+    Return the row of each distinct number's first occurrence, and for each row, the index of its
+    number among the distinct numbers.
+    """
     # Usually the first rows have all numbers, and looking a number up is far cheaper than finding
     # all distinct ones.
     rows = numbers.head(_FEW).arg_unique()
@@ -175,9 +179,10 @@ def distinct_rows(numbers: pl.Series) -> tuple[pl.Series, pl.Series]:
 
 
 def _indices(numbers: pl.Series, rows: pl.Series) -> pl.Series:
-    """Return the index of each number in the list of the numbers at `rows`.
+    """Return the index of each number among the distinct numbers, which are at `rows`.
 
-    The index of a missing number is `len(rows)`, or None if the number is None.
+    A number that is not among them gets the index `len(rows)`. A None that is not among them gets
+    None.
     """
     distinct = numbers[rows]
     indices = _indices_by_table(numbers, distinct)

@@ -1,4 +1,4 @@
-"""Divide without infinities, and name the one of two runs that has a row."""
+"""Divide without infinities, and mark rows that only one of two runs has."""
 
 import polars as pl
 

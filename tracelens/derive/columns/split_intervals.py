@@ -35,8 +35,8 @@ def cut_at(frame: pl.DataFrame, edges: pl.Series) -> pl.DataFrame:
 def cut_rows(frame: pl.DataFrame, segments: pl.DataFrame) -> pl.DataFrame:
     """Split disjoint intervals where segments start and end, and add `at`.
 
-    `at` is the row of the segment around the interval, None outside of all. Both frames have
-    start_ns and end_ns, and are disjoint and sorted by start.
+    `at` is the row of the segment around the interval, None outside of all segments. Both frames
+    have start_ns and end_ns, and are disjoint and sorted by start.
     """
     pieces = cut_at(frame, _edges([segments]))
     rows = _rows_around(segments, pieces["start_ns"])
@@ -63,8 +63,11 @@ def _edges(layers: Sequence[pl.DataFrame]) -> pl.Series:
 def overlay(layers: Sequence[pl.DataFrame]) -> pl.DataFrame:
     """Merge layers of intervals; where layers overlap, the first layer wins.
 
-    Each layer has disjoint intervals sorted by start: start_ns, end_ns and further columns. So has
-    the result, with `layer` (its number), and `at` (the row in the concatenated layers).
+    Each layer has disjoint intervals sorted by start: start_ns, end_ns and further columns. The
+    result has disjoint intervals sorted by start, too. It has two more columns:
+
+    - `layer`: number of the layer that the interval comes from
+    - `at`: row of the interval in the concatenated layers
     """
     edges = _edges(layers)
     n_intervals = max(len(edges) - 1, 0)

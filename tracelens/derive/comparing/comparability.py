@@ -213,7 +213,8 @@ def facts(base: Trace, other: Trace) -> list[tuple[str, str | None, str | None]]
 def _versions(base: Trace, other: Trace, *, of_driver: bool) -> tuple[str | None, str | None]:
     """Return the versions of software that both captures record, as one text per run.
 
-    It is the driver's version if `of_driver`, otherwise all other versions. None if there is none.
+    With `of_driver`, these are versions of drivers, otherwise of all other software. Both texts are
+    None if no version is recorded in both captures.
     """
     sides = [_known_versions(trace, of_driver=of_driver) for trace in (base, other)]
     in_both = sides[0].keys() & sides[1].keys()

@@ -171,9 +171,9 @@ def _why_unmatched(
     names: Sequence[str],
     traces: Iterable[Trace],
 ) -> str | None:
-    """Return why the expression's pattern selects nothing to judge, None if it selects rows.
+    """Return why the expression's pattern selects nothing that can be judged, or None.
 
-    A count may be judged without a match: it is then 0.
+    If no name matches, a count can still be judged, because it is 0.
     """
     matches = matching_names(expression, names)
     if matches and all(name.startswith("(") for name in matches):

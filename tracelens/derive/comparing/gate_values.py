@@ -72,8 +72,12 @@ def launching_ops(traces: Iterable[Trace]) -> set[str]:
 def asked_values(trace: Trace, expression: Expression, names: Sequence[str]) -> pl.DataFrame:
     """Return the values that a gate judges, one row per rank, step and `what`: rank, what, value.
 
-    `what` is a layer with its phase, a device, or a name that is judged by itself, else None.
-    `names` are the layers, kernels or ops of all runs.
+    `names` are the layers, kernels or ops of all runs. `what` depends on the gate:
+
+    - on a layer: the layer and its phase
+    - on memory or a part of the step: the device
+    - with `expression.each`: the name of the kernel or op
+    - otherwise: None
     """
     return _values(trace, expression, names).select(list(_VALUES)).cast(_VALUES)
 
@@ -195,7 +199,8 @@ def _copies(trace: Trace, expression: Expression) -> pl.DataFrame:
 def _host_times(trace: Trace, expression: Expression, names: Sequence[str]) -> pl.DataFrame:
     """Return the host time of the ops' outermost calls: rank, name, step, value, n.
 
-    With `each`, a nested call is left out only inside a call of the same name.
+    A call inside another call of the ops is left out. With `expression.each`, it is left out only
+    if both calls have the same name.
     """
     if expression.each and names:
         return pl.concat(outermost_ops(trace, [name]) for name in names)

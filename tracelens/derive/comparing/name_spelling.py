@@ -29,7 +29,8 @@ _SPELLINGS = (
 )
 """Pairs of a pattern and its replacement.
 
-« and » protect parentheses from later replacements.
+Parentheses that are to stay are written as « and ». Then all text in parentheses is removed as
+parameters, and _LAST_SPELLINGS turns « and » into parentheses again.
 """
 _LAST_SPELLINGS = (
     (_RETURN_TYPE, "${2}"),

@@ -29,8 +29,8 @@ Their number and their shapes depend on the library's version, not on the work.
 _NOT_RECORDED = "not recorded (record_shapes=True does)"
 _IN_BOTH = ": only what the other has too"
 _INPUTS = ("input_shapes", "input_dtypes")
-_MOST = 0.5
-"""Largest share of a run's calls that the other run may lack if both do the same work."""
+_MOST_LACKING = 0.5
+"""Two runs do the same work if one of them lacks at most this share of the other's calls."""
 
 
 def other_work(base: Trace, other: Trace) -> str | None:
@@ -44,7 +44,8 @@ def other_work(base: Trace, other: Trace) -> str | None:
 def differing_inputs(base: Trace, other: Trace, column: str) -> str | None:
     """Return an op with different inputs in the two runs, as text with an example from each run.
 
-    Return None if there is none, or if only one run has inputs that the other lacks.
+    Return None if there is no such op. Inputs are not different if one run has all inputs of the
+    other.
     """
     # Compilers change the dtypes of an op's arguments.
     is_compiled = shows_compilation(base) != shows_compilation(other)
@@ -71,8 +72,11 @@ def _difference(examples: tuple[str | None, str | None]) -> str | None:
 def inputs_of_ops(base: Trace, other: Trace, column: str) -> tuple[str | None, str | None]:
     """Return an op with different inputs in the two runs, as one text per run.
 
-    `column` is input_shapes or input_dtypes. Both texts are `the same` if no op differs, None if
-    inputs cannot be compared. If only one run recorded inputs, the texts say so.
+    `column` is input_shapes or input_dtypes. Other results:
+
+    - "the same" twice: no op has different inputs
+    - None twice: the inputs cannot be compared
+    - "known" and "not recorded ...": only one run recorded inputs
     """
     sides = [_calls_of_ops(trace, column) for trace in (base, other)]
     if not all(side[column].count() for side in sides):
@@ -122,7 +126,10 @@ def _calls_by_inputs(trace: Trace) -> pl.DataFrame:
 
 
 def _comparable(sides: Sequence[pl.DataFrame], *, is_compiled: bool) -> list[pl.DataFrame]:
-    """Return the calls with inputs that show the amount of work; equal `key` means equal work."""
+    """Return each run's calls whose inputs show the amount of work, with the column `key`.
+
+    Calls with the same name and key do the same work.
+    """
     column = next(name for name in sides[0].columns if name.startswith("input_"))
     name = pl.col("name").str
     if column == "input_shapes":
@@ -161,7 +168,7 @@ def _most_is_shared(
         float(only["n"].sum()) / max(float(side["n"].sum()), 1)
         for side, only in zip(sides, strange, strict=True)
     ]
-    return min(shares) <= _MOST
+    return min(shares) <= _MOST_LACKING
 
 
 def _operands(calls: pl.DataFrame, *, sizes: bool = False) -> pl.Series:

@@ -61,10 +61,11 @@ def each_step(
     steps: pl.DataFrame,
     key: Sequence[str],
 ) -> pl.DataFrame:
-    """Sum `value` and `n` by key and step, one row per key and step of its rank: key, value, n.
+    """Sum `value` and `n` by key and step, one row per key and step: the key, value, n.
 
-    `measured` has the key (with the rank), step, value and n. A step without work has 0. Work
-    outside of steps is left out. Rows of a rank without steps stay as they are.
+    `measured` has the key, which includes the rank, and step, value and n. Where a key has no work
+    in a step, the sums are 0. Work outside of steps is left out. On a rank without steps, the rows
+    of `measured` are returned as they are.
     """
     return fill_steps(sum_steps(measured, steps, key), steps, key)
 
@@ -212,8 +213,8 @@ def layer_host_work(trace: Trace) -> pl.DataFrame:
 def kernels_below_ops(trace: Trace, ops: Sequence[str]) -> pl.DataFrame:
     """Return kernels that ops or their nested ops launch: rank, kernel, name, step, value, n.
 
-    There is one row per kernel and distinct name of an op around it. `kernel` counts a rank's
-    kernels, `value` is the duration.
+    There is one row per kernel and distinct name of an op around it. `kernel` is the kernel's
+    number on its rank, from 0. `value` is its duration in ns.
     """
     spans = trace.select("spans", "rank", "span_id", "parent_id", "kind", "name")
     kernels = trace.select("kernels", "rank", "span_id", "step", "duration_ns")

@@ -29,10 +29,10 @@ def planned_outcome(*traces: Trace) -> list[str]:
     """
     pure: dict[str, pl.DataFrame] = {}
     for trace in reversed(traces):
-        pure |= _pure(trace)
+        pure |= _unprofiled(trace)
     if PLANNED not in pure:
         return []
-    measured = next(trace for trace in traces if PLANNED in _pure(trace))
+    measured = next(trace for trace in traces if PLANNED in _unprofiled(trace))
     kept = [source.get("settings", {}) for source in measured.manifest.sources]
     about: dict[str, Any] = next(
         (settings for settings in kept if PLANNED in settings.get("devices", {})),
@@ -52,9 +52,10 @@ def planned_outcome(*traces: Trace) -> list[str]:
     return sentences or [_ALONE]
 
 
-def _pure(trace: Trace) -> dict[str, pl.DataFrame]:
-    """Return the unprofiled end-to-end times by configuration: plan (0), run (the round), value.
+def _unprofiled(trace: Trace) -> dict[str, pl.DataFrame]:
+    """Return the unprofiled end-to-end times by configuration, as `judge` takes them.
 
+    Columns: `plan` (the key, always 0), `run` (the number of the round), `value` (the time in ns).
     If a configuration was measured in several compile modes, the fastest mode counts.
     """
     rows = trace.timings.filter(

@@ -151,7 +151,10 @@ def _with_prefix(
 
 
 def _with_speedups(rows: pl.DataFrame, *, by_step: bool) -> pl.DataFrame:
-    """Add `change` (which run has the row), speedups of totals and of calls, and a range."""
+    """Add change, speedup, speedup_per_call, speedup_low and speedup_high.
+
+    `change` is removed for a row that only base has, added for a row that only other has, or both.
+    """
     has_equal_calls = by_step or pl.col("base_n_calls") == pl.col("other_n_calls")
     speedup_of_totals = speedup(pl.col("base_ns"), pl.col("other_ns"))
     base_value = pl.col("base_value")
@@ -165,9 +168,10 @@ def _with_speedups(rows: pl.DataFrame, *, by_step: bool) -> pl.DataFrame:
 
 
 def _call_sums(side: str, values: pl.DataFrame, n_runs: int | None) -> pl.DataFrame:
-    """Return SIDE_n_calls, SIDE_ns and SIDE_call_ns for each key, a number in the column `row`.
+    """Return row, SIDE_n_calls, SIDE_ns and SIDE_call_ns, one row per value of `row`.
 
-    Values are medians over the steps, or means over the runs if `n_runs` is given.
+    SIDE_n_calls and SIDE_ns are medians over the steps, with `n_runs` means over the runs.
+    SIDE_call_ns is the mean time of a call.
     """
     n_calls = pl.col("n")
     value = pl.col("value")

@@ -19,10 +19,7 @@ from tracelens.trace import Trace
 LEVEL = 0.05
 """The probability that any row is judged different although both runs are equal."""
 MIN_SAMPLES = 3
-"""With fewer values than this, the spread is unknown, and a row is not judged.
-
-With at least this many runs of base, the values are the runs' medians over their steps.
-"""
+"""With fewer values than this, the spread is unknown, and a row is not judged."""
 MAX_SAMPLES = 30
 """A row is judged by at most this many values.
 
@@ -74,7 +71,7 @@ def judge(  # noqa: PLR0913 - both sides, the key of a row, and the rules
     - the key
     - base_value, other_value: medians over steps, or over runs if base has at least three
     - n_base_values, n_other_values: numbers of steps or runs
-    - low, high: 95 % range of other minus base, for all rows together
+    - low, high: confidence interval of other minus base, corrected for the number of rows
     - outcome: faster (less), slower or unclear; None if one side lacks the row
     - reason: why it is unclear
 
@@ -200,10 +197,10 @@ def _variance_between_runs(
 def _median_weights() -> pl.DataFrame:
     """Return the probability that each of n sorted values is a resample's median: n, order, weight.
 
-    A resample is n draws from n values. On equal runs of 3 to 30 normal, log-normal or exponential
-    values, false positives occurred 0.1 to 0.9 times as often as the level, for levels of 5 % to
-    0.01 %.
+    A resample is n draws, with replacement, from the n values.
     """
+    # Tried on equal runs of 3 to 30 normal, log-normal or exponential values, at levels of 5 % to
+    # 0.01 %: the share of false positives was 0.1 to 0.9 times the level.
     rows = []
     for n in range(1, MAX_SAMPLES + 1):
         # For an even n, the median is the mean of two values, so each gets half of the probability.
@@ -300,7 +297,7 @@ def _p_values(rows: pl.DataFrame) -> pl.Series:
 
 
 def _quantiles(rows: pl.DataFrame, levels: Sequence[float]) -> pl.Series:
-    """Return Student's quantile of each row at its level, None if its error is unknown."""
+    """Return Student's quantile at each row's level; None if the row's error is unknown."""
     columns = rows["degrees_of_freedom"], rows["standard_error"].is_not_null()
     quantiles = [
         _student_quantile(level, degrees) if is_known else None

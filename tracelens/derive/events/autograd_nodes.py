@@ -43,8 +43,11 @@ def makers_of_nodes(numbered: pl.DataFrame, about: str) -> pl.DataFrame:
 
     - NODE: the columns that identify the node
     - `run_ns`: when the node ran
-    - `thread_id`, and the column named by `about`, of the forward op
-    - `is_ambiguous`: several threads may have made the node; it has one row per such thread
+    - `thread_id`: the thread of the forward op
+    - the column named by `about`: its value for the forward op
+    - `is_ambiguous`: whether several threads may have made the node
+
+    An ambiguous node has one row per thread that may have made it.
 
     `numbered` has the spans with a sequence number: NODE, thread_id, start_ns, is_backward and the
     column named by `about`.

@@ -38,9 +38,10 @@ def nearest_row(
     flags: pl.Series,
     rows: pl.Series | None = None,
 ) -> pl.Series:
-    """Return each row itself if it is flagged, else its nearest flagged ancestor, or None.
+    """Return the number of each row if it is flagged, else of its nearest flagged ancestor.
 
-    With `rows`, only these rows are looked up; a None among them gives None.
+    The result is None for a row without such an ancestor. If `rows` is given, only its row numbers
+    are looked up. For a None in `rows`, the result is None.
     """
     return _flagged_row(parent, flags, rows, outermost=False)
 
@@ -142,10 +143,12 @@ def above(
 ) -> pl.DataFrame:
     """Return one row for each of `rows`, about the row and its ancestors.
 
-    - `top`: the outermost row marked 1, or None
-    - `n_ones`, `n_twos`: number of rows marked 1 and 2
+    - `top`: the outermost row marked 1, None without one
+    - `n_ones`: number of rows marked 1
+    - `n_twos`: number of rows marked 2
 
-    `marks` has a byte for each row of the tree. A row number of None gives None and 0.
+    `marks` has the mark of each row of the tree. For a None in `rows`, `top` is None, and the
+    numbers are 0.
     """
     is_one = marks == 1
     is_two = marks == 2
@@ -272,9 +275,10 @@ def below(above: pl.Series, words: pl.Series, separator: str) -> pl.Series:
 
 
 def _in_c(what: int, parent: pl.Series, values: pl.Series) -> pl.Series | None:
-    """Return the result of pass number `what` in C over flags, or over numbers to sum.
+    """Run one pass over the tree in the C library, and return its result for each row.
 
-    Return None without the library, or if a child comes before its parent.
+    `what` is one of _NEAREST, _OUTERMOST, _COUNT and _WITHIN. `values` are flags, or for _WITHIN
+    numbers to sum. Return None without the library, or if a child comes before its parent.
     """
     if LIBRARY is None:
         return None

@@ -39,16 +39,19 @@ class CaptureEdges(Struct, dict=True):
     """
 
     read_calls: ReadCalls
-    """Returns the rank's API calls that meet a condition, or all for None, with columns CALLS."""
+    """Returns the rank's API calls that meet a condition, with the columns CALLS.
+
+    If the condition is None, all calls are returned.
+    """
     parts: list[pl.DataFrame] = field(default_factory=list)
     waits: list[pl.DataFrame] = field(default_factory=list)
 
     @cached_property
     def calls(self) -> pl.DataFrame:
-        """The calls at the edges, which are a few of millions.
+        """The few calls, of millions, that are needed to find work across an edge.
 
-        They are the first call, the calls before and after those with recorded work, and the calls
-        that launch the first work of a stream.
+        They are the first call, the calls that launch the first work of a stream, and the calls
+        before and after all calls with recorded work.
         """
         call = pl.col("api_call_id")
         is_outside = (call < min(self.launch_ids)) | (call > max(self.launch_ids))
@@ -126,17 +129,17 @@ class CaptureEdges(Struct, dict=True):
         starts_kernels = pl.col("kind").is_in(_STARTS_KERNELS)
         is_later = pl.col("api_call_id") > max(self.launch_ids)
         later_launches = self.calls.filter(is_later, starts_kernels)
-        launches = self._with_recorded_work(later_launches)
+        launches = self._of_recorded_kind(later_launches)
         first_launch = launches["start_ns"].min()
         if not isinstance(first_launch, int):
             return None
         return max(first_launch, *_ends(self.parts))
 
     def _recorded_ends(self) -> list[int]:
-        """Return the last end of recorded work that was launched before the capture, as a list.
+        """Return the last end of recorded work that was launched before the capture.
 
-        The list is empty without such work, or if the work outlasts all work launched during the
-        capture.
+        The result is a list of this end. The list is empty if there is no such work. It is also
+        empty if the end comes after all work that was launched during the capture.
         """
         launched_before = pl.col("link") == "pre_window"
         ends_of_earlier = _ends(self._work(launched_before))
@@ -225,8 +228,8 @@ class CaptureEdges(Struct, dict=True):
         ends = waits.select(_END).to_series()
         return [int(end) for end in ends]
 
-    def _with_recorded_work(self, launches: pl.DataFrame) -> pl.DataFrame:
-        """Return the launches with work that would be recorded if it ran during the capture."""
+    def _of_recorded_kind(self, launches: pl.DataFrame) -> pl.DataFrame:
+        """Return the launches that start work of a kind that the profiler recorded."""
         if launches.is_empty():
             return launches
         # A launch into a CUDA graph that is being captured starts no work.
@@ -274,7 +277,10 @@ def _calls_among(calls: pl.DataFrame, ids: pl.Series) -> pl.DataFrame:
 
 
 def _integers(values: Iterable[object]) -> list[int]:
-    """Return the values without None, which is the minimum or maximum of an empty table."""
+    """Return the values that are not None.
+
+    The minimum and the maximum of an empty table are None.
+    """
     return [value for value in values if isinstance(value, int)]
 
 

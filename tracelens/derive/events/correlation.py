@@ -249,9 +249,9 @@ def spans_of_nodes(nodes: pl.DataFrame, spans: pl.DataFrame) -> pl.DataFrame:
 
     Nodes created outside spans are left out.
 
-    - `nodes`: process_id, thread_id, start_ns, graph_node_id and original_id, the node from which a
-      copy was made, or None
-    - `spans`: the row number is the span_id
+    - `nodes` has process_id, thread_id, start_ns, graph_node_id and original_id. For a copy,
+      original_id is the node that was copied, otherwise None.
+    - The row number of `spans` is the span_id.
     """
     columns = nodes.select(*_NODE, "original_id", "thread_id", "start_ns")
     by_start = columns.cast(pl.Int64).sort("start_ns", maintain_order=True)
@@ -260,12 +260,12 @@ def spans_of_nodes(nodes: pl.DataFrame, spans: pl.DataFrame) -> pl.DataFrame:
         keep="first",
         maintain_order=True,
     )
-    originals = node_makers.rename({"graph_node_id": "above"})
+    every_node = node_makers.rename({"graph_node_id": "copied_id"})
     # A copy belongs to the span of its original.
     for _ in range(_CLONES):
         if not node_makers["original_id"].count():
             break
-        node_makers = _made_as_original(node_makers, originals)
+        node_makers = _made_as_original(node_makers, every_node)
     no_time = pl.lit(0, pl.Int64)
     calls = node_makers.with_columns(duration_ns=no_time)
     call_span = nest(spans, calls).call_span
@@ -274,15 +274,16 @@ def spans_of_nodes(nodes: pl.DataFrame, spans: pl.DataFrame) -> pl.DataFrame:
     return with_span.drop_nulls()
 
 
-def _made_as_original(nodes: pl.DataFrame, originals: pl.DataFrame) -> pl.DataFrame:
-    """Give each copied node the thread, time and original_id of its original node.
+def _made_as_original(nodes: pl.DataFrame, every_node: pl.DataFrame) -> pl.DataFrame:
+    """Replace the thread and time of each copy by those of the node that was copied.
 
-    `originals` has all nodes, with their ids in `above`.
+    Its original_id is also replaced by that node's original_id, because that node may be a copy,
+    too. `every_node` lists all nodes, with a node's id in the column `copied_id`.
     """
-    copied_from = nodes.select("process_id", above="original_id")
+    copied_from = nodes.select("process_id", copied_id="original_id")
     original = copied_from.join(
-        originals,
-        on=["process_id", "above"],
+        every_node,
+        on=["process_id", "copied_id"],
         how="left",
         maintain_order="left",
     )

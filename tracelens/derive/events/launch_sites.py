@@ -103,9 +103,11 @@ def _of_each(
 def depths(tree: pl.DataFrame, rows: pl.Series) -> pl.DataFrame:
     """Return op_row, op_depth and python_depth of the spans at `rows`.
 
-    - `op_row`: the outermost op around a span or the span itself, None outside ops
-    - `op_depth`: number of ops around the span, itself included
-    - `python_depth`: number of Python calls around the span, itself included
+    A span's stack is the span itself and all spans around it.
+
+    - `op_row`: the outermost op in the stack, None without an op
+    - `op_depth`: number of ops in the stack
+    - `python_depth`: number of Python calls in the stack
     """
     is_op = tree["kind"] == "op"
     is_python = tree["kind"].is_in(["python", "module"])
@@ -117,7 +119,7 @@ def depths(tree: pl.DataFrame, rows: pl.Series) -> pl.DataFrame:
 def accumulation_and_roots(tree: pl.DataFrame) -> tuple[pl.Series, pl.Series]:
     """Return whether each span lies in an AccumulateGrad node, and the paths of root modules.
 
-    A root is an outermost module that has layers.
+    A root module is an outermost module with other modules inside, its layers.
     """
     has_path = tree["module_path"].is_not_null()
     is_module = (tree["kind"] == "module") & has_path
@@ -167,7 +169,10 @@ def _compiled_roots(
     is_compiled: pl.Series,
     is_wrapper: pl.Series,
 ) -> pl.Series:
-    """Return the paths of outermost modules inside a wrapper, or with a compiled graph inside."""
+    """Return the paths of outermost modules that have layers, even if no layer is called.
+
+    A wrapper, such as OptimizedModule, calls such a module, or the module calls a compiled graph.
+    """
     parent = tree["parent_id"]
     path = tree["module_path"]
     paths = [path.clear()]

@@ -24,11 +24,12 @@ They are not layers and do not appear in a path.
 
 
 def mark_modules(spans: pl.DataFrame, parent: pl.Series) -> tuple[pl.Series, int, int]:
-    """Return module_path of each span, None outside modules.
+    """Return each span's module_path, and the numbers of ambiguous spans and too deep modules.
 
-    Also return the number of ambiguous backward spans, and of modules nested too deep, which get no
-    path. A forward span gets the path of the module call around it. A backward span gets the path
-    of the forward op that made its autograd node.
+    - A forward span gets the path of the module call around it. A backward span gets the path of
+      the forward op that made its autograd node. Spans outside modules get None.
+    - An ambiguous span is a backward span whose forward op could be on several threads.
+    - A module call nested deeper than MODULES.value is too deep. Paths leave it out.
     """
     forward, n_too_deep = _chains(parent, spans)
     if not spans["sequence_number"].count():

@@ -50,9 +50,12 @@ def nest(spans: pl.DataFrame, calls: pl.DataFrame) -> Nesting:
     The parent of a span, and the span of a call, is the innermost open span that contains its end,
     within TOLERANCE_NS. `self_ns` is a span's duration minus the union of its children's time.
 
-    - `spans`: process_id, thread_id, start_ns, duration_ns and parent_hint, the row of the recorded
-      caller or None. When a span with a recorded caller starts, the caller's open callees end.
+    - `spans`: process_id, thread_id, start_ns, duration_ns and parent_hint
     - `calls`: process_id, thread_id, start_ns and duration_ns
+
+    `parent_hint` is the row of the span that made the call, None if it was not recorded. Such a
+    caller makes one call at a time, so its earlier call ends when the next one starts, even if the
+    end was not recorded.
     """
     is_fast = LIBRARY is not None and spans.height + calls.height >= _MANY
     return nest_fast(spans, calls) if is_fast else nest_in_python(spans, calls)
@@ -201,7 +204,7 @@ class _Walk:
                 self.n_unreturned += row in self._hinted
                 self._end_self_time(row, moment)
             # Time after `moment` is self time of the span around the closed spans.
-            self._give_back(stack[i - 1], moment)
+            self._uncover(stack[i - 1], moment)
             del stack[i:]
             return
 
@@ -211,8 +214,8 @@ class _Walk:
         counted_after = self._ends[row] - begin
         self.self_ns[row] -= max(0, counted_after)
 
-    def _give_back(self, row: int, moment: int) -> None:
-        """Add the children's time after `moment` back to their parent's self time."""
+    def _uncover(self, row: int, moment: int) -> None:
+        """Undo `_cover` for the time after `moment`: it is self time of this span again."""
         covered = self._covered[row]
         taken_after = covered - moment
         self.self_ns[row] += max(0, taken_after)

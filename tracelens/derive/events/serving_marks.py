@@ -7,7 +7,10 @@ _SUMS = ("sq", "sk", "sqsq", "sqsk")
 
 
 def _lengths(of: str) -> str:
-    """Return a regular expression for the sums over requests in prefill (`c`) or decode (`g`)."""
+    """Return the pattern of a text such as (sq4sk9sqsq16sqsk36), which captures the four numbers.
+
+    `of` is c for sums over requests in prefill, g for sums over requests in decode.
+    """
     sums = (rf"{name}(?<{of}_{name}>{_NUMBER})" for name in _SUMS)
     return rf"\({''.join(sums)}\)"
 
@@ -21,8 +24,8 @@ def _lengths(of: str) -> str:
 # - vLLM of 2025: execute_new_C_cached_G. G counts requests that ran before, even if only a part of
 #   their prompt did.
 # - SGLang: step[DECODE bs=G] and step[EXTEND bs=C toks=T]. It can add the sums, with the prefix c_
-#   for prompts and g_ for further tokens, and in a mixed batch c=C g=G (build_step_span_name,
-#   2026).
+#   for requests in prefill and g_ for requests in decode, and in a mixed batch c=C g=G
+#   (build_step_span_name, 2026).
 # - SGLang, replay of a draft model: step[DRAFT_LOOP raw_bs=G bs=N topk=K]. N includes empty
 #   requests (graph runners of draft models, 2026).
 # - AMD's ATOM: prefill[bs=C tok=T …] and decode[bs=G/N tok=T …], perhaps with sk, sqsq and sqsk.
@@ -60,9 +63,11 @@ _DETAILS = (
     *_SUMS,
     *(f"{of}_{sum_of}" for of in "cg" for sum_of in _SUMS),
 )
-"""Names of the numbers in detailed marks, about prompts (c) and about further tokens (g).
+"""Names of the numbers that the marks of SGLang and ATOM may have.
 
-In ATOM's marks, the names have no prefix.
+- c, g: numbers of requests in prefill and in decode
+- c_sq to c_sqsk, g_sq to g_sqsk: sums over requests in prefill (c) or in decode (g), of SGLang
+- sq to sqsk: sums over all requests, of ATOM
 """
 _OF_PROMPTS = ("EXTEND", "SPLIT_PREFILL", "DLLM_EXTEND")
 _OF_TOKENS = ("DECODE", "TARGET_VERIFY", "DRAFT_EXTEND", "DRAFT_EXTEND_V2", "DRAFT_LOOP")
@@ -186,7 +191,10 @@ def _numbers_in_marks(names: pl.Series) -> pl.DataFrame:
 
 
 def _sum_over_requests(name: str) -> pl.Expr:
-    """Return one of _SUMS, added up over prompts and further tokens; None if the mark lacks it."""
+    """Return the number `name` of _SUMS for all requests of the batch; None if the mark lacks it.
+
+    A mark may have one number for prefill and one for decode, which are added.
+    """
     parts = pl.col(f"c_{name}"), pl.col(f"g_{name}"), pl.col(name)
     is_given = pl.any_horizontal(part.is_not_null() for part in parts)
     return pl.when(is_given).then(pl.sum_horizontal(parts))

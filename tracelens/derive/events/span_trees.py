@@ -114,9 +114,10 @@ def with_trees(
 
 
 def one_tree(spans: pl.DataFrame, frame: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return the span trees of all ranks in one frame, and the rows of `frame` in the same order.
+    """Return the span trees of all ranks in one frame, and the rows of `frame`, rank by rank.
 
-    parent_id and span_id become row numbers of the first frame.
+    `frame` has rank and span_id. The span_id of its rows, and the parent_id of spans, become row
+    numbers of the frame of all trees.
     """
     trees = []
     parts = []

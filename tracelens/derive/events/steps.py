@@ -45,10 +45,10 @@ def find_marks(spans: pl.DataFrame, pattern: str | None = None) -> pl.DataFrame:
     """Return the marks of steps in spans, sorted by start.
 
     - `process_id`, `thread_id`, `start_ns`, `end_ns`, `name`
-    - `until_ns`: start of the window's next mark; for its last mark, the mark's own end
     - `step`: the number in the name. Without one, or if a process uses a number twice, marks are
       counted from 0.
-    - `window`: a run of a process's steps with consecutive numbers
+    - `window`: number of a window, a run of a process's marks with consecutive step numbers
+    - `until_ns`: start of the next mark in the window. The last mark in a window has its own end.
 
     Spans have process_id, thread_id, kind, name, start_ns and duration_ns. `pattern` replaces the
     known marks, for spans of any kind; its first group, if any, is the number.
@@ -314,9 +314,11 @@ def _has_group(pattern: str) -> bool:
 
 
 def _chosen(marks: pl.DataFrame) -> pl.DataFrame:
-    """Return the marks of one of FAMILIES, without marks inside another mark of their thread.
+    """Return the outer or the inner marks of one of FAMILIES.
 
-    If the outer marks are all of one step, the inner ones are returned instead.
+    An inner mark lies inside another mark of its family and thread. The first marks that mark
+    several steps are returned, outer before inner ones, family by family. If none mark several
+    steps, the first marks of all are returned.
     """
     candidates = []
     families = marks.partition_by("family", as_dict=True)
@@ -375,8 +377,8 @@ def _numbered(marks: pl.DataFrame) -> pl.DataFrame:
 def _windows(marks: pl.DataFrame) -> pl.DataFrame:
     """Return the marks, sorted by start, with `window` and `until_ns`.
 
-    A window is a run of marks with names that count up by one. `until_ns` is the start of the
-    window's next mark; for the last mark, its own end.
+    A window is a run of marks with names that count up by one. `until_ns` is the start of the next
+    mark in the window. The last mark in a window has its own end as `until_ns`.
     """
     stated = pl.col("stated")
     is_next_number = stated == stated.shift(1) + 1

@@ -112,7 +112,7 @@ class Bound(Struct, frozen=True):
         return self.call.sizes(position, n)
 
     def like(self, tensor: Tensor) -> list[int]:
-        """Return the tensor's number of elements once per result, for results of its shape."""
+        """Return the number of elements of each result, if all have the shape of `tensor`."""
         return [tensor.n_elements] * len(self.results)
 
 
@@ -121,12 +121,15 @@ Outputs = Callable[[Bound], Sequence[int]]
 
 
 def sizes_of(*inputs: int) -> Outputs:
-    """Return a formula for results with as many elements as the inputs at these positions."""
+    """Return a formula for calls with one result per number in `inputs`.
+
+    Each result has as many elements as the input tensor at that position.
+    """
     return lambda bound: [bound.nth(n).n_elements for n in inputs]
 
 
 def result_like(*inputs: int) -> Outputs:
-    """Return a formula like `sizes_of`, but with no sizes for a call without results."""
+    """Return a formula like `sizes_of` that returns an empty list for a call without results."""
     sizes = sizes_of(*inputs)
     return lambda bound: sizes(bound) if bound.results else []
 
@@ -185,10 +188,11 @@ def _fits(role: str, word: str) -> bool:
 
 
 def computed_in(bound: Bound, *, by_first: bool) -> tuple[str, int]:
-    """Return the element type in which a call computes, and the bytes of an element of its results.
+    """Return the element type of a call's arithmetic, and the bytes per element of its results.
 
-    By torch's type promotion, tensors with dimensions take precedence over scalars. If `by_first`,
-    the first tensor alone determines the type, because other inputs of a product may be scales.
+    With `by_first`, the first input determines the type: further inputs of a matrix product may be
+    scales. Otherwise torch's type promotion determines it: tensors with dimensions take precedence
+    over scalars.
     """
     number = bound.value("y")
     inputs = bound.all("twlm") or bound.all("on")

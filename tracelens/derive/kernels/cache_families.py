@@ -31,8 +31,9 @@ def _listed_read(bound: Bound) -> int:
 def _split_keys(bound: Bound) -> tuple[int, int]:
     """Return latent attention's FLOPs per pair of query and key, and the bytes per cached token.
 
-    Queries are (tokens, heads, width), and their rotated part is a separate input. A row of the
-    cache holds both parts. FLOPs are for all heads.
+    Queries are (tokens, heads, width). The second input is a further part of each query, which is
+    rotated by position. A row of the cache is as long as both parts of a query. FLOPs are for all
+    heads.
     """
     queries = bound.nth(0).shape
     rows = bound.first("K")
@@ -68,9 +69,9 @@ def _own_scores(bound: Bound) -> int:
 
 
 def _scores(bound: Bound) -> tuple[int, int]:
-    """Return the score's FLOPs per pair of query and key, for all heads, and the bytes of a key.
+    """Return the FLOPs of all heads to score a pair of query and key, and the bytes of a key.
 
-    Queries are (tokens, heads, width). All heads have one key, a row of the cache (K).
+    Queries are (tokens, heads, width). A key is a row of the cache, which all heads share.
     """
     queries = bound.nth(0).shape
     rows = bound.first("K")
@@ -82,7 +83,7 @@ def _scores(bound: Bound) -> tuple[int, int]:
 
 
 def _kept(bound: Bound) -> int:
-    """Return the bytes of keys and values, plus the bytes of their copies in a cache (K)."""
+    """Return the bytes read and written by an op that copies keys and values into a cache."""
     pairs = [bound.nth(n) for n in range(2)]
     caches = bound.all("K")
     width = caches[0].width if caches else max(tensor.width for tensor in pairs)
@@ -179,6 +180,6 @@ CACHES: Mapping[str, Family] = {
 }
 """The families by their names in op_signatures.json and custom_ops.toml.
 
-Ops in `taken` copy a part of a cache (K) into the result. Ops in `kept` write their first two
-tensors into parts of caches.
+- taken: ops that copy a part of a key-value cache into the result
+- kept: ops that write their first two tensors, keys and values, into caches
 """

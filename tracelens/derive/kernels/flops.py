@@ -29,7 +29,8 @@ class Work(Struct, frozen=True):
 
 
 _Counted = tuple[int, int, Sequence[int], Sequence[int]]
-"""FLOPs, needed FLOPs, elements of each output, and positions of inputs that are not read."""
+"""FLOPs as torch counts them, FLOPs that any kernel has to compute, number of elements of each
+output, and positions of inputs that are not read."""
 _Formula = Callable[[RecordedCall], _Counted]
 
 
@@ -203,7 +204,7 @@ _FORMULAS: dict[str, tuple[int, _Formula]] = {
     ),
     "aten::_scaled_dot_product_cudnn_attention_backward": (0, _attention(causal=14, backward=True)),
 }
-"""For each op, the position of an input that has the element type of the work, and the formula."""
+"""By op: the position of an input whose element type the op computes in, and the formula."""
 _N_READ = {
     "aten::mm": 2,
     "aten::addmm": 3,
@@ -230,9 +231,9 @@ _N_READ = {
     "aten::_slow_conv2d_forward": 4,
     "aten::convolution_backward": 3,
 }
-"""The number of leading arguments of an op that include all tensors that the op reads.
+"""By op: how many arguments, from the first one on, may be tensors that the op reads.
 
-A later tensor is the `out=` argument of an overload, which is recorded like an input but only
+A tensor after them is the `out=` argument of an overload, which is recorded like an input but only
 written. Ops of attention have no such overload.
 """
 MODELLED = tuple(_FORMULAS)
@@ -263,10 +264,10 @@ def counted_work(name: str, call: RecordedCall) -> Work:
 
 
 def _output_width(name: str, call: RecordedCall, kind: tuple[str, int], n_read: int) -> int:
-    """Return the size of an element of the outputs in bytes.
+    """Return the bytes per element of a call's outputs.
 
-    `kind` is the element type of the inputs and its size. Tensors after the first `n_read` inputs
-    are outputs.
+    - `kind`: element type of the inputs, and bytes per element of the inputs
+    - `n_read`: number of arguments that are inputs; tensors after them are outputs
     """
     outputs = [*filter(None, map(call.tensor_type, range(n_read, len(call.shapes))))]
     if outputs:

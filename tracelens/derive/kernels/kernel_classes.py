@@ -230,7 +230,7 @@ def _first(
 
 
 def _may_decide() -> pl.Expr:
-    """Return whether the op's primitive overrules the primitive by the kernel's name."""
+    """Return whether the op's primitive replaces the one that the kernel's name shows."""
     return pl.any_horizontal(
         (pl.col("by_context") == primitive) & pl.col("by_name").is_in(overruled)
         for primitive, overruled in CONTEXT_DECIDES.items()

@@ -6,16 +6,16 @@ The first matching rule wins. A rule searches one of three parts of the name:
 - `text`: the start of the whole name
 - `functor`: the template arguments of ATen's generic kernels
 
-Border cases:
+Primitives of kernels that could also be counted otherwise:
 
 - layout: copies, casts, im2col, concatenation, padding
 - memory: fills
 - elementwise: `where`, masked scaling, `_foreach_` arithmetic
 - indexing: sampling of a token, interpolation
 - gemm: the reduction of a split-K product
-- recurrence: chunked kernels of state space models and linear attention, even their products, but
-  not their short convolutions and gates
-- optimizer: only a fused optimizer step
+- recurrence: chunked kernels of state space models and linear attention, such as their matrix
+  products
+- optimizer: a fused optimizer step
 """
 
 from tracelens.derive.kernels.inductor_names import INDUCTOR_RULES

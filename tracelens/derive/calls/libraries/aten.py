@@ -61,9 +61,9 @@ _OVERWRITES = (
     ),
 )
 _OVER_ROWS = ("layer_norm", "rms_norm")
-"""Normalisations of each row, which are one call.
+"""Operators that normalise each row of a tensor.
 
-Torch has no call that also adds a residual.
+Each is a call of its own, because torch has no function that also adds a residual.
 """
 _COPIED = {"cast": "_to_copy", "copy": "clone"}
 
@@ -123,7 +123,7 @@ FUNCTIONS = (
 )
 """Functions of this library.
 
-The search inserts `to_nhwc` and `to_nchw`, which cover no operator, to change a layout. Casts and
-copies are covered as recorded. The search inserts none, because every function here accepts only
-the dtype of the graph.
+Most of them compute operators of the graph. Only `to_nhwc` and `to_nchw` compute none: the search
+inserts them to change a layout. The search never inserts a cast, because every function here
+accepts only the dtype of the graph.
 """

@@ -37,9 +37,10 @@ _ONE_IMAGE = (
     dense("in0", NCHW),
     dense("out", NCHW),
 )
-"""The constraint for the 1×1 convolution of one image in NCHW, whose pixels are matrix columns.
+"""The constraint for the 1×1 convolution of a single image in NCHW.
 
-The bias is then one number per row, which no cuBLAS epilogue adds.
+Each pixel of the image is a column of the matrix. So the bias is one number per row, and no cuBLAS
+epilogue adds such a bias.
 """
 
 
