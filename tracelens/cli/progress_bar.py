@@ -22,7 +22,7 @@ from tracelens.progress import Share, share_of
 
 
 class _Known(ProgressColumn):
-    """Shows another column of the progress bar once the share of the work is known."""
+    """Wraps a column of the progress bar, which is empty until the share of the work is known."""
 
     def __init__(self, column: ProgressColumn, *, of_bytes: bool | None = None) -> None:
         super().__init__()
@@ -30,7 +30,7 @@ class _Known(ProgressColumn):
         self._of_bytes = of_bytes
 
     def render(self, task: Task) -> RenderableType:
-        """Return the other column's content, or nothing while the share is unknown."""
+        """Return the column's content, or nothing while the share is unknown."""
         is_asked = self._of_bytes in (None, task.fields["is_bytes"])
         return self._column.render(task) if task.total is not None and is_asked else Text()
 

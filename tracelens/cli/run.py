@@ -66,10 +66,10 @@ def run(  # noqa: PLR0913 - one parameter an option
 ) -> None:
     """Capture a program, say what limits it, and leave a trace and a page.
 
-    The program is not changed, and its exit code is passed on. First, some steps are
-    recorded with the lines of code that ran, which slows them. Then, as many steps are recorded
-    without lines of code, for their times. Options stand before the COMMAND. tracelens collect
-    torch has more options.
+    The program is not changed, and its exit code is passed on. First, some steps are recorded with
+    the lines of code that ran, which slows them. Then, as many steps are recorded without lines of
+    code, for their times. Options stand before the COMMAND. tracelens collect torch has more
+    options.
     """
     words = as_command(command, is_module=module)
     trace_path = out or free_name(

@@ -1,7 +1,7 @@
 """Solve constraints on the tensors of a library function, with Z3 or by trying each layout.
 
 A constraint is a nested tuple of an operator (==, !=, <=, *, and, or, not) and its operands. `t`
-and `u` are names of the function's tensors: in0, in1, weight, out or view.
+and `u` are names of the function's tensors: in0, in1, weight, out or view. `d` is a dimension.
 
 - numbers: ("STRIDE", t, d), ("SHAPE", t, d), ("DTYPE", t), ("DEVICE", t), ("ALIGN", t)
 - ("ALIAS", t, u): whether t and u share memory

@@ -171,7 +171,7 @@ class Costs:
 def bench_call(function: Function, nodes: Sequence[Node]) -> str:
     """Return the call that a benchmark of the function makes, as JSON.
 
-    It is the call of the first node. A function other than `conv` gets a convolution with a bias.
+    It is the call of the first node. A convolution is given a bias, unless the function is `conv`.
     """
     # A later node, such as a batch normalisation, may become the bias.
     call = nodes[0].call
