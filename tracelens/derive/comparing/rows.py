@@ -153,7 +153,7 @@ def _with_prefix(
 def _with_speedups(rows: pl.DataFrame, *, by_step: bool) -> pl.DataFrame:
     """Add change, speedup, speedup_per_call, speedup_low and speedup_high.
 
-    `change` is removed for a row that only base has, added for a row that only other has, or both.
+    `change` is "removed" if only base has the row, "added" if only other has it, else "both".
     """
     has_equal_calls = by_step or pl.col("base_n_calls") == pl.col("other_n_calls")
     speedup_of_totals = speedup(pl.col("base_ns"), pl.col("other_ns"))
@@ -170,8 +170,8 @@ def _with_speedups(rows: pl.DataFrame, *, by_step: bool) -> pl.DataFrame:
 def _call_sums(side: str, values: pl.DataFrame, n_runs: int | None) -> pl.DataFrame:
     """Return row, SIDE_n_calls, SIDE_ns and SIDE_call_ns, one row per value of `row`.
 
-    SIDE_n_calls and SIDE_ns are medians over the steps, with `n_runs` means over the runs.
-    SIDE_call_ns is the mean time of a call.
+    SIDE_n_calls and SIDE_ns are medians over the steps. If `n_runs` is given, they are means over
+    the runs. SIDE_call_ns is the mean time of a call.
     """
     n_calls = pl.col("n")
     value = pl.col("value")

@@ -136,10 +136,10 @@ class CaptureEdges(Struct, dict=True):
         return max(first_launch, *_ends(self.parts))
 
     def _recorded_ends(self) -> list[int]:
-        """Return the last end of recorded work that was launched before the capture.
+        """Return a list with the last end of recorded work that was launched before the capture.
 
-        The result is a list of this end. The list is empty if there is no such work. It is also
-        empty if the end comes after all work that was launched during the capture.
+        The list is empty if there is no such work. It is also empty if that end comes after all
+        work that was launched during the capture.
         """
         launched_before = pl.col("link") == "pre_window"
         ends_of_earlier = _ends(self._work(launched_before))

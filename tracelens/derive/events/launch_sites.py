@@ -169,7 +169,7 @@ def _compiled_roots(
     is_compiled: pl.Series,
     is_wrapper: pl.Series,
 ) -> pl.Series:
-    """Return the paths of outermost modules that have layers, even if no layer is called.
+    """Return the paths of outermost modules that have layers although no layer's call is recorded.
 
     A wrapper, such as OptimizedModule, calls such a module, or the module calls a compiled graph.
     """

@@ -53,9 +53,9 @@ def nest(spans: pl.DataFrame, calls: pl.DataFrame) -> Nesting:
     - `spans`: process_id, thread_id, start_ns, duration_ns and parent_hint
     - `calls`: process_id, thread_id, start_ns and duration_ns
 
-    `parent_hint` is the row of the span that made the call, None if it was not recorded. Such a
-    caller makes one call at a time, so its earlier call ends when the next one starts, even if the
-    end was not recorded.
+    `parent_hint` is the row of the caller, the span that made the call. It is None if the caller
+    was not recorded. A recorded caller makes one call at a time, so a call of its ends at the
+    latest when its next call starts.
     """
     is_fast = LIBRARY is not None and spans.height + calls.height >= _MANY
     return nest_fast(spans, calls) if is_fast else nest_in_python(spans, calls)
