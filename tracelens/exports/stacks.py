@@ -229,7 +229,7 @@ def _gathered(path: pl.Series, span: pl.Series) -> pl.Series:
 
 
 def _paths(selection: Selection, rank: int) -> tuple[pl.Series, list[int], list[str]]:
-    """Return the path of each of a rank's spans, and each path's parent and last name."""
+    """Return the path number of each of a rank's spans, and `parents` and `names` for `Stacks`."""
     paths = CallPaths("name")
     trace = selection.trace.uncached()
     for spans in spans_by_id(trace, rank, "parent_id", "name"):

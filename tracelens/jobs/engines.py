@@ -168,7 +168,7 @@ def _versions() -> str:
 def _on_node(expected: str, task: bytes) -> Any:
     """Run a pickled task and return its result.
 
-    If `_versions()` is not `expected`, return it instead.
+    If the node has other versions than `expected`, return its versions instead.
     """
     import pickle  # noqa: PLC0415
 

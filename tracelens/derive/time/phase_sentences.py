@@ -131,7 +131,7 @@ def _median(sums: pl.DataFrame) -> float:
 
 
 def _ranks(rows: pl.DataFrame, trace: Trace) -> str:
-    """Name the ranks of the rows, with an empty text for a trace of only one rank."""
+    """Name the ranks of the rows. The text is empty if the trace has only one rank."""
     if len(trace.manifest.ranks) == 1:
         return ""
     names = list_ranks(sorted({int(rank) for rank in rows["rank"]}))

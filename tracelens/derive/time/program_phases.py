@@ -341,7 +341,7 @@ def _phases_of_steps(known: _Rank) -> list[str]:
 
 
 def _is_tail(step: Mapping[str, Any], in_program: pl.DataFrame) -> bool:
-    """Return whether a step is much shorter than the program's others and launches much less."""
+    """Return whether a step is much shorter than other program steps and launches much less."""
     is_other = pl.col("step").ne_missing(step["step"])
     others = in_program.filter(is_other)
     if others.is_empty():

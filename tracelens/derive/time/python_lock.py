@@ -94,7 +94,7 @@ def _intersection(intervals: pl.DataFrame, others: pl.DataFrame) -> pl.DataFrame
 
 
 def _innermost(frames: pl.DataFrame, running: pl.DataFrame, ran_ns: int) -> str | None:
-    """Return the innermost function with calls open for most of the time, else None.
+    """Return the innermost function whose calls cover most of `running`, None if there is none.
 
     The function with the shortest median call is taken to be the innermost.
     """

@@ -120,7 +120,7 @@ def read_work(trace: Trace) -> list[pl.DataFrame]:
 
 
 def by_start(first: pl.DataFrame, *others: pl.DataFrame) -> pl.DataFrame:
-    """Join frames, sorted by start."""
+    """Return the rows of all frames in one frame, sorted by start."""
     start = first["start_ns"]
     # The first frame may have millions of rows, so it is not sorted again if it is in order.
     in_order = first if start.is_sorted() else first.sort("start_ns", maintain_order=True)

@@ -20,7 +20,7 @@ _DRIVER_LOADS = r"(?i)loading|compiler"
 IN_ANOTHER_THREAD = " in another thread"
 """Suffix of the name of a function that blocks another thread's launch."""
 _END_APART = 0.1
-"""An allocation blocks a launch if their ends are this close, as a share of the launch."""
+"""An allocation blocks a launch if their ends differ by this share of the launch at most."""
 BLOCKED_NS = 1_000_000
 """Shortest launch that is taken to be blocked. A launch usually takes microseconds."""
 _KEY = ["process_id", "thread_id"]

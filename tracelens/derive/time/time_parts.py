@@ -43,7 +43,7 @@ WORTH_IT = 0.02
 SAME = 0.02
 """The span that marks a step is as long as the step if the two differ by less than this share."""
 _BEYOND_JUDGING = 20
-"""A process is not judged if the profiler makes its step this many times as long."""
+"""A verdict on a process is inconclusive if the profiler makes its step this many times longer."""
 
 
 class TimeModel(Struct, frozen=True):
@@ -58,7 +58,7 @@ class TimeModel(Struct, frozen=True):
     program_steps: pl.DataFrame
     """The program's whole steps, or all its steps if none is whole."""
     processes: list[int]
-    """Ranks without a device, which are judged by their process."""
+    """Ranks without a device. Their time is the time of their process."""
     collectives: Matched
     """Kernels of different ranks, matched by call."""
     waits: pl.DataFrame
@@ -116,7 +116,7 @@ class TimeModel(Struct, frozen=True):
     def extents(self) -> pl.DataFrame:
         """The begin and end of each rank's program: rank, begin, end.
 
-        Work that begins outside of this interval is not judged.
+        Work that begins outside of this interval does not count.
         """
         windows = self.phases.filter(phase=PROGRAM).group_by("rank")
         return windows.agg(
@@ -209,7 +209,7 @@ class RankTime(Struct, frozen=True):
     unprofiled_ns: int | None
     """Measured time of a step without the profiler, None if not known."""
     is_process: bool
-    """True if the rank uses no device, so that its process is judged."""
+    """True if the rank uses no device, so that its time is the time of its process."""
     n_devices: int = 1
     """Number of devices that the rank really uses."""
 
@@ -232,12 +232,12 @@ class RankTime(Struct, frozen=True):
 
     @property
     def subject(self) -> str:
-        """The judged unit in words, process or device."""
+        """The word for what takes the rank's time: process or device."""
         return "process" if self.is_process else "device"
 
     @property
     def shares(self) -> dict[str, float]:
-        """The share of the judged time that each part takes."""
+        """The share of each part in the sum of `parts`."""
         judged_ns = max(sum(self.parts.values()), 1)
         return {part: ns / judged_ns for part, ns in self.parts.items()}
 
@@ -250,7 +250,7 @@ class RankTime(Struct, frozen=True):
 
     @property
     def bound(self) -> str:
-        """The part that takes most of the judged time."""
+        """The part that takes most time."""
         return max(PARTS, key=self.shares.__getitem__)
 
     def bound_of(self, share: float) -> str:

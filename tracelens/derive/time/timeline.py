@@ -72,11 +72,11 @@ def median_and_longest(model: TimeModel, rank: int) -> list[DrawnStep]:
     return [drawn_step for drawn_step in drawn if drawn_step.duration_ns > 0]
 
 
-def _drawn(step: Mapping[str, Any], place: str) -> DrawnStep:
+def _drawn(step: Mapping[str, Any], length_word: str) -> DrawnStep:
     return DrawnStep(
         step["rank"],
         step["step"],
-        place,
+        length_word,
         step["start_ns"],
         step["duration_ns"],
     )
