@@ -145,6 +145,7 @@ def test_all_blind_judgements_are_on_the_page() -> None:
         "eighth",
         "ninth",
         "tenth",
+        "eleventh",
     ):
         assert "\n".join(blind.tables(name)).rstrip("\n") in page, "`make accuracy`"
     assert "\n".join(blind.compiled()).rstrip("\n") in page, "`make accuracy`"

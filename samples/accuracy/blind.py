@@ -7,7 +7,16 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from samples.accuracy import blind_texts as texts
-from samples.accuracy.blind_rows import SMALL_CHANGE, errors, goals, line_of, of_turns, rows, said
+from samples.accuracy.blind_rows import (
+    SMALL_CHANGE,
+    errors,
+    goals,
+    goals_at_speed,
+    line_of,
+    of_turns,
+    rows,
+    said,
+)
 from samples.accuracy.predictions import Predicted, summary
 
 _KINDS = {
@@ -29,6 +38,7 @@ _JUDGED = (
     "eighth",
     "ninth",
     "tenth",
+    "eleventh",
 )
 _STEADY = ", steady programs"
 _NOTES: dict[str, Callable[[dict[str, Any]], bool]] = {
@@ -55,6 +65,10 @@ _OWN_HEAD = (
     "| --- | ---: | ---: | ---: | ---: | ---: | ---: | --- |"
 )
 """Steps of the recorded process outside of the recorded range stand beside those without nsys."""
+_SPEED_HEAD = (
+    "| Live capture | recorded | predicted | at its speed | error | all blocks | error | |\n"
+    "| --- | ---: | ---: | ---: | ---: | ---: | ---: | --- |"
+)
 _CHANGE_HEAD = (
     "| Change | program | before | predicted | measured | error | factor, predicted | measured | |\n"
     "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | --- |"
@@ -126,6 +140,7 @@ def tables(name: str) -> list[str]:
     for kind, head in _HEADS.items():
         shown = [row for row in rows(name) if row["kind"] == kind and not _is_again(row)]
         chosen = _OWN_HEAD if any("own" in row for row in shown) else head
+        chosen = _SPEED_HEAD if any("of_all" in row for row in shown) else chosen
         lines += [chosen, *map(line_of, shown), ""] if shown else []
     return lines
 
@@ -241,7 +256,9 @@ def _signs(name: str) -> dict[str, int]:
 def _own_turns(name: str) -> Iterable[Predicted]:
     """Yield each unprofiled timing of a program, predicted by its process's other timings."""
     of_traces = {row["name"]: row["turns"] for row in rows(name) if "turns" in row}
-    beside_captures = [row["beside"] for row in rows(name) if {"beside", "steady"} <= row.keys()]
+    beside_captures = [
+        row["beside"] for row in rows(name) if "blocks" in row or {"beside", "steady"} <= row.keys()
+    ]
     yield from of_turns(of_traces.values() or beside_captures)
 
 
@@ -320,4 +337,5 @@ def section(own_predictions: dict[str, Iterable[Predicted]]) -> str:
     parts += [texts.EIGHTH.format(**_of_changes("eighth", "seventh")), *tables("eighth")]
     parts += [texts.NINTH.format(own=errors(_against_own("ninth"))), *tables("ninth")]
     parts += [texts.TENTH.format(goals=goals("tenth")), *tables("tenth")]
+    parts += [texts.ELEVENTH.format(goals=goals_at_speed("eleventh")), *tables("eleventh")]
     return "\n".join(parts)

@@ -1,10 +1,10 @@
 """Texts of docs/accuracy/blind.md on each judgement; names in braces are numbers."""
 
 TEXT = """\
-Ten times, new programs, and rules for judging them, were written before any of these programs had run
+Eleven times, new programs, and rules for judging them, were written before any of these programs had run
 ([samples/blind](../../samples/blind/README.md)); neither the project nor its constants had seen them. Then all were
-captured in runs of minutes, the first, ninth and tenth time on an NVIDIA H200, else on an H100, and judged by the code
-as it was. All hosts change their speed, so each block of measurements also times a count. In rows of the *same
+captured in runs of minutes, the first time and since the ninth on an NVIDIA H200, else on an H100, and judged by the
+code as it was. All hosts change their speed, so each block of measurements also times a count. In rows of the *same
 speed*, this speed differed by less than 10 % between the recorded program and the one beside it, or before and after
 a change. [judge.py](../../samples/blind/judge.py) and [judge_turns.py](../../samples/blind/judge_turns.py) made the
 rows ([first.jsonl](../../samples/blind/first.jsonl),
@@ -12,16 +12,18 @@ rows ([first.jsonl](../../samples/blind/first.jsonl),
 [fourth.jsonl](../../samples/blind/fourth.jsonl), [fifth.jsonl](../../samples/blind/fifth.jsonl),
 [sixth.jsonl](../../samples/blind/sixth.jsonl), [seventh.jsonl](../../samples/blind/seventh.jsonl),
 [eighth.jsonl](../../samples/blind/eighth.jsonl), [ninth.jsonl](../../samples/blind/ninth.jsonl),
-[tenth.jsonl](../../samples/blind/tenth.jsonl)); the tables below are made of them. From the seventh to the ninth, the
-turns of a *steady* program differ by at most 15 %. In the tenth, its turns predict each other within 5 % in the median.
+[tenth.jsonl](../../samples/blind/tenth.jsonl), [eleventh.jsonl](../../samples/blind/eleventh.jsonl)); the tables
+below are made of them. From the seventh to the ninth, the turns of a *steady* program differ by at most 15 %. In the
+tenth, its turns predict each other within 5 % in the median. In the eleventh, a row of the same speed is
+compared with blocks of steps whose count differs by at most 15 %.
 
 The project's own programs are predicted better: constants were fitted on half of them, the rules were made while
 looking at them, and most were timed while the host kept its speed.
 
 *A turn of the same programs* is as near as a prediction can come: each unprofiled turn of a program is predicted by
 the median of the other turns in the same process, some seconds apart (in the seventh minutes, in the eighth and
-ninth about one; in the tenth each turn has a process of its own). If kernels limit the step, both are within 3 %. If
-the host does, both are off by as much as the host's speed changes within a second, which is up to twofold.
+ninth about one; since the tenth, each turn has a process of its own). If kernels limit the step, both are within
+3 %. If the host does, both are off by as much as the host's speed changes within a second, which is up to twofold.
 
 {beside}
 """
@@ -309,4 +311,30 @@ whose results go to memory that is not pinned, recorded 22.8 ms and says 17.2; i
 `sports_infer` is predicted 21 % too long live and 13 % under nsys, where its host counted 40 and 53 % slower; two of
 its turns took 44 ms and four took 35. `weeds_train` under nsys is predicted 20 % too long, by a host that counted 60
 % slower.
+"""
+ELEVENTH = """\
+### The eleventh judgement
+
+Fourteen programs on an H200, captured live only. Commit d2136f69 predicted, and 9e3c7498 captured. The host had two
+speeds, one nearly twice the other, and went from one to the other within seconds. So the truth of a row is the median
+of those blocks of unprofiled steps whose count is within 15 % of the captured process's own, in its second half; that
+takes five blocks. A program had three turns (three of them four) in processes of their own. Every capture has a
+number.
+
+Eleven rows have a truth, so the goals are judged. The median error, 12.1 %, should have been at most 8 %: **not met**.
+The 90th percentile, 26.9 %, should have been at most 20 %: **not met**. At least 90 % of truths should be in the range,
+and 91 % are (ten of eleven): **met**.
+
+{goals}
+
+A comparison at the same speed did not bring predictions nearer. The four programs whose device should be the limit are
+predicted within 1.1 % (`gestures_train` by all blocks, as it has no truth at its speed). The seven whose host should
+be the limit are 3 to 27 % too long (two of them by all blocks).
+
+The largest misses are these. `stamps_load` is predicted 31 % too short. Its captured process took 10 to 12 ms per step
+while its host was fast, and 14 to 17 in the slow second half; blocks of its turns took 10 to 21. `games_train` is
+predicted 27 % too long. Its captured process took 9 to 11 ms after the recording, and others 7.4 to 9.6 at the same
+count. It is not known whether that is chance or what the capture left in the process. `shops_train` is predicted 25 %
+too long: the captured process took 15.5 ms in its last forty steps, and 18.4 is said. `moods_infer`, 15 % too long,
+took 4.3 ms there, and 5.0 is said.
 """
