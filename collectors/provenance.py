@@ -1,4 +1,4 @@
-"""Read the files in which a live capture names the modules of kernels that torch.compile made."""
+"""Read a live capture's provenance files: which modules each kernel of torch.compile comes from."""
 
 from typing import Annotated, Any
 

@@ -26,7 +26,10 @@ def key_of(table: str) -> list[str]:
 
 
 def joins_of(table: str) -> list[Join]:
-    """Return the joins from a table to other tables; each also needs the rank."""
+    """Return the joins from a table to other tables.
+
+    To use a join, also match the column `rank` of both tables.
+    """
     tables = {key: name for name, key in _KEYS.items()}
     joins = []
     for name in TABLES[table].names:

@@ -193,9 +193,9 @@ def _find_layers(ranges: pl.DataFrame) -> pl.Series:
 
 
 def read_names(names: pl.Series) -> pl.DataFrame:
-    """Return columns of spans that are parsed from the names of ranges: kind, name, ids and shapes.
+    """Return the kind, plain name, ids and shapes of each range, parsed from its full name.
 
-    The kind is op or annotation, None for a range that PyTorch did not name.
+    The kind is op or annotation. It is None for a range that PyTorch did not name.
     """
     # Only PyTorch adds an id, a sequence number or sizes. Without any of these, only a name in
     # `aten` or `prim` is an op.
@@ -209,8 +209,8 @@ def read_names(names: pl.Series) -> pl.DataFrame:
 def _parsed(texts: pl.Series) -> pl.DataFrame:
     """Return the columns of `read_names` for distinct texts.
 
-    A text is parsed if it has parts such as `, seq = `. Bare names in `aten` or `prim` are parsed,
-    too.
+    Texts with parts such as `, seq = ` are parsed. Texts without such parts are parsed only if they
+    are op names such as `aten::add` or `prim::data`.
     """
     frame = texts.alias("text").to_frame()
     text = pl.col("text")

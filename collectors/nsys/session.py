@@ -16,9 +16,9 @@ from tracelens.storage.table import Table
 from tracelens.trace.capture import Diagnostics
 
 TIME_LIMIT_NS = 2**61
-"""The largest valid time in nanoseconds.
+"""The largest valid time in nanoseconds, 73 years.
 
-It is 73 years, in a session or since 1970.
+A time counts from the beginning of the session, or from 1970.
 """
 
 _LONGEST_NAME = 1 << 13
@@ -153,9 +153,9 @@ def together(parts: Iterable[pl.DataFrame]) -> pl.DataFrame:
 
 
 def fitting(table: Table, frame: pl.DataFrame, diagnostics: Diagnostics) -> pl.DataFrame:
-    """Return the frame with None for numbers that a 32-bit column cannot hold.
+    """Return the frame with None for numbers that do not fit the table's 32-bit columns.
 
-    The row is left out if the column may not be None.
+    If such a number is in a column that does not allow None, its row is left out instead.
     """
     text = f"impossible numbers of {table.name}; left out, or the whole row if it needs the number"
     for column in table:

@@ -112,7 +112,9 @@ class SqliteExport(Export):
 
 
 def _address(path: Path) -> tuple[str, OwnFolder | None]:
-    """Return the URI by which SQLite opens the file, and a temporary folder or None.
+    """Return the URI with which SQLite opens the file, and the folder that has its copy.
+
+    The folder is temporary. It is None if the file itself is opened.
 
     Raises ValueError if the file is shorter than its header says.
     """

@@ -49,15 +49,16 @@ class Agent(msgspec.Struct):
 
 
 class Recorded(Struct, frozen=True):
-    """Holds the records of one process, and its GPUs by ordinal.
-
-    The frames have the columns KERNELS, COPIES and REGIONS.
-    """
+    """Holds the records of one process."""
 
     kernels: pl.DataFrame
+    """Columns: KERNELS."""
     copies: pl.DataFrame
+    """Columns: COPIES."""
     regions: pl.DataFrame
+    """Columns: REGIONS."""
     gpus: dict[int, Agent]
+    """The process's GPUs by ordinal."""
 
     def raw_tables(self) -> dict[str, pl.DataFrame]:
         """Return the raw tables by name. Grids are converted from work-items to blocks."""

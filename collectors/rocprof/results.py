@@ -1,7 +1,7 @@
-"""Read rocprofv3's JSON, a list `rocprofiler-sdk-tool` with one object per process.
+"""Read rocprofv3's JSON. Its key `rocprofiler-sdk-tool` holds a list with one object per process.
 
-source/lib/output/generateJSON.cpp of rocprofiler-sdk writes the file. A record holds the numbers of
-its kind and operation, and `strings` holds the names.
+A record has a number for its kind and a number for its operation. The names for these numbers are
+in the object's `strings`. source/lib/output/generateJSON.cpp of rocprofiler-sdk writes the file.
 """
 
 from collections.abc import Iterator

@@ -215,7 +215,7 @@ def _with_lines(
 ) -> pl.DataFrame:
     """Return the activities with recorded source lines in their call paths.
 
-    A line that was not recorded as running is marked as the line of the function's definition.
+    If a frame's running line was not recorded, the path shows where its function is defined.
     """
     recorded = spans if isinstance(spans, pl.DataFrame) else None
     earlier = frozenset() if recorded is None else frames_entered_earlier(recorded)
@@ -292,7 +292,7 @@ class _Recorded(Struct, frozen=True):
 
 
 def _recorded(path: Path, read: ReadEvents, diagnostics: Diagnostics) -> _Recorded:
-    """Combine the content of the trace, its sidecar and its light window."""
+    """Combine the trace with its sidecar and with a second, less detailed recording, if any."""
     facts = read.facts
     base_ns = integer(facts.get("baseTimeNanoseconds")) or 0
     raw = raw_tables(read.frames, base_ns, diagnostics)

@@ -187,11 +187,11 @@ class RawEvents:
         self,
         name: str,
         batches: Sequence[dict[str, list[Any]]],
-        places: pl.Series | None = None,
+        positions: pl.Series | None = None,
     ) -> pl.DataFrame:
         """Return a raw frame of the events that have valid times. Other events are counted.
 
-        `places` is added as a column.
+        `positions` has a value for each event, and is added to the frame as a column.
         """
         values = {
             key: list(chain.from_iterable(batch[key] for batch in batches)) for key in _KEYS[name]
@@ -202,7 +202,7 @@ class RawEvents:
         good = pl.col("start_ns").is_between(-TIME_LIMIT_NS, TIME_LIMIT_NS)
         if "duration_ns" in frame.columns and name != "counters":  # a sample has no duration
             good &= pl.col("duration_ns").is_between(0, TIME_LIMIT_NS).fill_null(value=False)
-        frame = frame.with_columns([] if places is None else [places])
+        frame = frame.with_columns([] if positions is None else [positions])
         kept = frame.filter(good)
         text = "events whose start or duration is missing or wrong"
         self._diagnostics.add("loss", "event_without_time", text, frame.height - kept.height)
@@ -277,7 +277,7 @@ def _column(of: fields.Column, values: dict[str, list[Any]]) -> pl.Series:
 def _read(key: str, axis: int, of_keys: dict[str, list[Any]]) -> pl.Series:
     """Return the values of a key as a column, with None for a value of the wrong type.
 
-    For a triple, return the values of one axis.
+    The value of a grid or block is a list of three sizes. `axis` selects one of them.
     """
     values = of_keys[key]
     match fields.KEYS[key]:

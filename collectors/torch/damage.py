@@ -55,7 +55,10 @@ class Recovery:
     """Continues reading a text where there is no intact event at `Text.at`."""
 
     def __init__(self, text: Text, diagnostics: Diagnostics) -> None:
-        """Start before the first event. Later events are expected to begin like the first event."""
+        """Move the text's position to the first event.
+
+        The order of this event's keys decides which pattern finds later events.
+        """
         text.reach(_NEAR)
         text.skip(SEPARATORS)
         starts = _PHASED if _PHASED.match(text.data, text.at) else EVENT_START
@@ -127,9 +130,10 @@ class Recovery:
         return 0
 
     def _next_stop(self) -> int | None:
-        """Return the position of the next event, or of the end of the list or of the text.
+        """Return the position of the next event, or where the events end if no event follows.
 
-        If it is farther away than the largest event, move to it and return None.
+        If this position is farther away than the size limit of an event, skip to the position,
+        count a loss and return None.
         """
         text, limit = self._text, EVENT_MIB.value << 20
         is_too_long = False

@@ -55,7 +55,7 @@ _THREAD = ["process_id", "thread_id"]
 
 
 def collectives(kernels: pl.DataFrame) -> pl.DataFrame:
-    """Return one row per communication kernel that describes its collective.
+    """Return the collective of each communication kernel, one row per kernel.
 
     kernel_id is the kernel's row number, as `assemble` will assign it.
     """

@@ -157,9 +157,10 @@ def decode_one(piece: bytes) -> Event | None:
 
 
 def _with_values(events: list[Event], raw_args: Callable[[], list[_RawArgs]]) -> list[Event]:
-    """Return the events with all args of each counter.
+    """Return the events, with all args of counters and of profiler ranges.
 
-    `raw_args` decodes the text again. Most texts have no counter, so they are decoded only once.
+    `raw_args` returns the args of each event as JSON. It is called only if one of the events is a
+    counter or a profiler range.
     """
     if "C" in map(_PHASE, events) or PROFILER_RANGE in map(_CATEGORY, events):
         raw = raw_args()
@@ -181,7 +182,7 @@ def decode_without_args(piece: bytes) -> Event | None:
 
 
 def is_json(piece: bytes) -> bool:
-    """Return whether the text is a single JSON value, apart from bytes that are not UTF-8."""
+    """Return whether the text is a single JSON value. Bytes that are not UTF-8 are allowed."""
     try:
         _DECODE_ANY(piece if piece.isascii() else piece.decode("utf-8", "replace").encode())
     except _NOT_JSON:
@@ -190,9 +191,10 @@ def is_json(piece: bytes) -> bool:
 
 
 def flattened(piece: bytes) -> tuple[bytes | None, int]:
-    """Return a JSON text with None for values nested deeper than tables need, and the text's depth.
+    """Return a JSON text with less nesting, and the depth of the original nesting.
 
-    The returned text is None if its brackets do not match, or if no value is nested that deep.
+    Values nested deeper than any table needs are replaced by None. If there are no such values, or
+    if brackets do not match, return None instead of the text.
     """
     parts: list[bytes] = []
     depth = deepest = done = 0

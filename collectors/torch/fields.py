@@ -288,8 +288,8 @@ def plan() -> tuple[bytes, bytes, bytes, bytes]:
 
     The four results are the text of all keys, then arrays of 64-bit words:
 
-    - key: the position of its text, its length, its level (2: a category), its kind or table, its
-      field
+    - key: the position and the length of its text, its level (0 in an event, 1 in args, 2 for a
+      category), the number of its kind (for a category, of its table), and its field
     - table: its required fields, other fields, first column, and the column after its last
     - column: how it is filled, its field, and the field to use if the first field is absent
     """

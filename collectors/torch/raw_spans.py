@@ -25,9 +25,9 @@ _UP_TO_FILE = r"^(?:[A-Za-z]:)?[/\\].*[/\\]([^/\\]*\(\d+\): )"
 _ABSOLUTE_PATH = r"(^|[\s'\"(<\[=,;])(?:[A-Za-z]:)?[/\\]+(?:[^/\\():<>]+[/\\]+)+"
 _KINDS = {"cpu_op": "op", "Operator": "op", "user_annotation": "annotation", "overhead": "overhead"}
 _NOT_AS_JSON = re.compile(r"\b(?:True|False)\b|\.(?![0-9])")
-"""Matches text that JSON spells differently.
+"""Matches what Python or C++ writes differently from JSON.
 
-It is a truth value of Python, or the point after a whole number of C++.
+Python writes truth values as True and False. C++ writes 1.0 as `1.`, whose point is matched.
 """
 _LONGEST_INPUT, _DEEPEST_INPUT = 1 << 16, 4
 PROFILER_STEP = r"^ProfilerStep#[0-9]+$"

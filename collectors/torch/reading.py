@@ -245,7 +245,7 @@ class _Blocks:
             yield self._ahead.popleft()
 
     def text_from(self, offset: int) -> Iterator[memoryview]:
-        """Yield the text from `offset`, the start of a block, to its end."""
+        """Yield the rest of the text, block by block. `offset` is where its first block starts."""
         while (
             block := next(
                 (block for block in self._ahead if block.start == offset),

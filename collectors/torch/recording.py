@@ -24,7 +24,7 @@ _SLOWED = 1.05
 """A smaller ratio of two step times may be chance."""
 _NO_TIMES = "do not read end-to-end time from this trace"
 _SHORTER = 0.8
-"""Recorded steps that take at most this share of the other steps lack some of their work."""
+"""A smaller ratio of recorded to unprofiled step time means that recorded steps lack some work."""
 _OPENING = (
     "no step was found, the program ended before the steps asked for, or they could not be written:"
     " the ops from torch's import to the end of the first step (half a minute at most) were kept,"

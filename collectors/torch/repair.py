@@ -58,9 +58,10 @@ def repaired_event(piece: bytes, diagnostics: Diagnostics) -> Event | None:
 
 
 def _shallow(piece: bytes, diagnostics: Diagnostics) -> Event | None:
-    """Return the event without values nested too deep for a decoder, None if it is not JSON.
+    """Return the event without its most deeply nested values, which no table needs.
 
-    No table needs such values. TOO_DEEP is returned above the limit on nesting.
+    - Return None if the event has no such values, or is not JSON without them.
+    - Count the event as lost and return TOO_DEEP if it is nested deeper than the user allows.
     """
     flat, depth = flattened(piece)
     if flat is None:

@@ -209,8 +209,9 @@ def with_sampled_lines(
 
     - A path without a Python frame gets the innermost frame of the program's code.
     - An activity without recorded lines gets the lines of other activities with the same path.
-    - With a device, launch activities keep their path. Without a device, they are split at changes
-      of the sampled line, if `spans` are given.
+    - An activity with the cause `launch` keeps its path if its process uses a device.
+    - If its process uses no device, such an activity is split where the sampled line changes. This
+      needs `spans`.
     """
     if spans is not None and "op_ns" in activities.columns:
         activities = _split_where_lines_change(activities, recorded, spans)

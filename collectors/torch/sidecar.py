@@ -19,7 +19,7 @@ from tracelens.trace.capture import Diagnostics
 from tracelens.trace.cleaning import whole_text
 
 SUFFIX, LIGHT_SUFFIX = ".live.json", ".light.json"
-"""Suffixes of a trace's sidecar, and of the trace of its light window beside it.
+"""Suffixes of two files beside a trace: its sidecar, and the trace of its light window.
 
 The light window is a second, less detailed recording of the same program.
 """
@@ -38,7 +38,7 @@ def sidecar_of(trace: Path) -> Path:
 
 
 def light_of(trace: Path) -> Path:
-    """Return the path that the trace of the light window beside a trace would have."""
+    """Return the path at which a trace's light window would be saved."""
     return _beside(trace, LIGHT_SUFFIX)
 
 
@@ -180,20 +180,19 @@ It was fitted to 20 captures on a host with an H200, and tested on eleven captur
 H100: see docs/decisions.md.
 """
 SLOWEST_LAUNCH_NS = 7_830
-"""The median time of a recorded launch on the slowest usual host.
+"""The median duration of recorded launches on the slowest host that is still usual.
 
-The costs of `derive.replay.costs` were fitted on a host whose median launch took 4,350 ns. This
-limit is 1.8 times as long.
+It is 1.8 times 4,350 ns, the median on the host on which `derive.replay.costs` was fitted.
 """
 _TIMES = ("start_ns", "end_ns")
 
 
 def without_cupti(facts: Mapping[str, Any], raw: Mapping[str, pl.DataFrame]) -> dict[str, Any]:
-    """Return a sidecar's facts with step times as if CUPTI had never been loaded.
+    """Return a sidecar's facts with unprofiled step times as if CUPTI had never been loaded.
 
-    Only `unprofiled_step_ns` changes, if CUPTI stayed in the process after the recording and slowed
-    each API call (torch 2.11, CUDA 13.0). A slow call makes a step longer only while the device
-    waits for the call. `max` stays as measured.
+    CUPTI may have stayed in the process after the recording and slowed each API call (torch 2.11,
+    CUDA 13.0). A slow call makes a step longer only while the device waits for the call. So mean,
+    median and min of `unprofiled_step_ns` become smaller. Its max stays as measured.
     """
     times = facts.get("unprofiled_step_ns")
     if not (isinstance(times, dict) and _are_times(times) and facts.get("is_run_slower") is True):

@@ -195,9 +195,9 @@ def _step_sequence(
 
 
 def _in_order(times: list[tuple[int, int]]) -> tuple[pl.Series, pl.Series]:
-    """Return matching times of the deep and of the light window, in order.
+    """Return matching times of the deep and of the light window, each in ascending order.
 
-    Each time of the deep window occurs once.
+    A deep time that matches several light times gets the earliest of them.
     """
     pairs = pl.DataFrame(times, {"deep": pl.Int64, "light": pl.Int64}, orient="row")
     once = pairs.sort("deep", "light").unique("deep", keep="first", maintain_order=True)

@@ -15,9 +15,9 @@ import polars as pl
 
 _INT64_MAX = 2**63 - 1
 TIME_LIMIT_NS = 2**61
-"""The largest valid time, base and duration in nanoseconds.
+"""The limit in nanoseconds on a time, on a duration, and on a trace's baseTimeNanoseconds.
 
-As a time, it is in the year 2043. The sum of the three fits 64 bits.
+A sum of all three fits 64 bits. If times count from 1970, the limit is in the year 2043.
 """
 
 _PLAIN_MICROSECONDS = r"^(-?)([0-9]{1,15})(?:\.([0-9]{1,3}))?$"

@@ -1,4 +1,4 @@
-"""Results by kernel, op, range, launch and thread, missing data of a trace, and advised calls."""
+"""Results by kernel, op, range, launch and thread, and of the analyses data_quality and advise."""
 
 import polars as pl
 

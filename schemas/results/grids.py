@@ -17,7 +17,7 @@ _PRIMITIVE = Column("primitive", STR, "Kind of computation.", values=PRIMITIVES)
 def _shape(prefix: str = "", of: str = "") -> tuple[Column, ...]:
     """Return columns for grid and block size along each axis.
 
-    `prefix` begins the columns' names, and `of` ends their meanings.
+    Each column's name begins with `prefix`. Each column's description ends with the text `of`.
     """
     return tuple(
         Column(

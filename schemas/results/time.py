@@ -1,4 +1,4 @@
-"""Results of analyses of time by use: parts of a step, causes of idle time, and the verdict."""
+"""Results of analyses of how time is used: parts of a step, causes of idle time, a rank's bound."""
 
 import polars as pl
 

@@ -69,7 +69,7 @@ def at_end(finish: Callable[[], None], in_child: Callable[[], None]) -> Callable
 
 
 def _remember_interrupt() -> None:
-    """Make Python end by SIGINT again after an uncaught KeyboardInterrupt."""
+    """Make sure that Python ends by SIGINT after an uncaught KeyboardInterrupt."""
     # Python forgets the interrupt if code is run from text at exit. Stopping torch's profiler may
     # import a module with a dataclass, which runs such code.
     with contextlib.suppress(KeyboardInterrupt):

@@ -92,10 +92,8 @@ def _run_target(words: Sequence[str]) -> tuple[str, str]:
 
 
 def is_spawned(words: Sequence[str]) -> bool:
-    """Return whether multiprocessing started this Python.
-
-    Such a process is a data loader's worker or, if an optimizer steps in it, a rank.
-    """
+    """Return whether multiprocessing started this Python process."""
+    # Such a process is a data loader's worker. If an optimizer steps in it, it is a rank.
     return any(
         "multiprocessing.spawn" in word or word == "--multiprocessing-fork" for word in words
     )

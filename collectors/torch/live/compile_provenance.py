@@ -29,11 +29,15 @@ from .status_file import own_rank, write_whole
 LEVEL = "provenance_tracking_level"
 """Name of the setting in Inductor's `config.trace` that makes Inductor store FX nodes of kernels.
 
-torch 2.8 lacks it. There, the modules in ASKING call HOOK only if `trace.enabled` is True, so they
-are shown True.
+torch 2.8 lacks this setting.
 """
 ASKING = ("torch._inductor.codegen.cpp", "torch._inductor.codegen.simd")
+"""Inductor's modules that report kernels in torch 2.8 only if the setting `trace.enabled` is True.
+
+In these modules, the setting is replaced by True.
+"""
 HOOK = "set_kernel_post_grad_provenance_tracing"
+"""Name of the function that Inductor calls to report a kernel and its FX nodes."""
 CPP_PROFILE = "enable_kernel_profile"
 """Name of the setting in Inductor's `config.cpp` that makes C++ kernels appear as ops."""
 HOMES = ("torch._inductor.debug", "torch._inductor.utils")

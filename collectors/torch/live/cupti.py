@@ -39,8 +39,9 @@ def detach_after_recording() -> bool:
 def leave_attached() -> None:
     """Let CUPTI stay in the process after later recordings, and in child processes.
 
-    Call it when CUPTI is detached, which is so after the first CUDA call. A program that makes
-    several recordings in quick succession hangs if each one detaches CUPTI (kineto#1554).
+    Call this function after the first CUDA call that follows the recording, as that call detaches
+    CUPTI. A program that makes several recordings in quick succession hangs if each one detaches
+    CUPTI (kineto#1554).
     """
     if _OF_USER is None:
         os.environ.pop(_TEARDOWN, None)

@@ -248,7 +248,9 @@ def _called(target: str) -> str:
 
 
 def _arguments(node: Any, same: dict[str, str]) -> tuple[list[str | None], list[Any]]:
-    """Return the names of the nodes that a call reads, and its other arguments with defaults.
+    """Return the names of the nodes that a call reads, and the values of its other arguments.
+
+    Arguments that the call does not state have their default values.
 
     Some nodes only take an operator's first result. `same` maps their names to the operator's node.
     """

@@ -9,7 +9,7 @@ NAMES = {
     "cudnn_batch_norm": "batch_norm",
     "hardtanh": "relu6",
 }
-"""Names by which programs call operators, by the names in torch's graphs."""
+"""For names of operators in torch's graphs, the names that programs use for these operators."""
 _WORDS = ("none", "tanh")
 """The approximations of GELU. No other text is kept, because it may be a secret."""
 

@@ -77,9 +77,9 @@ def _result(value: Any) -> Any:
 
 
 def _of_kernel(node_schedule: list[Any]) -> Inputs:
-    """Return the arguments of a generated kernel: read buffers, written buffers, iterations.
+    """Return a generated kernel's input buffers, output buffers and numbers of iterations.
 
-    A buffer that is read and written is in the result twice.
+    A buffer that is input and output is in the result twice.
     """
     scheduled = [item for item in node_schedule if hasattr(item, "read_writes")]
     graph: Any = importlib.import_module("torch._inductor.virtualized").V.graph
@@ -133,7 +133,10 @@ def _buffer(graph: Any, name: str) -> Any:
 
 
 def _iterations(item: Any) -> list[tuple[list[Any], str, list[Any], int]]:
-    """Return a Triton kernel's numbers of iterations: over its results, and over each sum."""
+    """Return a kernel's number of results, and how many terms it sums up to each result.
+
+    Both numbers have the form of kernel arguments. The second one is 1 if nothing is summed up.
+    """
     counts = (part if isinstance(part, (list, tuple)) else (part,) for part in item.group[1])
     return [([], "Scalar", [], prod(_sizes(sizes))) for sizes in counts]
 

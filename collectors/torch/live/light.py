@@ -21,12 +21,14 @@ from .step_times import LIGHT, SETTLING, WARMUP
 from .window import Window, export_trace
 
 BETWEEN = 3
-"""The number of steps without the profiler between the windows, besides the settling step."""
-_MOST = 32
-"""At most this many steps are recorded, unless `active` is larger.
+"""The number of steps without the profiler between the windows.
 
-Each recorded step takes memory of the program. With more loader workers than this, some deliver no
-batch in the window.
+The step right after the first window is not counted.
+"""
+_MOST = 32
+"""The window is extended to at most this many steps, so that each loader worker delivers a batch.
+
+Each recorded step takes memory of the program.
 """
 
 

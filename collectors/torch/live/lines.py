@@ -38,9 +38,9 @@ _SHORTEST = 20_000
 Calls inside a short call are not recorded, because they explain nothing.
 """
 _APART = 4
-"""A short call is left out if it begins sooner than this after its frame's last recorded call.
+"""A short call is left out if it begins too soon after its frame's last recorded call.
 
-The unit is the limit for short calls.
+It is too soon if less than this many times the longest duration of a short call has passed.
 """
 _LIBRARIES = tuple(
     {

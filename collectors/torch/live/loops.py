@@ -33,8 +33,9 @@ class Loop:
 class _Mark:
     """Marks a frame that was seen at a call.
 
-    `offset` is the offset of this call's instruction. `first_offset` is the offset of the frame's
-    instruction in `Loops.begin`, None if the frame did not exist then.
+    `offset` is the offset of the instruction that makes this call. `first_offset` is the offset of
+    the instruction that the frame was at when `Loops.begin` was called. It is None if the frame did
+    not exist then.
     """
 
     __slots__ = ("depth", "first_offset", "offset", "owner")
@@ -131,9 +132,9 @@ class Loops:
 
 
 _AFTER_HANDLER = 5
-"""Most instructions between the POP_EXCEPT of an exception handler and its jump back.
+"""The number of instructions before a jump back that are searched for a POP_EXCEPT.
 
-They delete the exception and its name.
+The instructions between a handler's POP_EXCEPT and its jump delete the exception and its name.
 """
 
 

@@ -89,10 +89,8 @@ def _alive() -> dict[int, Any]:
 
 
 def _is_constructed(module: Any) -> bool:
-    """Return whether the module's constructor has run.
-
-    A traced module gets its parts through another constructor.
-    """
+    """Return whether the module's constructor has run."""
+    # A module that torch.jit traced gets its parts through another constructor.
     return "_modules" in vars(module) or "_actual_script_module" in vars(module)
 
 
@@ -106,7 +104,8 @@ def _kinds(kind: type) -> Iterator[type]:
 def _paths(alive: dict[int, Any], main: Any, called: set[int]) -> dict[int, str]:
     """Return the path of every module in models that were called, by the module's address.
 
-    The main model contains `main`, or else has the most called modules.
+    Outside the main model, paths begin with the model's name. The main model contains `main`. If no
+    model does, it is the model that contains the largest number of called modules.
     """
     inner = {
         id(child)

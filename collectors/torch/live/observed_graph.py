@@ -77,14 +77,12 @@ def _observed(nodes: list[dict[str, Any]], shapes: list[list[int]]) -> list[dict
 
 
 class _ObservedGraph:
-    """Builds the rows of a graph. `shapes` are the shapes of the model's inputs.
-
-    `read` holds the names of rows that a later row reads.
-    """
+    """Builds the rows of a graph. `shapes` are the shapes of the model's inputs."""
 
     def __init__(self, shapes: list[list[int]]) -> None:
         self.rows: list[dict[str, Any]] = []
         self.read: set[str] = set()
+        """Names of the rows whose results are inputs of other rows."""
         self._writers: dict[int, str] = {}
         self._unseen_inputs = list(shapes)
 

@@ -23,8 +23,8 @@ class Opening:
     """Records ops, without stacks, from the program's beginning on.
 
     The recording ends when the first step is over or half a minute has passed. Only the main thread
-    starts and stops it. `attempt` returns a context manager that makes a failure in its body a
-    note.
+    starts and stops the recording. It does so in a context manager from `attempt`, which turns a
+    failure into a note.
     """
 
     def __init__(

@@ -22,7 +22,7 @@ class OutermostCalls:
         self._watching_call: Any = None
 
     def install(self) -> None:
-        """Keep torch's own call, and watch calls if they are needed."""
+        """Save torch's own `Module.__call__` for `stop`, and watch calls if they are needed."""
         module = torch.nn.Module
         original = module.__call__
         watch = self

@@ -335,7 +335,7 @@ class Recorder:
     def _part_steps(self, profiler: Any) -> set[int]:
         """Return the marked steps that are incomplete.
 
-        The set is empty if no step is whole, as in a program without steps.
+        Return an empty set if no marked step is complete, as in a program without steps.
         """
         whole = self.times.whole()
         # Without a whole step, the mark around the recording keeps its name.

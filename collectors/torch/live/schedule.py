@@ -10,7 +10,8 @@ from .settings import Settings
 class Schedule:
     """Decides for each step whether it is left out, warms the profiler up, or is recorded.
 
-    Steps are counted from step `first` on. A window of time records every step.
+    Steps are counted from step `first` on. If the settings give seconds to record instead of steps
+    (`window_s`), every step is recorded.
     """
 
     def __init__(self, settings: Settings) -> None:

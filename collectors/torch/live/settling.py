@@ -59,8 +59,8 @@ class Settling:
 def steps_in_a_turn(n_workers: int) -> int:
     """Return the number of steps in which each worker process of a data loader delivers one batch.
 
-    It is 1 without workers. `n_workers`, the workers of the last used loader, is read only in a
-    job.
+    Return 1 without workers. In a job of several ranks, the number of workers is `n_workers`, that
+    of the last used loader. In any other program, it is the number of child processes.
     """
     # Workers begin together, so their batches may come in one burst. The program then waits once in
     # this many steps.

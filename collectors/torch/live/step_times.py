@@ -21,10 +21,10 @@ A window leaves caches and clocks cold, and a host changes its speed within a se
 _MOST = 200
 """At most this many blocks are kept, the latest ones, because their events take memory."""
 _SHORTEST_BLOCK_NS, _LONGEST_BLOCK_NS = 1_000_000, 5_000_000
-"""Limits in nanoseconds on the length of a block. Its steps are timed together.
+"""Limits in nanoseconds on the duration of a block of steps that are timed together.
 
-Within these limits, a block takes a tenth of the time since the recording. Reading the clocks of
-host and device takes up to 30 µs, so very short steps cannot be timed one by one.
+A block takes a tenth of the time since the recording, if this is between the limits. Reading the
+clocks of host and device takes up to 30 µs, so very short steps cannot be timed one by one.
 """
 _LONG = 3
 """A step is long if it takes more than this many times the median.
@@ -158,9 +158,9 @@ class StepTimes:
         self._before.clear()
 
     def wait_ended(self, stopped_ns: int | None) -> None:
-        """Move the end of the last step to `stopped_ns`, when the devices had finished their work.
+        """Move the end of the last step to `stopped_ns`, the time at which the devices became idle.
 
-        The step then includes all work of the devices.
+        The step then includes all its work on the devices.
         """
         if stopped_ns is not None and self.began_ns is not None:
             step, state, _ = self.step_ns[-1]
@@ -170,11 +170,11 @@ class StepTimes:
         """Return n, mean, median, min and max of the times of unprofiled, profiled and light steps.
 
         - The value of a kind of step is None if no such step was timed.
-        - Unprofiled steps follow each other. Groups of `turn` steps are averaged before median, min
-          and max are taken.
+        - Unprofiled steps follow each other. `turn` successive steps, in which each loader worker
+          delivers one batch, are averaged. Median, min and max are of these averages.
         - `n_long`, `long_ns`: number and mean of unprofiled steps that are left out, because they
-          are much longer than others and than any recorded step.
-        - `is_run_slower`: True if CUPTI was in the process during the unprofiled steps.
+          are much longer than usual.
+        - `is_run_slower`: True if CUPTI slowed the unprofiled steps.
         """
         blocks = self._run()
         run = _durations(blocks)
@@ -243,7 +243,8 @@ def _n_steps(blocks: Sequence[_Timed]) -> int:
 def _durations(blocks: Sequence[_Timed]) -> list[float]:
     """Return the nanoseconds of each step.
 
-    The steps of a block get equal times, except a long last step.
+    The steps of a block get equal times. In a block that took unusually long, the last step gets
+    the additional time.
     """
     times = [(ns, block.n_steps) for block in blocks if (ns := block.began.until(block.ended))]
     means = [ns / n for ns, n in times for _ in range(n)]

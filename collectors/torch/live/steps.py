@@ -28,12 +28,12 @@ _UNDECIDED_CALLS = 20
 _UNDECIDED_IN_TRAINING = 3000
 """In training mode, steps are found without the optimizer only after this many calls.
 
-A recurrence written as a loop calls its cell for each element. CleanRL's PPO for continuous control
-acts 2,048 times before it learns.
+Programs may call modules often before their optimizer steps. CleanRL's PPO for continuous control
+acts 2,048 times before it learns, and a recurrence calls its cell for each element of a sequence.
 """
 _CALLS_OF_ONE_BATCH = 2
 _N_TURNS_MISSED = 4
-"""A loop has ended after as many calls as in this many iterations, without a new iteration."""
+"""A loop has ended if this many times the calls of an iteration begin no new iteration."""
 
 
 class StepFinder:
@@ -41,7 +41,8 @@ class StepFinder:
 
     A step is found by one of these signs, the first that the program shows:
 
-    - optimizer: a step ends after each step of the first optimizer that steps.
+    - optimizer: a step ends after each call of `Optimizer.step`. If the program has several
+      optimizers, only calls of the one that was called first count.
     - data loader: a step begins when a data loader is asked for a batch.
     - module: a step begins when an outermost module with parameters is called again. `Turns`
       handles loops that call several modules.
@@ -353,8 +354,10 @@ class StepFinder:
     def _maybe_another(self, module: Any) -> None:
         """Handle a call of a module that may become the main module.
 
-        It becomes the main module if the loop no longer calls the old one. It also does if the loop
-        calls the old one several times between two calls of this module.
+        `module` becomes the main module in two cases:
+
+        - The loop no longer calls the present main module.
+        - The loop calls the present main module several times between two calls of `module`.
         """
         if module is not self.main and (self._is_in_main() or not self._may_mark(module)):
             return
@@ -379,7 +382,10 @@ class StepFinder:
         return next(self._module_calls.running(), None) is not None
 
     def _begin_at_calls(self, module: Any, *, is_called: bool = True) -> None:
-        """Begin steps at the calls of this module, from the present call on with `is_called`."""
+        """Begin a step at each call of this module.
+
+        `is_called` says whether the module is being called. This call then begins the first step.
+        """
         self._remove_hooks()
         self.main, self._marking = module, [module]
         self._hook()

@@ -102,10 +102,10 @@ class Turns:
         ]
 
     def is_once(self, module: Any, main: Any) -> bool:
-        """Return whether an iteration that begins with `module` calls `main` several times.
+        """Return whether the loop calls `main` several times between two calls of `module`.
 
-        The last call was a call of `module`. An iteration is the calls since the previous call of
-        `module`. They must repeat the calls before them.
+        The last call was a call of `module`. Return True only if the calls since the previous call
+        of `module` are the same as the calls before that call.
         """
         *before, _ = self._calls
         places = [n for n, called in enumerate(before) if called is module]

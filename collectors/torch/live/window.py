@@ -72,7 +72,10 @@ def _indices(module: Any) -> list[tuple[int, ...]]:
 
 @dataclass(frozen=True)
 class Moment:
-    """Holds a time on the host, and a device event after all work launched before this time."""
+    """Holds a time on the host, and a device event that was recorded at this time.
+
+    The event occurs when the device has finished the work that was launched earlier.
+    """
 
     host_ns: int
     event: Any
@@ -115,13 +118,13 @@ class QuietProfile(profile):  # type: ignore[misc]
     """Runs torch.profiler without the warning that the events of a cycle are cleared."""
 
     def prepare_trace(self) -> None:
-        """Create the profiler of one cycle, with accumulation on only during its creation."""
+        """Create the profiler, and set `acc_events` to True only while it is created."""
         self.profiler = None
-        # torch 2.6 to 2.11 warns here without accumulation, even if there is only one cycle.
+        # torch 2.6 to 2.11 warns here without acc_events, even if there is only one cycle.
         self.acc_events = True
         super().prepare_trace()
         created_profiler: Any = self.profiler
-        # With accumulation, torch would parse all events when recording stops.
+        # With acc_events, torch would parse all events when recording stops.
         self.acc_events = created_profiler.acc_events = False
 
 
@@ -135,7 +138,7 @@ class Window(QuietProfile):
     stopped_ns: int | None = None
     samples_lines = True
     is_last = False
-    """True if no other window follows. CUPTI is then detached from the process, where it can be."""
+    """True if no other window follows. CUPTI is then detached from the process, if possible."""
     is_cupti_detached = False
     lines: LineSampler | None = None
 
