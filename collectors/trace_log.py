@@ -61,7 +61,7 @@ class _Node(Struct):
     """The node's operator."""
     module_path: str | None
     rule: str
-    """How the module was found: a value of the column `rule` in the table provenance."""
+    """The value of `rule` in the table provenance: how the module was found."""
     output_bytes: int
     """The size of the result, 0 if it is unknown."""
 

@@ -354,10 +354,8 @@ class StepFinder:
     def _maybe_another(self, module: Any) -> None:
         """Handle a call of a module that may become the main module.
 
-        `module` becomes the main module in two cases:
-
-        - The loop no longer calls the present main module.
-        - The loop calls the present main module several times between two calls of `module`.
+        `module` becomes the main module if the loop no longer calls the present one, or calls the
+        present one several times between two calls of `module`.
         """
         if module is not self.main and (self._is_in_main() or not self._may_mark(module)):
             return
@@ -382,10 +380,7 @@ class StepFinder:
         return next(self._module_calls.running(), None) is not None
 
     def _begin_at_calls(self, module: Any, *, is_called: bool = True) -> None:
-        """Begin a step at each call of this module.
-
-        `is_called` says whether the module is being called. This call then begins the first step.
-        """
+        """Begin a step at each call of the module, and the first step now if `is_called`."""
         self._remove_hooks()
         self.main, self._marking = module, [module]
         self._hook()
