@@ -106,9 +106,9 @@ def layer_oracle(
 
 
 def _chosen_way(pairs: pl.DataFrame, method: str | None) -> dict[str, Any]:
-    """Return the way of timing that timed a layer in both traces, by the first such method.
+    """Return the first way of timing, in the order of _METHODS, that timed a layer in both traces.
 
-    Methods are in the order of _METHODS.
+    If `method` is given, return a way of timing by this method.
     """
     known_methods = [*_METHODS] if method is None else [method]
     if not pairs.is_empty():

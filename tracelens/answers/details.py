@@ -63,7 +63,8 @@ _LEAST_EARLY_NS, _LEAST_OF_KERNELS = 50_000, 0.01
 """Limits above which kernels that begin before their launches are reported.
 
 A share _LEAST_OF_KERNELS of the kernels must begin too early, each by _LEAST_EARLY_NS or more.
-Smaller differences between the clocks change no answer. Few early kernels may be recording errors.
+Smaller differences between the clocks change no answer. If only few kernels begin too early, their
+times may be recorded wrongly.
 """
 
 
