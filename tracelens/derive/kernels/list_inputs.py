@@ -39,7 +39,7 @@ _BY_ELEMENT = re.compile(r"index_elementwise_kernel<(\d{1,5}), ?(\d{1,3}),")
 Its groups are the threads per block and the elements per thread.
 """
 _BY_ROW = "vectorized_gather_kernel"
-"""Name of the kernel that indexes rows, one row per block in x (torch's IndexKernel.cu)."""
+"""Name of the kernel that indexes rows, one row per block of grid_x (torch's IndexKernel.cu)."""
 _AT_MOST = "an upper bound: sizes are estimated from the kernels' blocks"
 
 

@@ -85,8 +85,8 @@ def _needed_chunk_scan(bound: Bound) -> int:
 def _split_scan(bound: Bound, *, causal: bool = False) -> int:
     """Return the operations of Mamba 2's fused short convolution and scan.
 
-    Inputs: one projection (batch, length, all channels), and weights, one row per channel of x, b
-    and c.
+    The first input is a projection (batch, length, all channels). The second input has the weights
+    of the convolution, with one row per channel of x, b and c.
     """
     projection = bound.nth(0).shape
     weights = bound.nth(1).shape

@@ -225,7 +225,7 @@ def is_capture_of(base: Trace, trace: Trace) -> bool:
 
 
 def _captured_launches(trace: Trace) -> pl.DataFrame:
-    """Return the launches into a graph under capture that ran no kernel, with op and input_shapes.
+    """Return the launches during captures, which ran no kernel, with op and input_shapes.
 
     `capture` numbers the captures of a process.
     """

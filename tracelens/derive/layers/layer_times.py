@@ -52,7 +52,7 @@ def kernel_times(trace: Trace) -> pl.DataFrame:
 
 
 def both_kernel_times(base: Trace, other: Trace) -> Sides | None:
-    """Return the `kernel_times` of each trace, computed in two threads; None without kernels."""
+    """Return the `kernel_times` of each trace, or None if a trace has no kernels."""
     if not base.has("kernels") or not other.has("kernels"):
         return None
     with ThreadPoolExecutor(2) as pool:
@@ -180,7 +180,7 @@ def executions(trace: Trace, way: Way) -> pl.DataFrame:
 
 
 def _joined(base: pl.DataFrame, other: pl.DataFrame) -> pl.DataFrame:
-    """Join two runs' times by rank, layer and phase; `match` names the run that has the row."""
+    """Join two runs' times by rank, layer and phase; `match` says which runs have the row."""
     sides = [
         frame.select(
             *_KEY,

@@ -45,7 +45,7 @@ CLOCKS = {
 }
 """Columns of clocks, one row per rank.
 
-- clock: number of the clock, 0 for the job's; ranks of one host have the same
+- clock: number of the rank's clock, 0 for the job's clock; ranks of one host share a clock
 - basis: "one host"; "assumed" (nothing shows that clocks differ); "estimated" (from collectives);
   "unknown" (too few collectives in common, numbers are None)
 - origin_ns: time on the job's clock for which offset_ns is given

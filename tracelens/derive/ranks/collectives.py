@@ -56,7 +56,8 @@ CALLS = {
 
 - group_key, group: key and description of the process group
 - call: index in the group, from 0
-- group_size, n_ranks: number of the group's ranks, None if unknown, and of the captured ranks
+- group_size: number of the group's ranks, None if unknown
+- n_ranks: number of the group's captured ranks
 - own_start_ns: start on the rank's clock
 - first_start_ns, last_start_ns: first and last start over the ranks
 - awaited_rank: rank that began last
@@ -77,8 +78,8 @@ class Matched(Struct, frozen=True):
 def match_collectives(trace: Trace) -> Matched:
     """Return the collectives that all captured ranks of their process group issued.
 
-    Calls are matched by sequence number if all calls of a group have one, else by order. With one
-    rank there are none.
+    Calls are matched by sequence number if all calls of a group have one, else by order. A trace of
+    one rank has no matched calls.
     """
     return trace.derived(_match)
 
