@@ -228,7 +228,7 @@ def _nearest(
 
 
 def _without_flag(flags: pl.Series, rows: pl.Series) -> pl.Series:
-    """Return the positions in `rows` of rows with a False flag. Values that are None are left out."""
+    """Return the positions in `rows` of rows with a False flag, without values that are None."""
     is_unset = ~flags.gather(rows)
     return is_unset.arg_true()
 
