@@ -87,9 +87,9 @@ class Interruption(Struct):
 
 @contextmanager
 def interruptible() -> Iterator[Interruption]:
-    """Record SIGINT, SIGTERM and SIGHUP while the body runs, instead of ending this process.
+    """Record SIGINT, SIGTERM and SIGHUP that come during the `with` block.
 
-    Outside the main thread, do nothing.
+    These signals then do not end this process. Outside the main thread, do nothing.
     """
     if threading.current_thread() is not threading.main_thread():
         yield Interruption()
@@ -114,7 +114,7 @@ def interruptible() -> Iterator[Interruption]:
 
 @contextmanager
 def borrowed_terminal() -> Iterator[None]:
-    """Take the terminal back after the body, if this process had it.
+    """Take the terminal back at the end of the `with` block, if this process had it before.
 
     gdb gives the terminal to the program, so that the program can read from it.
     """

@@ -185,7 +185,7 @@ class StopReader:
         return listed
 
     def matches(self, stop: Stop) -> bool:
-        """Return whether the stack contains the function `where_frame`, True if this is None."""
+        """Return whether the stack contains `where_frame`; True if `where_frame` is None."""
         if self.where_frame is None:
             return True
         names = [normalise_function(frame.printed.raw_function) for frame in stop.frames]

@@ -137,8 +137,8 @@ def exceptions(rows: list[Coverage]) -> str:
     return (
         f"Less is modelled of these:\n\n{''.join(low)}\n"
         "Programs called `spin` let the GPU sleep (torch.cuda._sleep), which computes and moves"
-        f" nothing. Of all kernel\ntime, it is less than 90 % in {n_unlaunched} more captures: the rest is"
-        " communication, or was launched before the\ntrace began."
+        f" nothing. Of all kernel\ntime, it is less than 90 % in {n_unlaunched} more captures: the"
+        " rest is communication, or was launched before the\ntrace began."
     )
 
 

@@ -165,7 +165,7 @@ def ask(command: Sequence[str | Path], timeout_s: float) -> subprocess.Completed
 def handling(
     handlers: Mapping[signal.Signals, Callable[[int, FrameType | None], None]],
 ) -> Iterator[None]:
-    """Install the signal handlers while the body runs.
+    """Install the signal handlers until the end of the `with` block.
 
     Signals that are already ignored (nohup, background jobs) stay ignored.
     """

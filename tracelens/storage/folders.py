@@ -22,9 +22,9 @@ _NEW_S = 60
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Hold an exclusive lock on the folder while the body runs, and wait for the lock first.
+    """Wait for an exclusive lock on the folder, and hold it until the end of the `with` block.
 
-    If the file system has no locks, the body runs without a lock.
+    If the file system has no locks, the block runs without a lock.
     """
     lock = _lock(folder, wait=True)
     try:

@@ -66,9 +66,9 @@ def fetch(one: Listed, folder: Path) -> Path:
 
 @contextmanager
 def fetched(paths: Sequence[Path]) -> Iterator[list[Path]]:
-    """Yield the paths, with a local copy for each URL. The copies exist while the body runs.
+    """Yield the paths, with a local copy in place of each URL.
 
-    Errors of the body name the URLs, not the copies.
+    The copies are deleted at the end of the `with` block. Its errors name the URLs, not the copies.
     """
     urls = {at: url for at, path in enumerate(paths) if (url := url_of(path)) is not None}
     if not urls:

@@ -42,7 +42,7 @@ class Source(Protocol):
     def n_names(self, name: str) -> int | None:
         """Return an upper bound of a table's number of names.
 
-        Return None if the names would have to be read for that.
+        Return None if only reading all names could tell.
         """
 
     def batches(self, name: str, *columns: str) -> Iterator[tuple[int, list[pa.RecordBatch]]]:

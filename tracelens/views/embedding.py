@@ -151,7 +151,8 @@ def _share(sizes: Sequence[int], budget: int) -> int:
 def _table_data(section: Section, heads: Sequence[Shown], n_rows: int) -> dict[str, Any]:
     """Return a section's first rows for tables.js.
 
-    - `columns`: the columns. If a column equals an earlier one, `values` is the index of that one.
+    - `columns`: the columns. If a column equals an earlier column, its `values` are the earlier
+      column's index.
     - `first`: True for each column that is shown at first and printed.
     - `choices`: indices of the columns that select rows: rank, step, and enums with few words.
     - `tree`: index of the column of layers if the table splits a total by layer, else None.
