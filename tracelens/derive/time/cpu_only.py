@@ -88,7 +88,7 @@ def busiest_places(trace: Trace, work: int) -> dict[int, list[tuple[str, int]]]:
 
 
 def optimizer_place(trace: Trace, rank: int) -> str | None:
-    """Return an optimizer's name and longest op if it does half of the arithmetic, else None."""
+    """Return the name and longest op of an optimizer with half of the arithmetic, else None."""
     # An optimizer that computes parameter by parameter calls many ops, all of them short.
     regions = _optimizer_steps(trace, rank)
     if regions.is_empty():

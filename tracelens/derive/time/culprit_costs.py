@@ -88,9 +88,9 @@ _NOBODY = Culprits((), 0.0, 0.0)
 def removals_of(culprit: Culprit, excess_frac: float = 0.0) -> list[Removal]:
     """Return the delays that a replay removes to find the culprit's cost.
 
-    If the culprit `rotates`, there is one delay per rank. `excess_frac` is the culprit's delay
-    as a share of the ranks' own time. If the replay finds no other rank to compare a late rank
-    with, it shortens the late rank's own time by `excess_frac`.
+    If the culprit `rotates`, there is one delay per rank. `excess_frac` is the culprit's delay as a
+    share of the ranks' own time. The own time of a late rank is shortened by this share if the
+    replay finds no other rank to compare with.
     """
     of_device = culprit.cause in DEVICE_PARTS
     if not culprit.rotates:

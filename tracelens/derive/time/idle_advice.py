@@ -276,7 +276,7 @@ def _small_copies(program: JudgedProgram) -> str | None:
 
 
 def _by_loader(program: JudgedProgram, places: list[tuple[str, int]]) -> str | None:
-    """Return advice on torch's data loader if most input time lies in it, else None."""
+    """Return advice on torch's data loader if the loader takes most input time, else None."""
     if _is_mostly(places, _LOADER_BEGINS):
         return _KEEP_WORKERS
     times = {}

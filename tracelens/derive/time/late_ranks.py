@@ -149,7 +149,10 @@ def find_late_ranks(model: TimeModel, delays: pl.DataFrame) -> list[LateRank]:
 
 
 def _delay_and_cause(row: Mapping[str, float]) -> tuple[float, str | None]:
-    """Return a rank's mean delay, without what its host's speed explains, and the main cause."""
+    """Return a rank's mean delay, and the main cause of the delay.
+
+    Time that the host's speed explains is no part of the delay.
+    """
     unexplained_ns = row[OWN] - row[_BY_SPEED]
     part_excess = {part: row[f"{part}_excess_ns"] for part in _OWN_PARTS}
     main_part = _main_part(part_excess, unexplained_ns)
