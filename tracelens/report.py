@@ -154,7 +154,7 @@ class Report(Struct, frozen=True):
 
     @property
     def headline(self) -> str | None:
-        """The limit of the job in one line: the straggler with its cause, or a part of the time.
+        """The limit of the job in one line: a straggler with its cause, or the part with most time.
 
         It is None if the report's section `job` is absent or has no rows.
         """
@@ -170,9 +170,9 @@ class Report(Struct, frozen=True):
 
     @property
     def is_of_many(self) -> bool:
-        """True for a full report of more than MANY ranks, without a base.
+        """True for a full report on one trace of more than MANY ranks.
 
-        Text then shows quartiles over the ranks.
+        The text view of such a report shows quartiles over the ranks.
         """
         return len(self.trace.manifest.ranks) > MANY and self.base is None and not self.is_asked
 
@@ -383,7 +383,7 @@ def run_section(  # noqa: PLR0913 - one parameter an input
             frame = analysis.run(*traces, **more) if frame is None else frame
             others = (base,) if analysis.takes_base else ()
             sentences = analysis.notes(*traces, frame, *others) if analysis.notes else []
-            sentences = merge_ranks(sentences) + _shared_names(frame, base, trace)
+            sentences = merge_ranks(sentences) + _explain_shared_names(frame, base, trace)
             from_start = since_start(trace, frame)
             return Section(
                 analysis,
@@ -409,8 +409,8 @@ def _not_none(*traces: Trace | None) -> list[Trace]:
     return [trace for trace in traces if trace is not None]
 
 
-def _shared_names(frame: pl.DataFrame, *traces: Trace | None) -> list[str]:
-    """Explain each text in the frame that stands for all names with little time."""
+def _explain_shared_names(frame: pl.DataFrame, *traces: Trace | None) -> list[str]:
+    """Explain texts in the frame such as "(2,900,000 other ops)", which replace many names."""
     shared = {others for trace in _not_none(*traces) for others in trace.shared_names.values()}
     texts = frame.select(pl.col(pl.String))
     return [

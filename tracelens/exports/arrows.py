@@ -50,7 +50,7 @@ class Arrows(Struct):
         )
 
     def of_work(self, work: pl.DataFrame) -> pl.DataFrame:
-        """Add first_flow, n_flows and ends_flow to device work; update `n_drawn`.
+        """Add first_flow, n_flows and ends_flow to device work, and count its arrows as drawn.
 
         Each row ends an arrow of its launching call. Rows without a call have no arrow.
         """

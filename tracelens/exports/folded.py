@@ -1,6 +1,7 @@
 """Write time by call stack in Brendan Gregg's folded format, for flamegraph.pl or speedscope.
 
-A stack is one line: its frames, outermost first and joined by semicolons, a space and the time.
+A line holds one stack and its time, separated by a space. Semicolons separate the stack's frames,
+of which the outermost comes first.
 """
 
 from collections.abc import Callable

@@ -239,10 +239,10 @@ class PacketWriter(Struct):
         self.n_slices += int(is_begin.sum())
 
     def _heads(self, frame: pl.DataFrame) -> list[pa.Array]:
-        """Return the encoded bytes of each slice that precede its flow ids, as arrays to be joined.
+        """Encode each slice up to its flow ids, as arrays of bytes that are to be joined.
 
-        The first array is the result of `_shared_heads`. Each further array has the values of one
-        argument in `_OF_EACH`.
+        The first array is the result of `_shared_heads`. Each further array encodes one argument
+        named in `_OF_EACH`.
         """
         arguments = [name for name in _OF_EACH if name in frame.columns and frame[name].count()]
         pieces = [self._shared_heads(frame, arguments)]
@@ -258,7 +258,7 @@ class PacketWriter(Struct):
         return pieces
 
     def _shared_heads(self, frame: pl.DataFrame, arguments: Sequence[str]) -> pa.Array:
-        """Return the encoded bytes of each slice that precede its `arguments`.
+        """Encode each slice up to its `arguments`.
 
         Slices that differ only in the values of `arguments` have the same bytes, encoded once.
         """
@@ -282,10 +282,10 @@ class PacketWriter(Struct):
         shared: Sequence[str],
         arguments: Sequence[str],
     ) -> bytes:
-        """Return the encoded bytes of one slice that precede its `arguments`.
+        """Encode one slice up to its `arguments`.
 
-        `row` has a value for each column in `shared`, the number of flows (`n_flows`), and a flag
-        for each argument NAME (`has NAME`).
+        `row` has the value of each column in `shared`, the number of flows as `n_flows`, and for
+        each of `arguments` a key such as `has step`: whether the slice has this argument.
         """
         present = [name for name in arguments if row[f"has {name}"]]
         n_argument_bytes = sum(map(self._argument_bytes, present))
@@ -302,7 +302,7 @@ class PacketWriter(Struct):
         return len(self._argument(name)) + wire.WIDE_BYTES
 
     def _argument(self, name: str) -> bytes:
-        """Return the bytes of an integer argument that precede its value.
+        """Encode an integer argument up to its value.
 
         The value is a varint of `wide_varints`.
         """

@@ -59,7 +59,10 @@ def write(selection: Selection, stream: BinaryIO) -> str:
 
 
 def _processes(selection: Selection, rank: int) -> list[int]:
-    """Return the processes of a rank's host threads, 0 last: it is for events without a process."""
+    """Return the processes of a rank's host threads, sorted.
+
+    Process 0 comes last, and stands for events without a process.
+    """
     ids = [
         selection.rows(table, rank, "process_id")["process_id"].unique()
         for table in ("spans", "api_calls")

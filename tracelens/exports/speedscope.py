@@ -85,7 +85,7 @@ def _sample_texts(stacks: Stacks, frames: dict[str, int]) -> Iterator[str]:
         for thread, path, name in distinct.iter_rows():
             key = (thread, path)
             if key not in known:
-                known[key] = _around_text(stacks, thread, path, frames)
+                known[key] = _outer_frames(stacks, thread, path, frames)
             innermost = _number(name, frames)
             texts.append(f"[{known[key]}{innermost}]")
         sample = pl.Series(texts, dtype=pl.String)
@@ -100,13 +100,17 @@ def _sample_texts(stacks: Stacks, frames: dict[str, int]) -> Iterator[str]:
         yield _comma_joined(rows, pl.col("sample"))
 
 
-def _around_text(
+def _outer_frames(
     stacks: Stacks,
     thread: str | None,
     path: int,
     frames: dict[str, int],
 ) -> str:
-    """Return the numbers of the frames of `thread` and `path`, each followed by a comma."""
+    """Return the numbers of a stack's frames except the innermost, each followed by a comma.
+
+    The outermost frame is `thread`, if not None. The other frames are those of the path with the
+    number `path` in `stacks`.
+    """
     names = stacks.frames(path)
     if thread is not None:
         names.insert(0, thread)

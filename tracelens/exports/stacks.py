@@ -126,7 +126,7 @@ def host_stacks(selection: Selection, rank: int) -> Stacks:
     ordered = stacks.sort("start_ns", maintain_order=True)
     thread = pl.format("thread {}", "thread_id")
     rows = ordered.select("start_ns", "duration_ns", "path", "name", thread=thread)
-    return _of_frame(rows, parents, names)
+    return _of_one_part(rows, parents, names)
 
 
 def _calls_with_own_time(selection: Selection, rank: int) -> Iterator[pl.DataFrame]:
@@ -203,15 +203,15 @@ def stop_stacks(selection: Selection, rank: int) -> Stacks:
         schema=_STOPS,
         orient="row",
     )
-    return _of_frame(stops, parents, names)
+    return _of_one_part(stops, parents, names)
 
 
-def _of_frame(
+def _of_one_part(
     rows: pl.DataFrame,
     parents: list[int],
     names: list[str],
 ) -> Stacks:
-    """Return stacks with all rows in memory."""
+    """Return stacks of which `rows` is the only part."""
 
     def parts() -> Iterator[pl.DataFrame]:
         yield rows

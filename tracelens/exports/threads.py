@@ -58,7 +58,7 @@ def _thread(
 def _extents(selection: Selection, rank: int) -> pl.DataFrame:
     """Return one row per thread: process_id, thread_id, start_ns, end_ns, spans, api_calls.
 
-    `spans` and `api_calls` are the thread's numbers of rows in these tables.
+    `spans` and `api_calls` count the thread's rows in the tables of these names.
     """
     no_rows = pl.lit(0, pl.UInt32)
     extents = []

@@ -76,7 +76,10 @@ def constant(value: bytes) -> pa.Scalar:
 
 
 def moments(times: pl.Series) -> list[pa.Array | pa.Scalar]:
-    """Return the encoded timestamps of packets: a tag for all packets, and varints by row."""
+    """Encode the timestamps of packets, as parts that are to be joined.
+
+    The first part is the tag, equal in all packets. The other two join to one varint per packet.
+    """
     return [constant(_TIMESTAMP), *wide_varints(times)]
 
 
@@ -101,7 +104,7 @@ _HALVINGS = (
     (14, 2),
     (7, 1),
 )
-"""Steps of `_spread`: the width of a half in bits, and the number of bits of its shift."""
+"""Steps of `_spread`: number of bits in half a group, and number of bits to shift that half by."""
 
 
 def _spread(bits: pl.Series) -> pl.Series:

@@ -344,8 +344,9 @@ def _timed(events: pl.DataFrame, base_ns: int) -> pl.DataFrame:
 def _frame(module: Any, symbols: Any, events: pl.DataFrame) -> Any:
     """Return the events as HTA's pandas frame.
 
-    `name` and `cat` become numbers of HTA's symbol table. Added columns: index_correlation (the
-    `index` of a launch's kernel or of a kernel's launch), iteration (the step) and end.
+    `name` and `cat` become numbers of HTA's symbol table. Added columns: iteration (the step),
+    end, and index_correlation: for a launch the `index` of its kernel, for a kernel the `index` of
+    its launch.
     """
     known = symbols.get_sym_id_map()
     numbers = [

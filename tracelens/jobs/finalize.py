@@ -105,7 +105,7 @@ def _write_changed(
     after: pl.DataFrame,
     name: str,
 ) -> dict[str, int]:
-    """Write the rows of each rank with a changed row; return the number of rows by rank."""
+    """Write all rows of each rank whose rows changed; return the number of written rows by rank."""
     old, n_rows = before.partition_by("rank", as_dict=True), {}
     for (rank,), rows in after.partition_by("rank", as_dict=True).items():
         if (rank,) not in old or not rows.equals(old[rank,]):

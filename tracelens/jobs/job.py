@@ -75,11 +75,11 @@ def attempted(task: Task, work: Work) -> Any:
 
 
 def collect_job(job: Job, engine: Engine | None, tell: Tell) -> tuple[Trace, dict[str, str]]:
-    """Collect the sources of a job, write the trace to its target, and return the trace.
+    """Collect the sources of a job, write the trace to its target, and return the trace and errors.
 
-    Without an engine, this process collects all sources. The second result has an error message for
-    each source that could not be read. Its keys are the paths of these sources, or with an engine
-    the names of their tasks. Raises SourceError if there are no ranks or fewer than `min_ranks`, or
+    The errors are messages about sources that could not be read. Without an engine, this process
+    collects all sources, and the keys of the messages are paths of sources. With an engine, the
+    keys are names of tasks. Raises SourceError if there are no ranks or fewer than `min_ranks`, or
     if the target cannot be written.
     """
     return _at_once(job, tell) if engine is None else _by_rank(job, engine, tell)

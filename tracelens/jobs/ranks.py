@@ -29,7 +29,7 @@ from tracelens.trace.sources import note_skipped, sources_of
 
 
 class TargetError(SourceError):
-    """An error of the target. It ends the whole job; other errors only lose a rank."""
+    """An error of the target, which ends the job. Any other error only leaves out one rank."""
 
 
 class Options(Struct, frozen=True):
@@ -68,7 +68,7 @@ class RankRecord(msgspec.Struct, frozen=True):
     node: int | None = None
     """The host's number, if a launcher gave one."""
     groups: dict[str, list[int]] = {}
-    """The ranks of each of the rank's process groups."""
+    """The process groups that contain this rank, by name: all ranks of each group."""
 
     @property
     def keys(self) -> list[str]:
@@ -150,7 +150,8 @@ def _read(
 ) -> list[Capture]:
     """Return the captures of a task's sources, with their large tables in files of the folder.
 
-    The address of each source is added to `files`, by its local path.
+    For each source, `files` receives the local path as key and the address as value. `reading` is
+    as in Options.
     """
     files |= _fetched(task, folder)
     given = [folder / "0" / task.folder] if task.folder else [*files]

@@ -77,13 +77,13 @@ def _ask_rank(
     of_time: bool,
     awaited: Mapping[int, int],
 ) -> tuple[dict[str, pl.DataFrame], Breakdown | None]:
-    """Return the results for a task's rank by analysis, and the breakdown of the rank's time.
+    """Run the analyses `names` on a task's rank; return the results by name, and a Breakdown.
 
-    Analyses that lack a table are left out. The breakdown is None without `of_time`.
+    Analyses that lack a table are left out. If `of_time` is False, the Breakdown is None. `awaited`
+    is the result of `awaited_from` for all ranks.
     """
     trace = Trace.open(address, task.ranks[0]).with_listed_names()
-    # With this, a late rank is distinguished from a rank that is starting up.
-    # `awaited` comes from all ranks. It distinguishes a late rank from a rank that starts up.
+    # This distinguishes a late rank from a rank that starts up.
     give_awaited(trace, awaited)
     frames = {}
     for name in names:

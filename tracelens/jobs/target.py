@@ -128,7 +128,7 @@ def merged(records: Sequence[RankRecord], failed: Mapping[str, str]) -> Manifest
 def _counts_of_all(
     of_ranks: Iterable[Mapping[str, Mapping[str, int]]],
 ) -> dict[str, dict[str, int]]:
-    """Merge mappings that have numbers by table and rank, one mapping from each rank."""
+    """Merge mappings `{table: {rank: number}}`, each of which is about one rank, into one."""
     counts: dict[str, dict[str, int]] = {}
     for of_rank in of_ranks:
         for table, count_by_rank in of_rank.items():

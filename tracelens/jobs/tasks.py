@@ -56,10 +56,10 @@ def tasks_of(
 ) -> list[Task]:
     """Return the tasks for the sources at these paths.
 
-    - If all sources are profilers' files, each source gets a task.
-    - If there are others, such as call stacks, sources with the same rank in their names share a
-      task.
-    - If a name has no rank, all sources share a task.
+    - If profilers wrote all sources, each source gets a task.
+    - If something else wrote any source, such as a call stack, and all names contain a rank,
+      sources of the same rank share a task.
+    - Otherwise, all sources share one task.
 
     Names of files that are no traces are appended to `skipped`. Raises SourceError for sources that
     cannot be read, and UsageError without paths.
@@ -153,8 +153,9 @@ def local(path: Path) -> Listed:
 def _remote(url: str, kind: str | None, skipped: list[str]) -> list[tuple[bool, Task]]:
     """Return the sources at a URL as tasks, each with whether a profiler wrote it.
 
-    The source is the object itself, or else objects directly below the URL. A collector must
-    recognise their first bytes.
+    If the URL is an object, the object is the only source. If not, the objects directly below the
+    URL are the sources. If no collector recognises an object's first bytes, the object's name is
+    appended to `skipped`.
     """
     members, more = listed(url)
     is_itself = members[0].address == url

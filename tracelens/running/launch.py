@@ -59,7 +59,8 @@ def _become_traced(streams: list[int], unset: list[str], parent: int, command: l
 def _take_streams(streams: list[int], parent: int) -> None:
     """Use the file descriptors `streams` as standard input, output and error.
 
-    If the parent's process group is in the terminal's foreground, this process's group replaces it.
+    This process also gets a process group of its own. If the parent's group is the foreground group
+    of the terminal, the new group becomes the foreground group instead.
     """
     for number, stream in enumerate(streams):
         os.dup2(stream, number)

@@ -23,15 +23,13 @@ _NOT = "GPU utilisation was not sampled"
 class Sampler(Struct):
     """Samples every device that a program with this environment can see.
 
-    A thread samples from `start` to `stop`. Without a GPU or nvidia-ml-py, nothing is sampled, and
-    the capture's reasons say why.
+    A thread samples from `start` to `stop`. If nothing can be sampled, `capture` returns a Capture
+    with the reason, for example that nvidia-ml-py is absent.
 
     - `gpu_utilization`: percentage of time in which a kernel of any process ran, over the driver's
       last period of 1/6 to 1 s.
     - `gpu_memory_used`: bytes that all processes have allocated on the device.
-    - `device_id`: CUDA's ordinal of the device: the position in CUDA_VISIBLE_DEVICES if that is
-      set, else NVML's index. NVML counts in PCI order. So does CUDA if all GPUs are the same, or
-      with CUDA_DEVICE_ORDER=PCI_BUS_ID.
+    - `device_id`: the position in CUDA_VISIBLE_DEVICES if that is set, else NVML's index.
     """
 
     environment: Mapping[str, str] = field(default_factory=lambda: os.environ)
@@ -124,6 +122,8 @@ class Sampler(Struct):
 
     def _visible(self, nvml: ModuleType) -> list[Any]:
         """Return NVML's handles of the devices that the program can see, in CUDA's order."""
+        # NVML counts in PCI order. So does CUDA if all GPUs are the same, or with
+        # CUDA_DEVICE_ORDER=PCI_BUS_ID.
         handles = [
             nvml.nvmlDeviceGetHandleByIndex(index) for index in range(nvml.nvmlDeviceGetCount())
         ]

@@ -78,11 +78,10 @@ def needs_bytes(file: Path) -> int:
 def chosen_files(files: Sequence[Path]) -> list[Path]:
     """Return the files to read in processes: all files if they are many, else the large files.
 
-    The list is empty if only one file would remain.
+    A single large file is left out, because one process saves no time.
     """
     least = 0 if len(files) >= MANY else WORTH_A_PROCESS
     chosen = [file for file in files if str(file) != "-" and file.stat().st_size >= least]
-    # A single process saves no time.
     return chosen if len(chosen) > 1 else []
 
 

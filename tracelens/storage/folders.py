@@ -37,7 +37,7 @@ def locked(folder: Path) -> Iterator[None]:
 class OwnFolder(tempfile.TemporaryDirectory[str]):
     """A private temporary folder, locked while its process lives.
 
-    Its creation also removes the unlocked folders that killed processes of this user left.
+    Creating a folder also removes abandoned folders: those of this user that no process locks.
     """
 
     def __init__(self, prefix: str) -> None:

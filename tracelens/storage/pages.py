@@ -15,7 +15,7 @@ Text: TypeAlias = bytes | mmap.mmap
 _LARGEST_BYTES = 16 << 20
 """Pages of larger files are not checked.
 
-`may_become` allows such files 2 GiB of memory, and no page is larger.
+`may_become` allows such files 2 GiB of memory or more, and no page exceeds 2 GiB.
 """
 _DEEPEST = 16
 _BOOLEANS, _BYTE, _INTEGERS, _DOUBLE, _BINARY, _LIST, _STRUCT = (1, 2), 3, (4, 5, 6), 7, 8, 9, 12

@@ -68,7 +68,10 @@ def _valid(file: Path, rows: pa.Table) -> pa.Table:
 
 
 def _long_bytes(texts: pa.DictionaryArray) -> int:
-    """Return the total size in bytes of all rows' texts; 0 if every text is short."""
+    """Return the size in bytes of the texts of all rows together, or 0 if no text is long.
+
+    A text of more than _LONG bytes is long.
+    """
     lengths = _series(texts.dictionary).str.len_bytes()
     if not bool((lengths > _LONG).any()):
         return 0
@@ -82,7 +85,10 @@ def _series(array: pa.Array) -> pl.Series:
 
 
 def long_bytes(texts: pl.Series) -> int:
-    """Return the total size in bytes of a column's texts; 0 if every text is short."""
+    """Return the size in bytes of all texts together, or 0 if no text is long.
+
+    A text of more than _LONG bytes is long.
+    """
     lengths = texts.str.len_bytes()
     return int(lengths.sum()) if bool((lengths > _LONG).any()) else 0
 

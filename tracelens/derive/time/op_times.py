@@ -1,6 +1,7 @@
-"""Sum time of ops on host and device by name: in C if there are many spans, else in Polars.
+"""Sum the time of ops on host and device by name.
 
-`by_columns` defines the result. `in_batches` computes it in C (`struct ops` in native.h).
+`by_columns` uses Polars, and defines the result. For many spans, `in_batches` computes the same
+result in C (`struct ops` in native.h).
 """
 
 from array import array
@@ -166,7 +167,7 @@ class _Ops:
         self.words: dict[str, int] = {}
 
     def place(self, spans: pa.RecordBatch) -> bool:
-        """Assign each span to the sequence of ops around it, and return whether this worked."""
+        """Find the ops in which each span is nested, and return whether this worked."""
         names = spans.column("name")
         kinds = spans.column("kind")
         try:
@@ -254,7 +255,7 @@ class _Ops:
 def in_batches(trace: Trace) -> list[pl.DataFrame] | None:
     """Sum the times of ops in C, batch by batch.
 
-    Return None without the library, or if ids are not row numbers.
+    Return None if C cannot do this, for example because the native library is absent.
     """
     if LIBRARY is None:
         return None
@@ -345,8 +346,8 @@ def _is_coded(kind: pa.DataType) -> bool:
 
 
 def _rows(column: pa.Array) -> tuple[pa.Buffer, pa.Buffer | None, int]:
-    """Return a column of row numbers as values, validity bits and offset.
+    """Return the values, the validity bits and the offset of a column of row numbers.
 
-    The validity bits are None if every row is valid.
+    The validity bits are None if every value is valid.
     """
     return values(column), column.buffers()[0] if column.null_count else None, column.offset

@@ -36,10 +36,10 @@ def _neighbours(spans: pl.DataFrame, axis: ThreadAxis, moments: pl.Series) -> pl
 
     - `before`, `after`: names of spans
     - `call_before`, `call_after`: names of calls
-    - `is_mark_after`: the span after marks a step
-    - `is_call_later`: the call before starts later than the span before, so it is nearer
-    - `is_call_earlier`: the call after starts earlier than the span after, so it is nearer
-    - `is_outside`: the span before marks a step and has ended
+    - `is_mark_after`: whether the span `after` marks a step
+    - `is_call_later`: whether `call_before` starts later than `before`
+    - `is_call_earlier`: whether `call_after` starts earlier than `after`
+    - `is_outside`: whether the span `before` marks a step and has ended
     """
     previous, following = _nearest(axis.spans, axis, moments)
     calls = _bare_calls(axis.calls, spans)
@@ -49,8 +49,8 @@ def _neighbours(spans: pl.DataFrame, axis: ThreadAxis, moments: pl.Series) -> pl
     row_before = _outermost_ended(spans, row, recorded)
     name_before = spans["name"].gather(row_before)
     name_after = axis.spans["name"].gather(following)
-    is_mark_before = each_once(name_before, _is_step).fill_null(value=False)
-    is_mark_after = each_once(name_after, _is_step).fill_null(value=True)
+    is_mark_before = each_once(name_before, _is_uninformative).fill_null(value=False)
+    is_mark_after = each_once(name_after, _is_uninformative).fill_null(value=True)
     has_mark_ended = (_ends(spans, row_before) <= recorded).fill_null(value=False)
     call_start = calls["start_ns"]
     span_start = axis.spans["start_ns"]
@@ -76,10 +76,10 @@ def _outermost_ended(
     row: pl.Series,
     moments: pl.Series,
 ) -> pl.Series:
-    """Replace each span by its outermost ancestor that has ended; keep it if no ancestor has.
+    """Return, per span, the row of the outermost ancestor that has ended at the span's moment.
 
-    `row` has the rows of the spans. `moments` has, for each span, the moment by which an ancestor
-    has ended.
+    `row` and `moments` have the row and the moment of each span. The row of a span without such an
+    ancestor is kept.
     """
     while row.count():
         parent = spans["parent_id"].gather(row).cast(pl.Int64)
@@ -93,9 +93,9 @@ def _outermost_ended(
 def _nearest(
     events: pl.DataFrame, axis: ThreadAxis, moments: pl.Series
 ) -> tuple[pl.Series, pl.Series]:
-    """Return, per moment, the rows of its thread's last event before and first event after.
+    """Return two rows of `events` per moment: the last event before, and the first event after it.
 
-    A row is None if there is no such event.
+    Only events on the thread of the moment count. A row is None if there is no such event.
     """
     first_after = events["start_ns"].search_sorted(moments, "right").cast(pl.Int64)
     thread = axis.thread_of(moments)
@@ -119,7 +119,7 @@ def _ends(spans: pl.DataFrame, rows: pl.Series) -> pl.Series:
 def _bare_calls(calls: pl.DataFrame, spans: pl.DataFrame) -> pl.DataFrame:
     """Return the calls that lie in no span, or only in a span that marks a step."""
     around = spans["name"].gather(calls["span_id"])
-    return calls.filter(each_once(around, _is_step).fill_null(value=True))
+    return calls.filter(each_once(around, _is_uninformative).fill_null(value=True))
 
 
 def _named(
@@ -135,7 +135,7 @@ def _named(
     """
     edge_of_step = pl.lit(f"the step's {edge}")
     of_step = pl.when(is_outside).then(pl.lit(outside)).otherwise(edge_of_step)
-    return pl.when(_is_step(name)).then(of_step).otherwise(shortened(name))
+    return pl.when(_is_uninformative(name)).then(of_step).otherwise(shortened(name))
 
 
 def _text_between(before: pl.Expr, after: pl.Expr) -> pl.Expr:
@@ -149,6 +149,6 @@ def _text_between(before: pl.Expr, after: pl.Expr) -> pl.Expr:
     )
 
 
-def _is_step(name: pl.Expr) -> pl.Expr:
+def _is_uninformative(name: pl.Expr) -> pl.Expr:
     """Return whether a name does not help to find code, such as the name of a marked step."""
     return name.str.contains(UNINFORMATIVE)

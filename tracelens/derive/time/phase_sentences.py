@@ -1,4 +1,4 @@
-"""Say in words how long the program runs, and which time shares and medians leave out."""
+"""Say in words how long the program runs, and what time is left out of shares and medians."""
 
 from collections.abc import Iterator
 
@@ -21,7 +21,7 @@ _NS = (pl.col("end_ns") - pl.col("start_ns")).sum()
 
 
 def phase_sentences(model: TimeModel) -> list[str]:
-    """Describe the program's time on ranks without steps, and the time that all shares leave out.
+    """Describe the program's time on ranks without steps, and the time left out of all shares.
 
     In sentences about several ranks, times are medians.
     """

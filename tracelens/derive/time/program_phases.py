@@ -38,24 +38,27 @@ _MUCH_LONGER = 2
 A shorter first step stays in the program, because it changes no median.
 """
 _SEVERAL = 3
-"""A first step this many times as long as the others' median may hold trials of kernels.
+"""Trials are searched for in a first step this many times as long as the others' median.
 
-At least this many later steps are needed to recognise trials: kernels that no later step launches.
+Trials are kernels that no later step launches. There must be at least this many later steps.
 """
 _MOST = 0.5
 """A first step is start-up if start-up makes at least this share of its extra time."""
 _TAIL = 0.1
-"""A last step is a tail if its time and launches are below this share of other steps' medians."""
+"""A last step is tear-down if its time and launches are below this share of steps' medians."""
 
 
 def phases(trace: Trace) -> pl.DataFrame:
     """Return the phases of each rank, with the columns of WINDOWS, sorted by rank and start.
 
-    On a rank that marks steps, there is one row per step. All steps are the program, except:
+    On a rank that marks steps, there is a row for each step, for earlier_work before the first
+    step, and for later_work after the last step. All steps are the program, except:
 
     - a first step that is mostly start-up or trials of kernels
-    - a last step in which only a tail of the other steps' work ran
+    - a last step that is far shorter and launches far less than other steps
     - a step that is not whole, if other steps are whole
+
+    A step is whole (`is_whole`) if it ends before the device begins the work of later_work.
 
     On a rank without steps, the phases cover all recorded time:
 
@@ -64,9 +67,6 @@ def phases(trace: Trace) -> pl.DataFrame:
     - program: until the device has done its last work
     - tear_down: the host's time after the last work
     - later_work: the device runs work that had not ended when the trace ended
-
-    Ranks that mark steps have rows of earlier_work and later_work, too. A step is not whole
-    (`is_whole`) if the work of later_work began before the step's end.
     """
     return trace.derived(_of_all_ranks)
 
@@ -134,7 +134,7 @@ class _Rank(Struct, frozen=True, dict=True):
     calls: ReadCalls
     waits: pl.DataFrame
     ops: pl.DataFrame
-    """The step of each op; empty if any rank has device work."""
+    """The step of each op. This is empty if the trace has device work, as kernels count then."""
 
     @cached_property
     def edges(self) -> CaptureEdges:
@@ -209,10 +209,10 @@ def _of_all_ranks(trace: Trace) -> pl.DataFrame:
 
 
 def _reader(trace: Trace, calls: pl.DataFrame | None) -> ReadCalls:
-    """Return a function that reads those API calls of one rank that meet a condition.
+    """Return a function that returns the API calls of one rank that meet a condition.
 
-    The function reads all calls if the condition is None. `calls` are the rank's calls. If `calls`
-    is None, the trace has only one rank, and the function reads its calls from the trace.
+    The function filters `calls`, which holds all calls of the rank. If `calls` is None, the
+    function reads the calls from the trace, which then has only one rank.
     """
     if calls is None:
         return lambda where: trace.select("api_calls", *CALLS, where=where)
@@ -247,8 +247,8 @@ _Row = tuple[int | None, str, int, int, bool]
 def _of_recorded(known: _Rank, awaited: int | None) -> Iterable[_Row]:
     """Divide the recorded time of a rank without steps into phases.
 
-    `awaited` is the first moment, on this rank's clock, at which another rank waits long for this
-    rank in a collective, or None.
+    `awaited` is the moment from which another rank waits long for this rank, None if no rank does.
+    The moment shows whether this rank is late or starts up.
     """
     if not known.work:
         return [(None, PROGRAM, known.begin, known.end, True)]

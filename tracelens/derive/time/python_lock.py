@@ -27,8 +27,9 @@ _LENGTH = pl.col("end_ns") - pl.col("start_ns")
 def python_of_another_thread(model: TimeModel, rank: int, cause: str, place: str) -> str | None:
     """Return the Python function that other threads ran during most of the host's time in `place`.
 
-    `place` is a call path, and `cause` is the cause of the host's time. The host's thread is the
-    one with most such time. Return None if other threads ran Python for less than half of it.
+    `place` is a call path. Only time with this `cause` counts. If several threads were in `place`,
+    the one with the longest time there is the host's thread. Return None if other threads ran
+    Python during less than half of the host's time.
     """
     at_place = _activities_at(model, rank, cause, place)
     if at_place.is_empty():
@@ -96,7 +97,8 @@ def _intersection(intervals: pl.DataFrame, others: pl.DataFrame) -> pl.DataFrame
 def _innermost(frames: pl.DataFrame, running: pl.DataFrame, ran_ns: int) -> str | None:
     """Return the innermost function whose calls cover most of `running`, None if there is none.
 
-    The function with the shortest median call is taken to be the innermost.
+    If several functions do, the one with the shortest median call is taken to be the innermost.
+    `ran_ns` is the sum of the intervals in `running`.
     """
     length = pl.col("duration_ns")
     by_name = frames.group_by("name").agg(

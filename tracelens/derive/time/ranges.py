@@ -30,7 +30,10 @@ The shifted copies of more rows would take gigabytes.
 
 
 class Ranges(Struct, frozen=True):
-    """Holds ranges and the work launched on each thread; times of ranks do not overlap."""
+    """Holds the ranges of one or several ranks, and the work launched on each thread.
+
+    The ranks' times are shifted, so that no two ranks overlap and all can be processed as one.
+    """
 
     tree: pl.DataFrame
     """One row per range.
@@ -263,10 +266,12 @@ def _launched(
     work: pl.DataFrame,
     edges: pl.Series,
 ) -> pl.DataFrame:
-    """Sum device work by launching thread and segment of the launch.
+    """Sum device work by the launching thread and the segment of time in which the launch began.
 
-    - THREAD and `segment`: a segment is the time from one of `edges` to the next; its number is the
-      index of its first edge, -1 for time before all edges
+    A segment is the time from one of `edges` to the next. Columns:
+
+    - THREAD
+    - `segment`: index of the edge that begins the segment, -1 for time before all edges
     - `n_launches`, `device_ns`, `kernel_ns`
     - `first`, `last`: first start and last end of the work
 

@@ -15,8 +15,8 @@ _MOST_ROWS, _MOST_COLUMNS = 128, 500  # 128 rows of 5 pixels need no scrolling
 def rank_steps(model: TimeModel) -> pl.DataFrame:
     """Return one row per rank and step with step_ns and `PART_ns` for each of PARTS.
 
-    A rank without steps has one row, with step None. Of a rank's devices, only the device that
-    computes most counts.
+    A rank without steps has one row, with step None. Only one device of each rank counts: the
+    device with the most computing time.
     """
     device = ["rank", "device_id"]
     steps = model.by(*device, "step")
@@ -90,8 +90,8 @@ class HeatMap(Struct, frozen=True):
     cells: pl.DataFrame
     """Columns: row, column, step_ns, waiting_ns, compute_ns, idle_ns, and cause.
 
-    `cause` is the cause of most idle time, or None. If a cell covers several ranks or steps, its
-    times are their maxima.
+    `cause` is the cause of most idle time, or None. If a cell covers several ranks or steps, each
+    time in the cell is the maximum over these ranks and steps.
     """
 
 
@@ -137,9 +137,9 @@ def _groups(
     most: int,
     alone: Sequence[int] = (),
 ) -> list[list[int]]:
-    """Split the sorted distinct values into at most `most` groups of equal size.
+    """Split the sorted distinct values into groups of equal size; values in `alone` stay alone.
 
-    Each value in `alone` is a group of its own. It may raise the number of groups by one or two.
+    There are at most `most` groups, plus two for each value in `alone`.
     """
     distinct = values.unique().sort().to_list()
     size = -(-len(distinct) // most)

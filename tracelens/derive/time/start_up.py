@@ -20,10 +20,7 @@ Other variation, such as an allocation of another size, stays below this factor.
 _MOST = 0.5
 """Start-up or input explains an idle time if it takes at least this share of the idle time."""
 _LOW_UTILIZATION = 0.1
-"""A device hardly works before a gap if its utilization is at most this share of the later one.
-
-The later utilization is that from the gap's end on.
-"""
+"""A gap may end start-up if utilization before it is at most this share of utilization after it."""
 _MUCH = 0.3
 """If more than this share of all work ran steadily before an idle time, the program had begun."""
 _ALL = 0.9
@@ -122,7 +119,7 @@ class Gaps(Struct, frozen=True):
 
 
 def start_up_calls(calls: pl.DataFrame) -> pl.DataFrame:
-    """Return the times of calls that create a context or load a library: disjoint start_ns, end_ns.
+    """Return the times of calls that create a context or load a library, as disjoint intervals.
 
     `calls` (api, kind, start_ns, duration_ns) are sorted by start.
     """
@@ -176,14 +173,16 @@ def trials_ns(kernels: pl.DataFrame, step: int, later: pl.Series) -> int:
 
 
 def start_up_end(gaps: Gaps, first: int, awaited_from: int | None = None) -> int:
-    """Return when the device first works steadily, which is not before its first work.
+    """Return the moment at which start-up ends and the program begins.
 
-    - `first`: start of this work, or end of work that was launched before the trace began
-    - `awaited_from`: when another rank begins to wait for this rank, None if none does
+    - `first`: end of the work that was launched before the trace began; if there is no such work,
+      start of the device's first work
+    - `awaited_from`: moment from which another rank waits for this rank, None if no rank does
     """
     start = first
     end_ns = pl.col("end_ns")
     lead = gaps.frame.filter(end_ns <= first)
+    # Before `first`, only loading of input may belong to the program.
     if lead.height and int(lead["input_ns"].sum()) > _MOST * (first - gaps.begin):
         start = gaps.input_start
     rows = gaps.frame.filter(pl.col("start_ns") >= first)
@@ -214,9 +213,9 @@ def start_up_end(gaps: Gaps, first: int, awaited_from: int | None = None) -> int
 
 
 def _worked_steadily(row: dict[str, int], gaps: Gaps, start: int) -> bool:
-    """Return whether much of the device's work ran steadily between start-up and the gap `row`.
+    """Return whether much of the device's work ran steadily from `start` to a gap.
 
-    `start` is the end of start-up, judged by earlier gaps.
+    `row` is the gap's row in `gaps.frame`.
     """
     if row["start_ns"] <= start:
         return False
@@ -230,10 +229,10 @@ def _worked_steadily(row: dict[str, int], gaps: Gaps, start: int) -> bool:
 
 
 def _hardly_worked_before(row: dict[str, int], gaps: Gaps, first: int) -> bool:
-    """Return whether the device did most of its work after the gap `row`, and hardly any before it.
+    """Return whether the device did most of its work after a gap, and hardly any before the gap.
 
-    The result is False if input is loaded during most of the gap. `first` is the start of the
-    device's first work.
+    The result is False if input is loaded during most of the gap. `row` is the gap's row in
+    `gaps.frame`. Work before the gap is measured from `first` on.
     """
     length_ns = row["end_ns"] - row["start_ns"]
     if row["input_ns"] > _MOST * length_ns:
@@ -245,9 +244,9 @@ def _hardly_worked_before(row: dict[str, int], gaps: Gaps, first: int) -> bool:
 
 
 def _before_first_use(gaps: pl.DataFrame, kernels: pl.DataFrame | None) -> pl.Series:
-    """Return which gaps end with a kernel's first use and are far longer than later gaps.
+    """Return whether each gap lasts until a kernel's first run and is far longer than later gaps.
 
-    Only gaps that end with the same kernel are compared.
+    The later gaps are those that last until another run of the same kernel.
     """
     if kernels is None or gaps.is_empty():
         return pl.Series(

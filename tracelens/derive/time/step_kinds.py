@@ -42,15 +42,15 @@ def are_of_several_kinds(lengths: Sequence[int]) -> bool:
     )
 
 
-def describe_steps(late: Collection[int] | None, steps: Iterable[int]) -> str:
-    """Describe where the steps in `late` lie among all steps, for example "in step 12 only".
+def describe_steps(affected: Collection[int] | None, steps: Iterable[int]) -> str:
+    """Say which steps are affected by something, for example "in step 12 only".
 
-    If `late` is None, it means all steps.
+    `steps` are all steps. If `affected` is None, all steps are affected.
     """
     everything = sorted({*steps})
-    if late is None:
+    if affected is None:
         return "in every step" if len(everything) > 1 else ""
-    chosen = sorted(late)
+    chosen = sorted(affected)
     if len(chosen) == 1:
         return f"in step {chosen[0]} only"
     period = find_period(chosen, everything)
@@ -63,11 +63,11 @@ def describe_steps(late: Collection[int] | None, steps: Iterable[int]) -> str:
     return f"in {len(chosen)} of {len(everything)} steps"
 
 
-def find_period(late: list[int], steps: list[int]) -> int | None:
-    """Return n if the steps in `late` are every n-th of all steps, else None."""
+def find_period(affected: list[int], steps: list[int]) -> int | None:
+    """Return n if the steps in `affected` are every n-th of all steps, else None."""
     n_steps = len(steps)
     index_of_step = {step: index for index, step in enumerate(steps)}
-    chosen = [index_of_step[step] for step in late if step in index_of_step]
+    chosen = [index_of_step[step] for step in affected if step in index_of_step]
     gaps = {after - before for before, after in pairwise(chosen)}
     if len(gaps) != 1:
         return None

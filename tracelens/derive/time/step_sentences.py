@@ -59,7 +59,11 @@ def _beside_mark(
     *,
     is_process: bool = False,
 ) -> str:
-    """Describe the length of the steps' marks if it differs from the length of the steps."""
+    """Describe the length of the range that marks a step on the host, if the step's length differs.
+
+    `median` is the step's length, and `mark` the range's length. The step lasts until its device
+    work ends, or its last op if `is_process` is True.
+    """
     if mark is None or not differs(median, mark):
         return ""
     until = "its last op is over" if is_process else "the device has done the step's work"

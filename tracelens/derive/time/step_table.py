@@ -100,9 +100,10 @@ def _joined(
 
 
 def _of_rank(trace: Trace, rank: int, pattern: str | None = None) -> dict[str, pl.DataFrame]:
-    """Derive one rank's steps and activities, and the steps of its spans and API calls.
+    """Return one rank's frames `steps`, `activities`, `spans` and `api_calls`.
 
-    Spans with names that match `pattern` mark steps. None means the usual names of marks.
+    The last two have the id and the step of each span and API call. Spans with names that match
+    `pattern` mark steps. None means the usual names of marks.
     """
     spans, calls = (
         trace.select(name, "rank", *columns).filter(pl.col("rank") == rank)

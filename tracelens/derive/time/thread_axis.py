@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from tracelens.derive.columns.lookup import last_before
 
 PAUSE_NS = 100_000
-"""The longest pause between two ops that is part of launching them.
+"""Host time between two ops counts as launching if it is shorter than this.
 
 A framework's own Python takes 1 to 50 µs between ops.
 """
@@ -37,8 +37,8 @@ class ThreadAxis(Struct, frozen=True):
     threads: pl.DataFrame
     """One row per thread: process_id, thread_id and more.
 
-    - `is_main`: the thread marks its process's steps, or if none does, it launches most
-    - `pause_ns`: longest pause between two ops that is part of launching them
+    - `is_main`: True for one thread per process: one that marks steps, or else launches most
+    - `pause_ns`: host time between two ops counts as launching if it is shorter than this
     - `first_ns`: the thread's start on the axis
     - `shift_ns`: number added to the thread's times
     """
@@ -69,7 +69,7 @@ def axes_in_batches(
     calls: pl.DataFrame,
     marks: pl.DataFrame,
 ) -> Iterator[ThreadAxis]:
-    """Yield axes with the threads that launch work or mark steps, in batches."""
+    """Yield time axes that together hold all threads that launch work or mark steps."""
     launching = _launching(spans, calls, marks)
     threads = _with_extent(launching, spans, calls)
     overhead = _overhead(spans)
@@ -85,7 +85,7 @@ def axes_in_batches(
             overhead.clear(),
             calls.height > 0,
         )
-        yield replace(axis, overhead=_stopped_by(overhead, axis))
+        yield replace(axis, overhead=_overhead_on_axis(overhead, axis))
 
 
 def _overhead(spans: pl.DataFrame) -> pl.DataFrame:
@@ -146,12 +146,12 @@ def _with_extent(
     spans: pl.DataFrame,
     calls: pl.DataFrame,
 ) -> pl.DataFrame:
-    """Return the threads with further columns.
+    """Add columns to the threads.
 
     - `number`: number of the row
     - `low_ns`, `high_ns`: the thread's first and last moment
-    - `n_rows`: number of its spans and calls
-    - `pause_ns`: longest pause between two ops that is part of launching them
+    - `n_rows`: number of the thread's spans and calls
+    - `pause_ns`: as in `ThreadAxis.threads`
     """
     is_python = pl.col("kind") == "python"
     extents = pl.concat(
@@ -182,7 +182,7 @@ def _extents(frame: pl.DataFrame, has_python: pl.Expr) -> pl.DataFrame:
     """Return one row per thread in `frame`.
 
     - `low_ns`, `high_ns`: the thread's first and last moment
-    - `n_rows`: number of its rows in `frame`
+    - `n_rows`: number of the thread's rows in `frame`
     - `has_python`: the value of the expression `has_python`
     """
     start = pl.col("start_ns").cast(pl.Int64)
@@ -197,9 +197,9 @@ def _extents(frame: pl.DataFrame, has_python: pl.Expr) -> pl.DataFrame:
 
 
 def _batches(threads: pl.DataFrame, overhead: pl.DataFrame) -> Iterator[pl.DataFrame]:
-    """Yield batches of threads for one axis each, with first_ns and shift_ns.
+    """Yield the threads of each axis, with the columns first_ns and shift_ns of ThreadAxis.threads.
 
-    A long or large thread gets an axis of its own.
+    A thread that lasts very long or has very many rows gets an axis of its own.
     """
     last = overhead["end_ns"].max()
     until = pl.col("high_ns") if last is None else pl.max_horizontal("high_ns", pl.lit(last))
@@ -254,9 +254,10 @@ def _of_threads(
     threads: pl.DataFrame,
     by_thread: pl.DataFrame | None,
 ) -> pl.DataFrame:
-    """Return the rows of some threads with times on their axis, sorted by start.
+    """Return the rows of `frame` on these threads, with times on the axis of the threads.
 
-    The columns end_ns and `row`, the row in the frame, are added.
+    The rows are sorted by start. The column `row` has the number of each row in `frame`.
+    `by_thread` is the result of `_rows_by_thread`, which a single thread does not need.
     """
     names = [name for name in ("kind", "name", "api", "span_id") if name in frame.columns]
     columns = frame.select(*names, "start_ns", "duration_ns")
@@ -298,8 +299,11 @@ def _rows_of_one(frame: pl.DataFrame, process: int, thread: int) -> pl.Series:
     return flags.arg_true().alias("row")
 
 
-def _stopped_by(overhead: pl.DataFrame, axis: ThreadAxis) -> pl.DataFrame:
-    """Return the overhead that stopped a thread."""
+def _overhead_on_axis(overhead: pl.DataFrame, axis: ThreadAxis) -> pl.DataFrame:
+    """Return overhead with times on the axis, once for each thread that it may have stopped.
+
+    A thread may have been stopped if it has begun, and none of its events begins in the overhead.
+    """
     spans = axis.spans.filter(pl.col("kind") != "overhead")
     events = pl.concat([spans["start_ns"], axis.calls["start_ns"]])
     begins = events.sort()
@@ -315,7 +319,7 @@ def _stopped_by(overhead: pl.DataFrame, axis: ThreadAxis) -> pl.DataFrame:
     n_before_thread = n_begun_before("first_ns")
     n_before_start = n_begun_before("start_ns")
     n_before_end = n_begun_before("end_ns")
-    # torch does not record which thread was stopped. No event of a stopped thread begins.
+    # torch does not record which thread was stopped.
     has_no_event = n_before_start == n_before_end
     thread_has_begun = n_before_start > n_before_thread
     return rows.filter(has_no_event & thread_has_begun).select(overhead.columns)
@@ -352,10 +356,10 @@ def launches_behind_allocation(calls: pl.DataFrame) -> pl.DataFrame:
 
 
 def _waits_for_other() -> pl.Expr:
-    """Return the condition that a launch waits for an allocation that another thread began earlier.
+    """Return the condition that a launch waits for another thread's earlier allocation.
 
-    A launch waits if both end at about the same time. A row has the columns of a launch, and those
-    of an allocation with the suffix `_other`.
+    The launch is taken to wait if it ends at about the same time as the allocation. A row holds the
+    launch, and the allocation in columns with the suffix `_other`.
     """
     start_ns = pl.col("start_ns")
     end_ns = pl.col("end_ns")

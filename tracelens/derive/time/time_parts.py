@@ -35,9 +35,9 @@ SLOWED = ("launch", "host")
 _USED = 0.1
 """A device is left out if it works less than this share of its rank's busiest device."""
 _COMPARABLE = 0.5
-"""Another part is named beside computing if its time is at least this share of computing's."""
+"""A part is named beside computing if it takes at least this share of the computing time."""
 _ABOUT_EQUAL = 0.8
-"""Computing is named beside an idle cause if its time is at least this share of the cause's."""
+"""Computing is named beside a cause of idle time if it takes this share of the idle time."""
 WORTH_IT = 0.02
 """A part is mentioned, or worth a change, if it takes at least this share of the time."""
 SAME = 0.02
@@ -60,11 +60,11 @@ class TimeModel(Struct, frozen=True):
     processes: list[int]
     """Ranks without a device. Their time is the time of their process."""
     collectives: Matched
-    """Kernels of different ranks, matched by call."""
+    """The collectives of the trace, matched between ranks."""
     waits: pl.DataFrame
     """Time that one rank waited for another in collectives, one row per pair."""
     device: pl.DataFrame
-    """One row per rank, device, step and phase, as TIME_BREAKDOWN without the shares.
+    """One row per rank, device, step and phase, with the columns of TIME_BREAKDOWN except shares.
 
     device_id is None for a process without a device.
     """
@@ -125,9 +125,9 @@ class TimeModel(Struct, frozen=True):
         )
 
     def kept_shares(self) -> dict[int, float]:
-        """Return, by rank, the share of launching and other host work not added by the profiler.
+        """Return, by rank, the share of recorded host work that also happens without the profiler.
 
-        Ranks are left out if no step without the profiler was timed.
+        The profiler adds the rest. A rank is left out if its steps were only timed with a profiler.
         """
         kept = dict[int, float]()
         unprofiled_steps_ns = self.trace.manifest.unprofiled_steps_ns()
@@ -151,9 +151,10 @@ class TimeModel(Struct, frozen=True):
     def with_added(self) -> pl.DataFrame:
         """Return the table `device` with two more columns: time that the profiler is known to add.
 
-        - `added_launch_ns`: the added part of idle_launch_ns; 0 on ranks without steps
-        - `added_host_ns`: the added part of idle_host_ns; profiler_ns on ranks without steps
+        - `added_launch_ns`: the part of idle_launch_ns that the profiler adds
+        - `added_host_ns`: the part of idle_host_ns that the profiler adds
         """
+        # On a rank without steps, the profiler is only known to add its recorded own work.
         marked = self.device.drop_nulls("step")["rank"].unique()
         kept_by_rank = {rank: kept for rank, kept in self.kept_shares().items() if rank in marked}
         kept = pl.col("rank").replace_strict(
@@ -215,10 +216,7 @@ class RankTime(Struct, frozen=True):
 
     @property
     def judged_step_ns(self) -> int | None:
-        """The mean step without the time that the profiler is known to add, None without steps.
-
-        Shares are of this time.
-        """
+        """The mean step without the time that the profiler is known to add, None without steps."""
         if not self.n_steps:
             return None
         return round(sum(self.parts.values()) / (self.n_steps * self.n_devices))
@@ -278,7 +276,7 @@ class RankTime(Struct, frozen=True):
 
     @property
     def beside_computing(self) -> str | None:
-        """On a device, the part to name together with computing, None if there is none."""
+        """The part that a verdict on a device names beside computing, None if there is none."""
         bound, second = self.bound, self.second
         if self.is_process or second is None:
             return None
