@@ -23,18 +23,20 @@ def changes_of(
     step_ns: int | None,
     place: str | None = None,
     without: Collection[str | None] = (),
+    unprofiled_ns: int | None = None,
 ) -> tuple[Change, ...]:
     """Return the best changes, the largest saving first.
 
-    - `step_ns`: time of a step without the changes
+    - `step_ns`: time of a step without the changes, which their shares refer to
     - `place`: code or layer that the answer already names, which no change names again
     - `without`: causes whose changes are left out
+    - `unprofiled_ns`: time of a step without the profiler, which is shortened; default: `step_ns`
     """
     changes = []
     for advised in advised_changes(trace):
         if advised.change.cause in without:
             continue
-        change = _change(advised.change, step_ns, place)
+        change = _change(advised.change, step_ns, place, unprofiled_ns)
         prediction = advised.prediction
         changes.append(change if prediction is None else _predicted(change, prediction))
     return tuple(changes[:_MOST])
@@ -92,8 +94,13 @@ def _predicted(change: Change, prediction: Prediction) -> Change:
     )
 
 
-def _change(saving: Saving, step_ns: int | None, place: str | None) -> Change:
-    """Return the change with the length of a step after it, given `step_ns` before it."""
+def _change(
+    saving: Saving,
+    step_ns: int | None,
+    place: str | None,
+    unprofiled_ns: int | None = None,
+) -> Change:
+    """Return the change with the length of a step after it. See `changes_of` for parameters."""
     text = saving.text[:1].lower() + saving.text[1:]
     where = saving.places[0][0] if saving.places else None
     is_named = where is None or where == place or saving.cause == "launch"
@@ -108,13 +115,12 @@ def _change(saving: Saving, step_ns: int | None, place: str | None) -> Change:
     if saving.share > 1 - LEAST_SHARE:
         return change  # it would save nearly all of the step, so the step after it is unknown
 
+    before_ns = step_ns if unprofiled_ns is None else unprofiled_ns
     # The saving is a share of the mean step. A median step is shortened by the same share.
-    def after(saved_ns: int) -> int:
-        return round(step_ns * (1 - saved_ns / saving.step_ns))
-
     if saving.low_ns is None or saving.high_ns is None:
-        return replace(
-            change,
-            after_ns=round(step_ns * (1 - saving.share)),
-        )
-    return replace(change, low_ns=after(saving.high_ns), high_ns=after(saving.low_ns))
+        return replace(change, after_ns=round(max(before_ns - saving.share * step_ns, 0)))
+    least_ns, most_ns = (
+        round(max(before_ns - saved_ns / saving.step_ns * step_ns, 0))
+        for saved_ns in (saving.high_ns, saving.low_ns)
+    )
+    return replace(change, low_ns=least_ns, high_ns=most_ns)

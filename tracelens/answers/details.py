@@ -11,7 +11,12 @@ from tracelens.answers.words import counted, frame_text, function_text
 from tracelens.derive.columns.lookup import rows_of
 from tracelens.derive.columns.time_text import duration, span_text
 from tracelens.derive.kernels.work_kinds import language_kinds
-from tracelens.derive.replay.unprofiled import bounds_of_range, measured_range, unprofiled_steps
+from tracelens.derive.replay.unprofiled import (
+    UnprofiledStep,
+    bounds_of_range,
+    measured_range,
+    unprofiled_steps,
+)
 from tracelens.derive.time.bound_places import CASTS, count_casts
 from tracelens.derive.time.bounds import PART_WORDS, PROCESS_WORDS
 from tracelens.derive.time.host_waits import is_wait
@@ -172,31 +177,35 @@ def _of_another_thread(
     return (f"meanwhile another thread runs Python in {place}{lock}",)
 
 
-def without_profiler(model: TimeModel, rank: RankTime) -> str | None:
+def without_profiler(model: TimeModel, rank: RankTime) -> tuple[str | None, int | None]:
     """Say how long a step takes without the profiler, or how long it takes on the host alone.
 
-    Return None if both are unknown or like the recorded step.
+    The sentence is None if both are unknown or like the recorded step. The second result is the
+    step without the profiler in ns, None if the sentence gives no such step.
     """
-    return (
-        _profiler_cost(model.trace, rank)
-        or _replayed_step(model.trace, rank)
-        or _profiler_work(rank)
-        or _beside_mark(model, rank)
-    )
+    step = unprofiled_steps(model.trace).get(rank.rank)
+    sentence = _profiler_cost(model.trace, rank, step) or _replayed_step(rank, step)
+    if sentence is not None:
+        return sentence, None if step is None else step.unprofiled_ns
+    return _profiler_work(rank) or _beside_mark(model, rank), None
 
 
-def _profiler_cost(trace: Trace, rank: RankTime) -> str | None:
+def _profiler_cost(trace: Trace, rank: RankTime, step: UnprofiledStep | None) -> str | None:
     """Compare the recorded step with steps that were timed without the profiler.
 
     Return None if no steps were timed.
     """
-    measured, judged_ns = measured_range(trace, rank.rank), rank.judged_step_ns
-    if measured is None or rank.recorded_step_ns is None or judged_ns is None:
+    judged_ns = rank.judged_step_ns
+    if step is None:
+        # Without a replay, the measured time is all that is known.
+        step_ns, low_ns, high_ns = measured_range(trace, rank.rank) or (None, None, None)
+    else:
+        step_ns, low_ns, high_ns = step.unprofiled_ns, step.low_ns, step.high_ns
+    is_measured = step is None or step.evidence == "measured"
+    if not is_measured or rank.recorded_step_ns is None or judged_ns is None:
         return None
-    step_ns, low_ns, high_ns = measured
-    step = unprofiled_steps(trace).get(rank.rank)
-    if step is not None and step.low_ns is not None and step.high_ns is not None:
-        low_ns, high_ns = step.low_ns, step.high_ns
+    if step_ns is None or low_ns is None or high_ns is None:
+        return None
     plain, recorded = duration(step_ns), duration(rank.recorded_step_ns)
     is_range = duration(low_ns) != duration(high_ns)
     spread = f" ({span_text(low_ns, high_ns)})" if is_range else ""
@@ -211,12 +220,11 @@ def _profiler_cost(trace: Trace, rank: RankTime) -> str | None:
     return f"{words}; percentages are of {judged}, without what it is known to add"
 
 
-def _replayed_step(trace: Trace, rank: RankTime) -> str | None:
+def _replayed_step(rank: RankTime, step: UnprofiledStep | None) -> str | None:
     """Give the length of a step without the profiler, as a replay estimates it.
 
     Return None if the estimate's range reaches the recorded length.
     """
-    step = unprofiled_steps(trace).get(rank.rank)
     if step is None or step.unprofiled_ns is None or step.low_ns is None or step.high_ns is None:
         return None
     if step.high_ns >= step.recorded_ns:

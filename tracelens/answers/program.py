@@ -68,12 +68,18 @@ def answer_program(trace: Trace) -> Answer:
     facts = facts_of(model, rank, limits, launching, row["caveat"])
     uses_few = limits.few_sms is not None
     shown_by = ("kernel_grids",) if uses_few else next_sections(rank, bound)
-    unprofiled = without_profiler(model, rank)
+    unprofiled, unprofiled_ns = without_profiler(model, rank)
     is_busy = limits.second is None and kind_of(bound) == WORK
     uneven = uneven_steps(model, rank.rank, is_busy=is_busy)
     recorded = about(trace)
     without = ("loading",) if loaded_once(rank) else ()
-    changes = changes_of(trace, rank.judged_step_ns, limits.last_where, without)
+    changes = changes_of(
+        trace,
+        rank.judged_step_ns,
+        limits.last_where,
+        without,
+        unprofiled_ns,
+    )
     return Answer(
         sentence,
         place=place,

@@ -22,7 +22,7 @@ def collect_calls(
     out: Out = None,
     force: Force = False,
 ) -> None:
-    """Time the calls whose cost is not measured yet, from a call plan.
+    """Time each call of a plan that has no measured cost yet.
 
     The trace that is written has the table call_costs, which tracelens advise --costs reads.
     """
