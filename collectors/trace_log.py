@@ -74,7 +74,7 @@ class _Log(Struct):
     lowered: dict[_CompileId, str] = field(default_factory=dict)
     """The last lowered graph that each compilation printed."""
     code: dict[_CompileId, list[tuple[str, str]]] = field(default_factory=dict)
-    """Pairs of a lowered graph and its generated code, until their cache key is logged."""
+    """Pairs of lowered graph and generated code. A pair is removed when its cache key is logged."""
     graphs: dict[str, tuple[str, str, str]] = field(default_factory=dict)
     """Dynamo's graph, the lowered graph and the generated code, by cache key."""
     torch: str | None = None

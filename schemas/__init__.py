@@ -47,7 +47,7 @@ EVENT_TABLES = (
     "steps",
     "activities",
 )
-"""Tables whose rows come from one profiler per rank.
+"""Tables in which all rows of a rank come from the same profiler.
 
 Rows of other tables, such as stacks and counters, are combined from all sources.
 """

@@ -1,4 +1,6 @@
-"""Read an export's tables in chunks, with names for ids and times in the trace's clock.
+"""Read an export's tables in chunks.
+
+Ids of strings are replaced by the strings. Times are converted to the trace's clock.
 
 A globalPid or globalTid packs hardware (8 bits), virtual machine (8), process (24), thread (24).
 """

@@ -112,9 +112,10 @@ class SqliteExport(Export):
 
 
 def _address(path: Path) -> tuple[str, OwnFolder | None]:
-    """Return the URI with which SQLite opens the file, and the folder that has its copy.
+    """Return a URI with which SQLite can read the file, and a temporary folder.
 
-    The folder is temporary. It is None if the file itself is opened.
+    If the file has to be copied, the URI names the copy in this folder. Otherwise the folder is
+    None.
 
     Raises ValueError if the file is shorter than its header says.
     """

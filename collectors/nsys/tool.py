@@ -31,10 +31,7 @@ _USUAL = (
 )
 _IMPORTERS = ("host-linux-*/QdstrmImporter", "linux-desktop-*/QdstrmImporter")
 _DEBIANS_IMPORTER = "../../../nsight-systems/host-linux-*/QdstrmImporter"
-"""Pattern of the importer's path on Debian and Ubuntu, relative to nsys's folder.
-
-nsys's folder there is named after the architecture.
-"""
+"""Pattern of the importer's path on Debian and Ubuntu, relative to nsys's folder."""
 
 _PATIENCE_S = 30
 _TIMEOUT_S = 900
@@ -95,9 +92,9 @@ def find_nsys(given: str | None = None) -> Nsys:
 
 
 def look_for_nsys(_: str) -> Found:
-    """Return the nsys that a capture would use, for the list of tools.
+    """Return which nsys a capture would use.
 
-    The result has advice if the importer is missing, because nsys then leaves raw captures.
+    If the importer is missing, nsys leaves raw captures, so the result has advice.
     """
     path = _best()
     if path is None:
@@ -118,7 +115,7 @@ def _best() -> Path | None:
 def candidates() -> Iterator[Path]:
     """Yield the path of every nsys on this machine: from PATH, then from the usual folders.
 
-    Within a folder pattern, the newest version comes first.
+    Of the paths that match one pattern in `_USUAL`, the newest version comes first.
     """
     on_path = shutil.which("nsys")
     if on_path is not None:

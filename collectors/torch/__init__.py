@@ -65,7 +65,7 @@ _WINDOWS_DIFFER = (
     " file is damaged: times are those of steps that recording stacks and shapes slowed"
 )
 _WITHOUT_PHASE = "(ph none)"
-"""Suffix of the diagnostic code for objects without a phase (`ph`), which every event has."""
+"""Suffix of the diagnostic code for objects that have no phase (`ph`), so they are no events."""
 _REASONS = {
     "layers": "no nn.Module calls in the trace; profile with with_stack=True, with_modules=True",
     "sites": "no call was made within a span",

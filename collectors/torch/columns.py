@@ -84,9 +84,10 @@ class RawEvents:
             )
 
     def add(self, events: list[Event]) -> None:
-        """Add a batch of events.
+        """Add the values of a batch of events.
 
-        Only their values are kept, because an event keeps the text around it in memory.
+        The events themselves are dropped. Each would keep in memory the whole text from which it
+        was read.
         """
         placed: dict[str, list[Event]] = {name: [] for name in fields.NAMES}
         of_category = {

@@ -55,12 +55,10 @@ class Recovery:
     """Continues reading a text where there is no intact event at `Text.at`."""
 
     def __init__(self, text: Text, diagnostics: Diagnostics) -> None:
-        """Move the text's position to the first event.
-
-        The order of this event's keys decides which pattern finds later events.
-        """
+        """Move the text's position to the first event."""
         text.reach(_NEAR)
         text.skip(SEPARATORS)
+        # Later events are taken to have their keys in the same order as the first event.
         starts = _PHASED if _PHASED.match(text.data, text.at) else EVENT_START
         self.has_lost = False
         """True if the last event was lost. Damage often affects the next event, too."""

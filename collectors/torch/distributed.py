@@ -49,7 +49,7 @@ _NO_DESCRIPTION = "undefined"
 """The text that torch writes for a group without a description."""
 _MOST_RANKS = 1 << 20
 OF_PAIRS = tuple(column.name for column in OF_CALLS)
-"""Columns of a send or receive call that are copied from its span to its kernel."""
+"""Columns of a span that describe a send or receive call. The call's kernel gets them, too."""
 _BATCH, _CALL = "nccl:coalesced", "record_param_comms"
 _THREAD = ["process_id", "thread_id"]
 

@@ -174,7 +174,10 @@ def _with_values(events: list[Event], raw_args: Callable[[], list[_RawArgs]]) ->
 
 
 def decode_without_args(piece: bytes) -> Event | None:
-    """Return the event in a JSON text without its args, None if the rest is not JSON."""
+    """Return the event in a JSON text without the event's args.
+
+    Return None if the text without the args is not JSON.
+    """
     try:
         return Event(*msgspec.structs.astuple(_DECODE_BARE(piece)))
     except _NOT_JSON:
@@ -191,10 +194,10 @@ def is_json(piece: bytes) -> bool:
 
 
 def flattened(piece: bytes) -> tuple[bytes | None, int]:
-    """Return a JSON text with less nesting, and the depth of the original nesting.
+    """Return a JSON text without its deepest values, and the depth to which it was nested.
 
-    Values nested deeper than any table needs are replaced by None. If there are no such values, or
-    if brackets do not match, return None instead of the text.
+    Values nested deeper than any table needs are left out. The returned text is None if nothing
+    was left out. It is also None if brackets do not match.
     """
     parts: list[bytes] = []
     depth = deepest = done = 0
@@ -221,9 +224,11 @@ def object_end(
     *,
     depth: int = 0,
 ) -> int | None:
-    """Return the end of the object that starts at `begin`, or None past the limit.
+    """Return the end of the object that starts at `begin`.
 
-    With a depth of 1, return the end of the object that encloses `begin`.
+    Return None if the object does not end before `limit`.
+
+    If `depth` is 1, `begin` is inside an object, and the end of that object is returned.
     """
     for match in _TOKENS.finditer(text, begin, len(text) if limit is None else limit):
         token = text[match.start()]

@@ -1,7 +1,7 @@
 """Declare the keys that are read from an event, and the columns that they fill.
 
-`events` and `columns` read a trace with msgspec and Polars, and define its meaning. `reading`
-passes the same declarations to the parser in C.
+`events` and `columns` read a trace in Python as declared here. `reading` passes the same
+declarations to the parser in C.
 """
 
 import functools
@@ -123,7 +123,7 @@ CATEGORIES = {
 class Column(Struct, frozen=True):
     """Declares a column: its name, how it is filled, and the key of its value.
 
-    `second` is the key to use in events without `key`. `axis` selects one of three values.
+    `second` is the key to use in events without `key`. `axis` selects one value of a TRIPLE.
     """
 
     name: str
@@ -256,16 +256,14 @@ FLOATS = {"grid_blocks_per_sm", "grid_warps_per_sm", "occupancy_percent", "value
 
 
 _SPELLINGS = {"external id": "External id", "Input dims": "Input Dims"}
-"""Spellings of keys in 2021, each with the later spelling. The two spellings share a field.
-
-The parser in C has room for 62 fields, and leaves events with both spellings to Python.
-"""
+"""Spellings of keys in 2021, each with the later spelling. Both spellings fill one field."""
+# The parser in C has room for 62 fields. It leaves an event with both spellings to Python.
 
 
 def fields() -> dict[str, int]:
-    """Return the index of each key's value among an event's fields.
+    """Return the index of the field that each key fills.
 
-    A triple has three fields, and the index of the first is returned.
+    A key of the kind TRIPLE fills three fields, and gets the index of the first.
     """
     indices: dict[str, int] = {}
     index = 0
@@ -277,7 +275,7 @@ def fields() -> dict[str, int]:
 
 
 _NO_FIELD = 1 << 62
-"""A required field that no event has, so that all events of a table go to Python."""
+"""The bit of a field that no event has. If a table requires it, Python reads the table's events."""
 TRACK_BASE = 1 << 61
 """A process or thread named by a string gets this number plus the string's number (native.h)."""
 
@@ -288,10 +286,11 @@ def plan() -> tuple[bytes, bytes, bytes, bytes]:
 
     The four results are the text of all keys, then arrays of 64-bit words:
 
-    - key: the position and the length of its text, its level (0 in an event, 1 in args, 2 for a
-      category), the number of its kind (for a category, of its table), and its field
-    - table: its required fields, other fields, first column, and the column after its last
-    - column: how it is filled, its field, and the field to use if the first field is absent
+    - key: position and length of the key in the text, level, kind, field. The level is 0 in an
+      event, 1 in args and 2 for a category. A category has the number of a table as its kind.
+    - table: bits of the required fields, bits of the fields that its columns use, number of its
+      first column, number after its last column
+    - column: how it is filled, first field, second field (-1 if there is none)
     """
     places = fields()
     text, keys, tables, columns = b"", array("q"), array("q"), array("q")

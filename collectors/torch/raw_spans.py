@@ -146,7 +146,7 @@ def _callers(spans: pl.DataFrame) -> pl.Series:
 
 
 def _first_rows(numbers: pl.Series, rows: pl.Series, wanted: pl.Series) -> pl.Series:
-    """Return the first row that has each wanted number, None if no row has it."""
+    """Return one row per wanted number: the first with this number, None if no row has it."""
     lowest, highest = numbers.min(), numbers.max()
     # The profiler counts calls upwards, so a list indexed by number is short. A look-up in the list
     # takes a tenth of a join's time and memory.

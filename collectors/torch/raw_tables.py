@@ -77,9 +77,9 @@ def raw_tables(
 
 
 def _split_mtia_events(frames: dict[str, pl.DataFrame], diagnostics: Diagnostics) -> None:
-    """Keep only an MTIA's work in the kernels of `frames`.
+    """Move stream waits of an MTIA (Meta's accelerator) from kernels to synchronizations.
 
-    Waits of its streams become synchronizations. Events that only enclose others are left out.
+    Kernels that only enclose other events are removed.
     """
     kernels, calls = frames.get("kernels"), frames.get("api_calls")
     if kernels is None or calls is None or not (calls["category"] == "mtia_runtime").any():
@@ -259,7 +259,7 @@ def devices(
 ) -> pl.DataFrame:
     """Return one row per device, from deviceProperties.
 
-    Devices that only kernels name are listed without properties.
+    A device that occurs only in kernels gets a row without properties.
     """
     entries = (
         [entry for entry in properties if isinstance(entry, dict)]

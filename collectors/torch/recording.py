@@ -155,7 +155,8 @@ def _one_per_rank(
 ) -> list[tuple[dict[str, Any], Capture]]:
     """Return the report and capture of one process per rank, ordered by rank.
 
-    It is the process with most recorded steps, and among equals the process with the largest trace.
+    Of a rank's processes, the one with most recorded steps is taken, and among equals the one with
+    the largest trace.
     """
     chosen: dict[int, tuple[dict[str, Any], Capture]] = {}
     for process_facts, capture in sorted(

@@ -60,8 +60,9 @@ def repaired_event(piece: bytes, diagnostics: Diagnostics) -> Event | None:
 def _shallow(piece: bytes, diagnostics: Diagnostics) -> Event | None:
     """Return the event without its most deeply nested values, which no table needs.
 
-    - Return None if the event has no such values, or is not JSON without them.
-    - Count the event as lost and return TOO_DEEP if it is nested deeper than the user allows.
+    - If no value is nested that deep, return None.
+    - If the event is still not JSON, return None.
+    - If the event is nested deeper than the user allows, count a loss and return TOO_DEEP.
     """
     flat, depth = flattened(piece)
     if flat is None:

@@ -115,7 +115,8 @@ class capture:  # noqa: N801 - `with tl.capture(...)` and `@tl.capture(...)` rea
     first call. The whole block is recorded, unless steps are chosen:
 
     - `wait`: the number of steps to leave out.
-    - `warmup`: the number of steps after these that run under the profiler, but are not kept.
+    - `warmup`: the number of steps after the first `wait` that run under the profiler, but are not
+      kept.
     - `active`: the number of steps to keep, None for all.
 
     `cap.step()` ends a step. If it is never called, steps are found as `tracelens collect torch`

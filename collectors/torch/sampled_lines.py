@@ -1,4 +1,4 @@
-"""Add the source lines that a live capture recorded to call paths of the host's activities."""
+"""Add the source lines of a live capture to the call paths of the host's activities."""
 
 import re
 from bisect import bisect_left, bisect_right
@@ -209,9 +209,9 @@ def with_sampled_lines(
 
     - A path without a Python frame gets the innermost frame of the program's code.
     - An activity without recorded lines gets the lines of other activities with the same path.
-    - An activity with the cause `launch` keeps its path if its process uses a device.
-    - If its process uses no device, such an activity is split where the sampled line changes. This
-      needs `spans`.
+    - If a process uses a device, its activities with the cause `launch` get no recorded lines.
+    - If a process uses no device, its activities with the cause `launch` are split where the
+      sampled line changes. This needs `spans`.
     """
     if spans is not None and "op_ns" in activities.columns:
         activities = _split_where_lines_change(activities, recorded, spans)
@@ -251,9 +251,9 @@ def _most(times: Counter[Line]) -> Line:
 
 
 def _functions(what: str | None) -> list[Function]:
-    """Return the functions in a call path that need a line, [None] for a path without frames."""
+    """Return the functions in a call path, [None] for a path without frames."""
     if what == PROFILER:
-        return []
+        return []  # the profiler's time needs no line
     frames = [*FRAME.finditer(what or "")]
     return [_function(frame) for frame in frames] or [None]
 

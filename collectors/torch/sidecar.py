@@ -174,13 +174,13 @@ def is_sidecar(path: Path) -> bool:
 
 
 _LEFT_SHARE = 0.8
-"""The time that CUPTI adds to an API call after the recording, as a share of the recorded call.
+"""CUPTI slows API calls even after the recording, by this share of a call's recorded duration.
 
-It was fitted to 20 captures on a host with an H200, and tested on eleven captures on a host with an
-H100: see docs/decisions.md.
+This share was fitted to 20 captures on a host with an H200, and tested on eleven captures on a host
+with an H100: see docs/decisions.md.
 """
 SLOWEST_LAUNCH_NS = 7_830
-"""The median duration of recorded launches on the slowest host that is still usual.
+"""The longest median duration of recorded launches on a host of usual speed.
 
 It is 1.8 times 4,350 ns, the median on the host on which `derive.replay.costs` was fitted.
 """

@@ -10,7 +10,7 @@ _DONE_WITH = 1 << 20
 
 
 class Text:
-    """Holds a window of text that is extended on demand. `at` is the reader's position in it."""
+    """Holds a window of text, extended on demand. `at` is the reader's position in the window."""
 
     def __init__(self, pieces: Iterable[bytes], name: str = "the text") -> None:
         """Hold an iterator of texts without reading it. `name` is used in errors."""
@@ -72,9 +72,9 @@ class Text:
         pieces: Iterator[bytes | memoryview],
         start: int,
     ) -> None:
-        """Continue at the offset `start` with unused text that `rest` yielded.
+        """Continue at the offset `start`, after the caller read text from `rest`.
 
-        `begun` becomes the window, and `pieces` follow it.
+        `begun` is the new window, and `pieces` are the text after the window.
         """
         self.data, self.at, self.start, self.over = bytearray(begun), 0, start, False
         self._pieces = pieces

@@ -1,11 +1,11 @@
 """Combine a program's two windows, a light one and a deep one, into one trace.
 
-The deep window recorded Python calls, modules and shapes, and so slowed the host several times. The
-light window recorded only ops, API calls and kernels.
+The deep window recorded Python calls, modules and shapes, which made the host several times slower.
+The light window recorded only ops, API calls and kernels.
 
 1. Match steps by their kernels and ops.
-2. Keep the light window's events. Its ops get the shapes of the matching ops.
-3. Move the deep window's Python calls to the times at which the ops around them ran.
+2. Keep the light window's events. Give the ops the shapes of the matching deep ops.
+3. Move the deep window's Python calls to the times of the light window.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class StepSequence(Struct, frozen=True):
     anchors: dict[Thread | None, tuple[pl.Series, pl.Series]]
     """Times of the same events in the deep and in the light window, by thread.
 
-    The key None is for any other thread.
+    The key None is for all threads without a key of their own.
     """
 
     def on_light_clock(self, thread: Thread | None, times: pl.Series) -> pl.Series:
@@ -74,7 +74,10 @@ class Windows(Struct, frozen=True):
     sequences: list[StepSequence]
 
     def lines(self, facts: dict[str, Any]) -> dict[str, Any]:
-        """Return a sidecar's facts, with the recorded source lines on the light window's clock."""
+        """Return a sidecar's facts, with the times of source lines on the light window's clock.
+
+        The deep window recorded these lines.
+        """
         recorded = facts.get("lines")
         if not isinstance(recorded, dict) or not isinstance(recorded.get("samples"), list):
             return facts
@@ -225,7 +228,7 @@ def _with_python(
 ) -> pl.DataFrame:
     """Return the light window's spans, and the deep window's Python and module calls.
 
-    The calls are on the light window's clock.
+    Times of these calls are converted to the light window's clock.
     """
     is_module = (pl.col("kind") == "op") & is_module_mark()
     rows = deep.with_row_index("row").filter(pl.col("kind").is_in(["python", "module"]) | is_module)
@@ -245,7 +248,7 @@ def _with_python(
 
 
 def _moved_spans(spans: pl.DataFrame, sequence: StepSequence) -> pl.DataFrame:
-    """Return the spans on the light window's clock, cut at the limits of the sequence."""
+    """Return the spans with times on the light window's clock, cut at the sequence's limits."""
     begin = pl.col("start_ns").clip(lower_bound=sequence.begin)
     end = END.clip(upper_bound=sequence.end)
     cut = spans.with_columns(begin_ns=begin, end_ns=end)
@@ -271,7 +274,7 @@ def _moved_column(events: pl.DataFrame, name: str, sequence: StepSequence) -> pl
 
 
 def _moved_allocations(allocations: pl.DataFrame, sequences: list[StepSequence]) -> pl.DataFrame:
-    """Return the deep window's allocations on the light window's clock."""
+    """Return the deep window's allocations, with times on the light window's clock."""
     parts = []
     for sequence in sequences:
         time = pl.col("time_ns")

@@ -1,4 +1,4 @@
-"""Results by kernel, op, range, launch and thread, and of the analyses data_quality and advise."""
+"""Results of analyses of kernels, ops, ranges, launches, threads, data quality and advice."""
 
 import polars as pl
 

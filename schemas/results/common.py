@@ -7,7 +7,7 @@ from tracelens.schemas.host import PHASES
 from tracelens.storage.table import Column
 
 SIDE_WORDS = {"base": "base", "other": "new"}
-"""Words for the two runs of a comparison, by the prefix of their columns."""
+"""Word for each run of a comparison, by the prefix of the run's columns."""
 
 STEP = Column("step", pl.Int64, "Step; null for the whole trace.", nullable=True)
 PHASE = Column(

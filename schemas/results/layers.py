@@ -35,7 +35,7 @@ def _configuration(which: str) -> Column:
 
 
 def _times(which: str) -> tuple[Column, ...]:
-    """Return columns for a layer's least, estimated and most time in one of two runs."""
+    """Return columns for the lowest, estimated and highest time of a layer in the run `which`."""
     return (
         Column(
             f"{which}_low_ns",

@@ -1,4 +1,4 @@
-"""Results of analyses of how time is used: parts of a step, causes of idle time, a rank's bound."""
+"""Results on how time is used: parts of a step, causes of idle time, and what limits a rank."""
 
 import polars as pl
 
@@ -29,7 +29,7 @@ IDLE_PARTS = tuple(cause for cause in CAUSES if cause != "communication")
 PARTS = ("compute", "communication", "waiting", "copy", *IDLE_PARTS)
 """Parts that add up to a rank's time.
 
-- `communication`: the device communicates and computes nothing, or the host communicates and the
+- `communication`: the device communicates without computing, or the host communicates while the
   device is idle.
 - `waiting`: time in collectives in which other ranks are late. It is no part of `communication`.
 - `copy`: copies run, but no kernels.

@@ -1,4 +1,4 @@
-"""Record the modules from which torch.compile makes each kernel that it generates or calls.
+"""Record from which modules the kernels in torch.compile's graphs come.
 
 This code runs inside the profiled program, so it imports only the standard library and torch. It
 changes Inductor in three ways:
@@ -7,7 +7,8 @@ changes Inductor in three ways:
 - `trace.provenance_tracking_level` is set, so that Inductor stores each kernel's FX nodes.
 - CUDA graphs are off, because a replay hides its kernels' ops.
 
-It never makes a compilation fail. Kernel calls that it cannot read are counted in the sidecar.
+This code never makes a compilation fail. Kernel calls that it cannot read are counted in the
+sidecar.
 """
 
 from __future__ import annotations
@@ -314,10 +315,7 @@ def _described(fx_nodes: list[Any]) -> list[dict[str, Any]]:
 
 
 def _module(node: Any) -> tuple[str | None, str]:
-    """Return the path of the module whose forward made the node, and where the path was found.
-
-    The node itself is read first, then its forward node, then its neighbours.
-    """
+    """Return the path of an FX node's module, and the evidence for this module."""
     for key in _STACKS:
         if stack := node.meta.get(key):
             return clean_path(str(list(stack.values())[-1][0])), key

@@ -250,9 +250,8 @@ def _called(target: str) -> str:
 def _arguments(node: Any, same: dict[str, str]) -> tuple[list[str | None], list[Any]]:
     """Return the names of the nodes that a call reads, and the values of its other arguments.
 
-    Arguments that the call does not state have their default values.
-
-    Some nodes only take an operator's first result. `same` maps their names to the operator's node.
+    An argument that the call does not state has its default value. A node in `same` is replaced by
+    the node that `same` gives for it.
     """
     schema = getattr(node.target, "_schema", None)
     values = list(node.args)

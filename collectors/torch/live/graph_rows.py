@@ -9,9 +9,9 @@ NAMES = {
     "cudnn_batch_norm": "batch_norm",
     "hardtanh": "relu6",
 }
-"""For names of operators in torch's graphs, the names that programs use for these operators."""
+"""Names that programs use for operators, by the operators' names in torch's graphs."""
 _WORDS = ("none", "tanh")
-"""The approximations of GELU. No other text is kept, because it may be a secret."""
+"""The only texts that are kept as arguments: GELU's approximations. Others may be secret."""
 
 
 def graph_row(
@@ -37,7 +37,7 @@ def graph_row(
 
 
 def _is_plain(value: Any) -> bool:
-    """Return whether a value is a number, a truth value, a known word, or a list of these."""
+    """Return whether a value is a number, a truth value, a text in `_WORDS`, or a list of these."""
     if isinstance(value, list):
         return all(map(_is_plain, value))
     if isinstance(value, str):

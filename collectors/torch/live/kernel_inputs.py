@@ -15,11 +15,14 @@ _NO_TENSOR: tuple[list[Any], str, list[Any], None] = ([], "", [], None)
 
 
 class UnknownSizeError(Exception):
-    """Raised if a size is unknown while the graph is compiled, or has an unknown form."""
+    """Raised if a kernel's arguments cannot be described, as with a size that is not known yet."""
 
 
 def inputs_of(node_schedule: Any, is_extern: bool) -> Inputs:
-    """Return the arguments of a kernel call. Raises UnknownSizeError if a size is unknown."""
+    """Return the arguments of a kernel call.
+
+    Raises UnknownSizeError if the arguments cannot be described.
+    """
     try:
         return _of_node(_node_of(node_schedule)) if is_extern else _of_kernel([*node_schedule])
     except UnknownSizeError:
@@ -133,9 +136,9 @@ def _buffer(graph: Any, name: str) -> Any:
 
 
 def _iterations(item: Any) -> list[tuple[list[Any], str, list[Any], int]]:
-    """Return a kernel's number of results, and how many terms it sums up to each result.
+    """Return a kernel's number of results, and the number of values reduced to each result.
 
-    Both numbers have the form of kernel arguments. The second one is 1 if nothing is summed up.
+    Each number is described like a scalar argument. The second is 1 without a reduction.
     """
     counts = (part if isinstance(part, (list, tuple)) else (part,) for part in item.group[1])
     return [([], "Scalar", [], prod(_sizes(sizes))) for sizes in counts]

@@ -25,10 +25,11 @@ BETWEEN = 3
 
 The step right after the first window is not counted.
 """
-_MOST = 32
-"""The window is extended to at most this many steps, so that each loader worker delivers a batch.
+_MOST_STEPS = 32
+"""The largest number of steps in a window that is extended.
 
-Each recorded step takes memory of the program.
+The extension lets each loader worker deliver equally many batches. Each recorded step takes memory
+of the program.
 """
 
 
@@ -62,12 +63,12 @@ class LightWindow:
     def plan(self, settling: int, turn: int) -> None:
         """Set the steps of this window when the first window is over.
 
-        `settling` is the number of the first step after the first window. In `turn` steps, each
-        worker of a data loader delivers one batch.
+        - `settling`: the latest step in which the program settles after the first window.
+        - `turn`: the number of steps in which each worker of a data loader delivers one batch.
         """
         self._first = settling + 1 + BETWEEN
         active = self._settings.active or 0
-        self._n_steps = min(whole_turns(active, turn), max(active, _MOST))
+        self._n_steps = min(whole_turns(active, turn), max(active, _MOST_STEPS))
 
     def is_over(self, n: int) -> bool:
         """Return whether step n comes after this window, or no window is planned."""
@@ -85,9 +86,9 @@ class LightWindow:
         return LIGHT if after < 0 else SETTLING if after == 0 else None
 
     def begin_step(self, n: int) -> None:
-        """Switch the profiler on or off if the window begins or ends with step n.
+        """Switch the profiler on before the window's first step, and off after its last step.
 
-        If the profiler fails, the window is dropped, and a note says so.
+        Step n begins now. If the profiler fails, the window is dropped, and a note says so.
         """
         if self._is_dropped:
             return

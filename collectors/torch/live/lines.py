@@ -22,7 +22,7 @@ from .modules import name_of
 
 _LEAST_S, _MOST_S, _MOST_SHARE = 0.001, 0.03, 0.01
 _SWITCHES_S = 15e-6
-"""Seconds that a sample costs the sampled thread for two switches between threads."""
+"""Seconds that the sampled thread loses in a sample, because Python switches threads twice."""
 _ASKED_S = 0.0001
 """Seconds after which the sampler asks for the interpreter's lock, if no other thread waits."""
 _MOST_SAMPLES, _MOST_FRAMES = 4_000, 40
@@ -38,9 +38,9 @@ _SHORTEST = 20_000
 Calls inside a short call are not recorded, because they explain nothing.
 """
 _APART = 4
-"""A short call is left out if it begins too soon after its frame's last recorded call.
+"""A short call is left out if it begins too soon after the last recorded call of its frame.
 
-It is too soon if less than this many times the longest duration of a short call has passed.
+Too soon is less than this number times the duration below which a call is short.
 """
 _LIBRARIES = tuple(
     {
@@ -86,8 +86,8 @@ class LineSampler:
         """Return samples and calls for JSON.
 
         - names: file name, function, and whether the file is the program's.
-        - samples: a time, and a list of frames, each with its name's number and a line.
-        - calls: start, end, and the calling frame's name (as a number) and line.
+        - samples: a time, and a list of frames. A frame is an index in `names`, and a line.
+        - calls: start, end, and the frame that makes the call: an index in `names`, and a line.
         """
         calls = [
             (start_ns, end_ns, self._name(path, function), line)

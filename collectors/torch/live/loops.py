@@ -34,8 +34,8 @@ class _Mark:
     """Marks a frame that was seen at a call.
 
     `offset` is the offset of the instruction that makes this call. `first_offset` is the offset of
-    the instruction that the frame was at when `Loops.begin` was called. It is None if the frame did
-    not exist then.
+    the instruction that the frame was at when `Loops.begin` was called. `first_offset` is None
+    if the frame did not exist then.
     """
 
     __slots__ = ("depth", "first_offset", "offset", "owner")
@@ -69,10 +69,7 @@ class Loops:
     """
 
     def begin(self, frame: FrameType | None) -> None:
-        """Follow calls from here on, and store the present instruction of `frame` and its callers.
-
-        `is_outermost` ignores loops around these instructions.
-        """
+        """Follow further calls, and store the present instruction of `frame` and its callers."""
         if sys.gettrace() is None:
             frames = []
             while frame is not None:
@@ -106,9 +103,10 @@ class Loops:
         return loop
 
     def is_outermost(self, loop: Loop | None, frame: FrameType | None) -> bool:
-        """Return whether the code of `frame` and its callers has no loop around this loop.
+        """Return whether `loop` is the outermost loop that runs in `frame` and its callers.
 
-        If `loop` is None, return whether the code has no loop around the call at all.
+        If `loop` is None, return whether no loop runs. Loops that ran when `begin` was called are
+        ignored.
         """
         while frame is not None:
             mark = self._mark(frame)
@@ -132,9 +130,9 @@ class Loops:
 
 
 _AFTER_HANDLER = 5
-"""The number of instructions before a jump back that are searched for a POP_EXCEPT.
+"""An exception handler has a POP_EXCEPT among this many instructions before its jump back.
 
-The instructions between a handler's POP_EXCEPT and its jump delete the exception and its name.
+The instructions after the POP_EXCEPT delete the exception and its name.
 """
 
 

@@ -30,7 +30,8 @@ def can_wake_main_thread() -> None:
 def wait_for_main_thread(call: Callable[[], None], seconds: float) -> bool:
     """Run `call` in the main thread, and wait for its end.
 
-    Return False if it did not end within `seconds`. If it had not begun by then, it never runs.
+    Return False if `call` did not end within `seconds`. If `call` has not begun by then, it never
+    runs.
     """
     is_over = threading.Event()
     is_given_up = threading.Event()

@@ -102,10 +102,10 @@ def _kinds(kind: type) -> Iterator[type]:
 
 
 def _paths(alive: dict[int, Any], main: Any, called: set[int]) -> dict[int, str]:
-    """Return the path of every module in models that were called, by the module's address.
+    """Return the path of every module in the called models, by the module's address.
 
-    Outside the main model, paths begin with the model's name. The main model contains `main`. If no
-    model does, it is the model that contains the largest number of called modules.
+    The main model is the model that contains `main`, or else the model with the most called
+    modules. In any other model, paths begin with the model's name.
     """
     inner = {
         id(child)

@@ -132,7 +132,7 @@ class _ObservedGraph:
 
 
 def _is_view(result: list[Any], tensor: list[Any]) -> bool:
-    """Return whether a call's result is another tensor in the storage of its first input."""
+    """Return whether `result` is another tensor in the storage of `tensor`."""
     return bool(tensor) and tensor[:1] != result[:1] and tensor[1:3] == result[1:3]
 
 

@@ -23,8 +23,8 @@ class Opening:
     """Records ops, without stacks, from the program's beginning on.
 
     The recording ends when the first step is over or half a minute has passed. Only the main thread
-    starts and stops the recording. It does so in a context manager from `attempt`, which turns a
-    failure into a note.
+    starts and stops the recording. `attempt` returns a context manager that turns a failure into a
+    note.
     """
 
     def __init__(
@@ -41,9 +41,9 @@ class Opening:
         """The profiler with the recording, None before it begins and after it was dropped."""
 
     def begin(self) -> list[Callable[[], None]]:
-        """Start recording.
+        """Start recording, and register callbacks that stop the recording.
 
-        Return functions that remove the callbacks for the end of the recording.
+        Return functions that remove these callbacks.
         """
         profiler = self._profiler(ProfilerActivity.CPU)
         with self._own_calls.marked():

@@ -12,7 +12,7 @@ import torch
 class OutermostCalls:
     """Calls `begins(module)` at each outermost call of a module.
 
-    `is_needed()` returns whether calls are watched after the present call.
+    After each of these calls, `is_needed()` returns whether to watch for the next one.
     """
 
     def __init__(self, begins: Callable[[Any], None], is_needed: Callable[[], bool]) -> None:

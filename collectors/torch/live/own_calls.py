@@ -30,7 +30,10 @@ class OwnCalls:
             self._is_inside = False
 
     def must_wait(self) -> bool:
-        """Return whether a profiler must not start or stop now, inside a marked call or import."""
+        """Return whether a profiler must not start or stop now.
+
+        It must not during a call in `marked`, or during an import.
+        """
         return self._is_inside or is_importing()
 
     def guard(self, on_foreign: Callable[[], None]) -> Callable[[], None]:

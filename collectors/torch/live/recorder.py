@@ -193,9 +193,9 @@ class Recorder:
             self._is_done = True
 
     def _begin_anew(self) -> bool:
-        """Begin the schedule anew at the next step, because the steps so far prepared the program.
+        """Forget the steps so far, and begin the schedule anew at the next step.
 
-        Return False, and do nothing, if steps were recorded or a window of time is recorded.
+        Return False, and do nothing, if the recording is over or records a time, not steps.
         """
         if self._is_done or self._is_finished or self.settings.window_s is not None:
             return False
@@ -211,7 +211,7 @@ class Recorder:
     # ---- the window
 
     def _begin(self, length: float | None) -> None:
-        """Begin the window of time, and have it end after `length` seconds, if given."""
+        """Begin the window. If `length` is not None, end the window `length` seconds later."""
         with self._noting_failures():
             self._start()
         if length is not None:
@@ -244,7 +244,7 @@ class Recorder:
     def _owner_ends(self) -> None:
         """End the window before the thread that began it ends.
 
-        If the profiler was still warming up, the window begins again with the next thread's steps.
+        If the profiler was still warming up, a step of another thread begins the window again.
         """
         window, self._window = self._window, None
         # No other thread can stop the profiler.

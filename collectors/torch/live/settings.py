@@ -18,9 +18,9 @@ class Settings:
     wait: int = 2
     """The number of first steps that run without the profiler."""
     warmup: int = 1
-    """The number of steps after these that run with the profiler, and are not kept."""
+    """The number of steps after the first `wait` that run with the profiler, and are not kept."""
     active: int | None = 3
-    """The number of steps after these that are kept, None for all to the end."""
+    """The number of steps after the warm-up that are kept. None keeps all steps to the end."""
     window_s: tuple[float, float | None] | None = None
     """Start and length of a time to record instead of steps, in seconds since torch was imported.
 

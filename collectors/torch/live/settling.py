@@ -19,7 +19,8 @@ LONG_PAUSE_NS = 10_000_000
 _JOB_TURNS = 3
 """After a pause, a rank of a job waits until each loader worker has delivered this many batches.
 
-By default a loader keeps two batches per worker ready. While they are used up, workers fetch more.
+By default, each worker has two batches ready after a pause. One more batch allows for those that
+workers fetch while the program uses the two.
 """
 
 
@@ -59,8 +60,8 @@ class Settling:
 def steps_in_a_turn(n_workers: int) -> int:
     """Return the number of steps in which each worker process of a data loader delivers one batch.
 
-    Return 1 without workers. In a job of several ranks, the number of workers is `n_workers`, that
-    of the last used loader. In any other program, it is the number of child processes.
+    This is the number of workers, or 1 without workers. In a job of several ranks, there are
+    `n_workers` workers. In any other program, each child process counts as a worker.
     """
     # Workers begin together, so their batches may come in one burst. The program then waits once in
     # this many steps.

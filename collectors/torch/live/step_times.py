@@ -19,11 +19,11 @@ _RUN_NS = 1_000_000_000
 A window leaves caches and clocks cold, and a host changes its speed within a second.
 """
 _MOST = 200
-"""At most this many blocks are kept, the latest ones, because their events take memory."""
+"""At most this many of the latest blocks are kept, because a block's events take memory."""
 _SHORTEST_BLOCK_NS, _LONGEST_BLOCK_NS = 1_000_000, 5_000_000
 """Limits in nanoseconds on the duration of a block of steps that are timed together.
 
-A block takes a tenth of the time since the recording, if this is between the limits. Reading the
+Within these limits, a block takes a tenth of the time since the last window ended. Reading the
 clocks of host and device takes up to 30 µs, so very short steps cannot be timed one by one.
 """
 _LONG = 3
@@ -170,11 +170,11 @@ class StepTimes:
         """Return n, mean, median, min and max of the times of unprofiled, profiled and light steps.
 
         - The value of a kind of step is None if no such step was timed.
-        - Unprofiled steps follow each other. `turn` successive steps, in which each loader worker
-          delivers one batch, are averaged. Median, min and max are of these averages.
+        - `turn`: the number of steps in which each loader worker delivers one batch. Every `turn`
+          successive unprofiled steps are averaged. Median, min and max are of these averages.
         - `n_long`, `long_ns`: number and mean of unprofiled steps that are left out, because they
           are much longer than usual.
-        - `is_run_slower`: True if CUPTI slowed the unprofiled steps.
+        - `is_run_slower`: True if unprofiled steps ran slower because CUPTI was in the process.
         """
         blocks = self._run()
         run = _durations(blocks)

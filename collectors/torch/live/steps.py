@@ -33,7 +33,7 @@ acts 2,048 times before it learns, and a recurrence calls its cell for each elem
 """
 _CALLS_OF_ONE_BATCH = 2
 _N_TURNS_MISSED = 4
-"""A loop has ended if this many times the calls of an iteration begin no new iteration."""
+"""A loop has ended after this many iterations' worth of calls without a new iteration."""
 
 
 class StepFinder:
@@ -232,7 +232,7 @@ class StepFinder:
     def _may_decide(self, most_calls: int = _UNDECIDED_CALLS) -> bool:
         """Return whether steps may be found without an optimizer.
 
-        This is so if there is no optimizer, or if it has not stepped within this number of calls.
+        This is so without an optimizer, or if no optimizer steps within `most_calls` calls.
         """
         self._n_undecided += 1
         # A long evaluation before training has steps, too.
@@ -352,10 +352,10 @@ class StepFinder:
             self._begin_at_calls(module)
 
     def _maybe_another(self, module: Any) -> None:
-        """Handle a call of a module that may become the main module.
+        """Handle a call of the main module, or of a module that may replace the main module.
 
-        `module` becomes the main module if the loop no longer calls the present one, or calls the
-        present one several times between two calls of `module`.
+        `module` replaces a main module that the loop no longer calls. It also replaces a main
+        module that the loop calls several times between two calls of `module`.
         """
         if module is not self.main and (self._is_in_main() or not self._may_mark(module)):
             return

@@ -65,9 +65,10 @@ class Turns:
     def step(self, caller: FrameType | None) -> Step | None:
         """Return what a step of the program is, None while this is unknown.
 
-        - It is an iteration of the outermost loop if its last two iterations made the same calls.
-        - It is a call of the present module if there is no loop, or if the last iteration called
-          only this module.
+        - A step is an iteration of the outermost loop if the loop's last two iterations made the
+          same calls.
+        - A step is a call of the present module if there is no loop, or if the last iteration
+          called only this module.
         """
         module, n_calls = self._calls[-1], len(self._calls)
         outermost: Loop | None = None
@@ -104,8 +105,8 @@ class Turns:
     def is_once(self, module: Any, main: Any) -> bool:
         """Return whether the loop calls `main` several times between two calls of `module`.
 
-        The last call was a call of `module`. Return True only if the calls since the previous call
-        of `module` are the same as the calls before that call.
+        The latest call was of `module`. The calls just before it and just before the previous call
+        of `module` must be the same.
         """
         *before, _ = self._calls
         places = [n for n, called in enumerate(before) if called is module]
