@@ -245,7 +245,7 @@ class _Blocks:
             yield self._ahead.popleft()
 
     def text_from(self, offset: int) -> Iterator[memoryview]:
-        """Yield the rest of the text, block by block. `offset` is where its first block starts."""
+        """Yield the text from the block that starts at `offset` to the end, block by block."""
         while (
             block := next(
                 (block for block in self._ahead if block.start == offset),

@@ -155,7 +155,7 @@ def in_main_thread(call: Callable[[], None]) -> None:
 
 @contextlib.contextmanager
 def held_interrupts() -> Iterator[None]:
-    """Delay a Ctrl-C until the body has ended, so that a file written in the body is whole."""
+    """Delay a Ctrl-C until the `with` block ends, so that files written in the block are whole."""
     held: list[tuple[int, FrameType | None]] = []
     if not is_main_thread():
         yield

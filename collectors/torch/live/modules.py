@@ -224,7 +224,7 @@ def _hyperparameters(module: Any) -> dict[str, Any]:
 
 
 class ModuleCalls:
-    """Adds an event for each module call, with the profiler's name for it (`nn.Module: Conv2d_3`).
+    """Adds an event for each module call, named as the profiler does (`nn.Module: Conv2d_3`).
 
     The profiler's own events need Python stacks, and cost more. Modules inside a compiled graph
     make no calls.

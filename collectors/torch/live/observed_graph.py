@@ -87,7 +87,7 @@ class _ObservedGraph:
         self._unseen_inputs = list(shapes)
 
     def add_call(self, node: dict[str, Any]) -> None:
-        """Add rows for an operator, and for inputs and parameters that it is first to read.
+        """Add rows for an operator, and for inputs and parameters that no earlier call read.
 
         An operator has no row if it returns no tensor.
         """

@@ -20,7 +20,7 @@ class OwnCalls:
 
     @contextlib.contextmanager
     def marked(self) -> Iterator[None]:
-        """Mark calls of the profiler in the body as the recorder's own."""
+        """Mark calls of the profiler in the `with` block as the recorder's own."""
         self._is_inside = True
         try:
             # A Ctrl-C has to wait, because a half-started profiler cannot be stopped.
@@ -32,7 +32,7 @@ class OwnCalls:
     def must_wait(self) -> bool:
         """Return whether a profiler must not start or stop now.
 
-        It must not during a call in `marked`, or during an import.
+        It must not during a `with` block of `marked`, or during an import.
         """
         return self._is_inside or is_importing()
 

@@ -393,7 +393,7 @@ class Recorder:
 
     @contextlib.contextmanager
     def _noting_failures(self) -> Iterator[None]:
-        """Turn a failure of the profiler in the body into a note.
+        """Turn a failure of the profiler in the `with` block into a note.
 
         The failure ends the capture, not the program.
         """

@@ -184,7 +184,7 @@ class Window(QuietProfile):
 
 @contextlib.contextmanager
 def quiet_profiler() -> Iterator[None]:
-    """Keep the profiler's log off standard error while the body runs.
+    """Keep the profiler's log off standard error during the `with` block.
 
     A log level that the user has set stays.
     """
