@@ -24,7 +24,10 @@ The number is limited because each thread is compared with every team.
 
 
 class Timeline(Struct, frozen=True):
-    """Holds a team's timeline: its moments in order of time, and the intervals between them."""
+    """Holds the moments at which a team of threads acts, and the intervals between them.
+
+    The threads of a team work one at a time.
+    """
 
     times: Ints
     calls: Ints  # row of the API call around each interval, -1 for none
@@ -134,7 +137,10 @@ class _Team(Struct):
 
 
 def _merged(begins: Ints, ends: Ints) -> tuple[Ints, Ints]:
-    """Return the union of intervals, as begins and ends; the intervals are sorted by start."""
+    """Return the begins and the ends of the union of intervals.
+
+    `begins` must be sorted.
+    """
     reached = np.maximum.accumulate(ends)
     is_first = np.r_[True, begins[1:] > reached[:-1]]
     firsts = np.flatnonzero(is_first)

@@ -33,8 +33,8 @@ _COLD_NS = 3_000_000
 _WARM_SHARE = 0.5
 """With warm caches, work after a long wait takes this share of its recorded time.
 
-The share was measured on two programs of samples/whatif. The shares of the other programs there
-differ from it by at most a quarter.
+This share was measured on two programs of samples/whatif. The shares of the other programs of
+samples/whatif differ from this one by at most a quarter.
 """
 _NO_INPUT = (
     "the trace shows no time of a loader; record with stacks, or annotate what reads the input with"
@@ -45,7 +45,7 @@ _NO_INPUT = (
 def input_ready(subject: Subject, _: str | None) -> Spread:
     """Remove the host's waits for input, and the slowness of cold caches after long waits.
 
-    The slowness remains in the result's change `most`.
+    The change `most` of the result removes only the waits.
     """
     chosen = subject.of_cause("input")
     require(chosen, f"input_ready: {_NO_INPUT}")

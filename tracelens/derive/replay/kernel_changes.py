@@ -38,20 +38,21 @@ _SHORT_PASS = 4
 Short kernels work on small tensors, such as step counts, instead of the parameters.
 """
 _LEAST_CONVOLUTION, _LEAST_NORMALIZATION = 0.49, 0.58
-"""Least shares of their time that convolutions and normalisations keep with channels last.
+"""Smallest ratio of kernel time with channels last to kernel time without.
 
-They were measured on six pairs of captures: ResNet-50 and MobileNet of samples/advisor with batches
-of 1 and 32, samples/torch, and conv_infer_large of samples/whatif.
+The first ratio is for convolutions, the second for normalisations. Both were measured on six pairs
+of captures: ResNet-50 and MobileNet of samples/advisor with batches of 1 and 32, samples/torch, and
+conv_infer_large of samples/whatif.
 """
 _MOST_NORMALIZATION_NS = 10_200
-"""Longest time of a normalisation of a single picture with channels last, in these captures.
+"""Longest time in ns that a normalisation of a single picture took with channels last.
 
 The same normalisation took 3 µs without channels last.
 """
 _USUAL_CONVOLUTION = 0.81
-"""The median share of time that convolutions keep with channels last.
+"""Median ratio of a convolution's time with channels last to its time without.
 
-It is the median of five of the six pairs above, without conv_infer_large.
+It is the median of the pairs of captures behind _LEAST_CONVOLUTION, without conv_infer_large.
 """
 _ALONG_CHANNELS, _MOST_ALONG_CHANNELS = "(?i)upsample|CatArray|reduce_kernel", 2
 """Kernels that run slower with channels last, and the largest ratio of their times.
@@ -188,15 +189,15 @@ def _optimizer_steps(subject: Subject, pattern: str) -> tuple[Ints, Ints]:
 
 
 def capturable_ns(subject: Subject, gap_ns: int) -> Ints:
-    """Return the time in ns that Adam's `capturable=True` adds to each edge of the graph.
+    """Return the time in ns that Adam's `capturable=True` adds to each edge of the replay's graph.
 
-    CUDA graphs need this argument. All times are 0 if the argument is set already, or if the
-    optimizer is not Adam.
+    A CUDA graph can capture Adam only with this argument. No edge gets longer if the trace shows no
+    Adam, or if its Adam is capturable already.
     """
     replay = subject.replay
     table = subject.replay.table
     names = replay.excerpt.work["name"].fill_null("")
-    # With the argument, the device computes the bias corrections, in small kernels per parameter or
+    # With `capturable`, the device computes the bias corrections, in small kernels per parameter or
     # group of parameters. Their time is added to the last kernel of each, `addcdiv`.
     in_steps = _lies_in(replay.work.launched, *_optimizer_steps(subject, r"^Optimizer\.step#Adam"))
     if (names.str.contains("pow_tensor").to_numpy() & in_steps).any():

@@ -195,7 +195,7 @@ def _of_job(
 
 
 class _Replayed(Struct, frozen=True):
-    """Holds a rank's step before and after changes, replayed in each of `weights_of_scenarios`."""
+    """Holds a rank's step before and after changes, replayed in each scenario."""
 
     replay: Replay
     scale: float  # factor from replayed to real time
@@ -274,14 +274,13 @@ def _replayed(
 
 
 def _ends_of_spreads(steps: _Replayed, spreads: Sequence[Spread]) -> tuple[float, float, float]:
-    """Return the shortest and the longest step within the limits of the changes' effects, in ns.
+    """Return the shortest step, the longest step and the least device time of the step, in ns.
 
-    The third number is the least time of the step's device work. It is 0 if the changes alter
-    device work and each has an exact effect.
+    The step is shortest with each spread's `least`, and longest with each spread's `most`.
     """
     usual = steps.afters[0]
     least_ns = most_ns = usual
-    floor_ns = 0.0
+    floor_ns = 0.0  # no limit
     if any(spread.least is not spread.most for spread in spreads):
         best = _made([spread.least for spread in spreads], steps.weights)
         worst = _made([spread.most for spread in spreads], steps.weights)
@@ -301,10 +300,10 @@ def _widened_by_waits(
     low: float,
     margin: float,
 ) -> tuple[float, float]:
-    """Return a step's range, widened because other batches change the step's waits for a loader.
+    """Extend a step's range, because its waits for a loader differ from batch to batch.
 
-    `low` is the low end to widen. The result is the new low end, and a time to add to the high end,
-    in ns.
+    `low` is the range's low end in ns. Return the new low end, and the time in ns by which the high
+    end rises.
     """
     if step is None or not step.sampling_ns:
         return low, 0.0
@@ -344,7 +343,7 @@ def _accepted_error(replay: Replay, step: UnprofiledStep | None) -> float:
 def _doubt_ns(doubts: Sequence[Doubt], before: float, usual: float) -> float:
     """Return the expected error in ns that the changes add to the predicted step.
 
-    Of each share in `Doubt`, the largest among the changes counts.
+    Of each field of `Doubt`, the largest value of all changes counts.
     """
     of_change = max((doubt.of_change for doubt in doubts), default=0)
     of_rest = max((doubt.of_rest for doubt in doubts), default=0)

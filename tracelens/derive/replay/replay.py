@@ -64,9 +64,9 @@ class Replay(Struct, frozen=True, dict=True):
 
 
 class Twice(Struct, frozen=True):
-    """Holds two copies of an excerpt's graph: the second begins where the host ends the first.
+    """Holds two copies of an excerpt's graph, one after the other.
 
-    Joints are the added edges between the copies.
+    Joints are added edges through which each timeline and queue continues in the second copy.
     """
 
     offsets: Ints
@@ -226,7 +226,7 @@ def _moments_of_calls(
 ) -> tuple[Ints, Ints, Ints]:
     """Return each API call's begin and end moment, and the row of the op around the call.
 
-    Each is -1 if there is none. `firsts` has the first moment of each timeline.
+    A missing moment or row is -1. `firsts` has the first moment of each timeline.
     """
     begins = np.full(excerpt.calls.height, -1, np.int64)
     ends = np.full(excerpt.calls.height, -1, np.int64)
@@ -303,9 +303,9 @@ def _add_host_edges(  # noqa: PLR0913, PLR0917 - of three tables each
 
 
 def _is_free(replay: Replay) -> Flags:
-    """Flag the edges to device work from before the excerpt.
+    """Flag the edges that take no time in the second copy.
 
-    They take no time in the second copy.
+    They stand for device work that was launched before the excerpt.
     """
     table = replay.table
     without_call = np.flatnonzero(replay.work.calls < 0)

@@ -85,8 +85,8 @@ The time of launches does not show the host's speed in such work.
 _COPY_VARIES = 3
 """Times of copies from and to pageable memory vary this many times as much as other host work.
 
-In six programs of samples/whatif that copy in each step, recorded copies took 1.2 times as long as
-without a profiler in the median, and 1.5 times at most.
+Recorded copies took up to 1.5 times as long as copies without a profiler, with a median of 1.2.
+These ratios are of six programs of samples/whatif that copy in each step.
 """
 _SLOWEST_COPY = 1.5
 RUN_SHARE, HOST_SHARE, ADDED_SHARE = 0.02, 0.5, 0.2
@@ -131,7 +131,7 @@ class UnprofiledStep(Struct, frozen=True):
 
     @property
     def was_slow(self) -> bool:
-        """True if launches took longer during the recording than on the slowest usual host."""
+        """True if recorded launches were slower than those of the slowest host, SLOWEST_HOST."""
         return self.slowness > SLOWEST_HOST
 
 
@@ -223,7 +223,8 @@ def _warm_ns(steps: pl.DataFrame, recorded_ns: int) -> int:
 def _sampling_ns(replay: Replay, steps: pl.DataFrame) -> tuple[float, float]:
     """Return the mean wait for a loader's workers per step, and the error of this mean, in ns.
 
-    The error is half of the 90 % confidence interval by Student's t, or less.
+    The error is half of the 90 % confidence interval by Student's t. It is at most the longest wait
+    of a step, divided by the number of steps.
     """
     starts = steps["start_ns"].sort().to_numpy() - replay.excerpt.origin_ns
     begins, ends = replay.worker_waits
@@ -239,8 +240,7 @@ def _sampling_ns(replay: Replay, steps: pl.DataFrame) -> tuple[float, float]:
     if len(sums) == 1:
         return mean, of_one_wait
     student = _STUDENT[min(len(sums) - 1, len(_STUDENT)) - 1]
-    # Workers deliver batches in a fixed order. So there is at most one long wait too many or too
-    # few.
+    # Batches come in a fixed order. So there is at most one long wait too many or too few.
     return mean, min(
         student * float(sums.std(ddof=1)) / math.sqrt(len(sums)),
         of_one_wait,
@@ -303,7 +303,7 @@ def _did_same_work(settings: Mapping[str, Any]) -> bool:
 def _of_another_run(
     trace: Trace, replay: Replay, step_ns: int, low_ns: int, high_ns: int
 ) -> tuple[int, int, int]:
-    """Return a measured step time and its range in ns, widened to hosts of another speed."""
+    """Extend a measured step's range, because the host's speed differs from run to run."""
     costs, _ = costs_of(trace, replay)
     same, fast, slow = (
         steady_step_ns(replay, weights_without(replay, costs, factor))

@@ -11,7 +11,7 @@ from tracelens.derive.replay.excerpt import Excerpt
 from tracelens.derive.replay.moment_graph import COPY, Ints
 
 _USUAL_CALL_NS = 4_000
-"""Assumed time of a call that does not wait, if the excerpt has no such call of the function."""
+"""Assumed own time of a call, if all calls of its API function in the excerpt waited."""
 _USUAL_RETURN_NS = 8_000
 _IMPLICIT = (
     r"^(cuda|cu|hip)(Mem)?(Free|FreeHost|HostFree|HostUnregister|HostAlloc|HostRegister)(_v\d)?$"
@@ -146,7 +146,7 @@ def _with_usual_times(
     starts: Ints,
     ends: Ints,
 ) -> list[HostWait]:
-    """Fill in own_ns or return_ns of each wait, whichever its API call does not show."""
+    """Replace a time of each wait by a usual one: own_ns if the call waited, else return_ns."""
     # A call that waited does not show its own time: it gets the median time of calls of the same
     # function that did not wait. A call that did not wait does not show the time to return from a
     # wait: it gets at most the median of calls that waited.

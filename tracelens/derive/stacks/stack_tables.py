@@ -75,10 +75,10 @@ def stack_tables(
     process_id: int | None = None,
     rules: Sequence[RoleRule] = DEFAULT_RULES,
 ) -> dict[str, pl.DataFrame]:
-    """Return the tables `stacks` and `frames`, without rank, of stops that have frames.
+    """Return the tables `stacks` and `frames`, without their column `rank`.
 
-    Stack ids count the stops from 0. If a stop has no `hit`, its number counted from 1 is used. If
-    a stop has no `symbol`, its innermost function is used.
+    Each stop must have frames. Stack ids count the stops from 0. If a stop has no `hit`, its number
+    counted from 1 is used. If a stop has no `symbol`, its innermost function is used.
     """
     names = _normalised_names(stops)
     distinct_names = pl.Series(
