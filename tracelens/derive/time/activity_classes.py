@@ -47,8 +47,9 @@ def interval_classes(
 ) -> list[pl.DataFrame]:
     """Return one frame of intervals per class of CLASSES: start_ns, end_ns, row, cause.
 
-    A class's intervals are disjoint and sorted by start. In the class `call`, `row` is the column
-    `row` of `causing`. In other classes, `row` is None.
+    A class's intervals are disjoint and sorted by start. In the class `call`, `row` is the row
+    number of the API call. In other classes, `row` is None. `causing` is the result of
+    `causing_calls`.
     """
     spans = axis.spans
     no_marks = pl.Series("name", [], pl.Categorical)
@@ -133,7 +134,10 @@ def _issuing(axis: ThreadAxis) -> pl.DataFrame:
 def _by_name(name: pl.Expr) -> pl.Expr:
     """Classify a span by its name: `profiler`, `input`, `data`, `loading` or None.
 
-    `profiler` is the live capture's own work. `data` is an annotation named like input.
+    - `profiler`: the live capture's own work
+    - `input`: code of a data loader
+    - `data`: a user's name for the loading of data
+    - `loading`: code of a compiler or an import
     """
     is_hook = name.str.contains(OWN_HOOKS)
     is_own = is_hook & ~name.str.contains(_HOOK_AROUND_CALL)

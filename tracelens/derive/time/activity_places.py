@@ -36,9 +36,9 @@ def with_places(
 ) -> pl.DataFrame:
     """Add the call path (`what`, `span_id`) to segments of a thread axis, and split them by path.
 
-    Columns of segments: start_ns, end_ns, class, cause and `at`. In segments that are API calls,
-    `at` is the column `row` of `causing`, else None. `span_id` is the span around the API call, or
-    without a call the innermost span of the path.
+    Columns of segments: start_ns, end_ns, class, cause and `at`. `at` is the row number of the
+    segment's API call, None without a call. `span_id` is the span around the API call. Without a
+    call, it is the innermost span of the path. `causing` is the result of `causing_calls`.
     """
     is_call = pl.col("at").is_not_null()
     without_path = pl.col("class").is_in([_number("launch"), _number("profiler")])
@@ -173,10 +173,10 @@ def _cut(
 
 
 def _without_small(placed: pl.DataFrame, texts: pl.DataFrame, paths: CallPaths) -> pl.DataFrame:
-    """Replace the paths of parts of a segment that are too small, and add paths as `what`.
+    """Replace each path that takes a small share of its segment, and add paths as text (`what`).
 
-    A small part gets the path without the path's innermost span. A small part without a path gets
-    the path of the part before it, or of the part after it if there is none before.
+    A replaced path loses its innermost span. A small part without a path gets the path of a
+    neighbouring part of its segment.
     """
     length_of_text = _LENGTH.sum().over("segment", "what")
     is_small = length_of_text < _LEAST * pl.col("whole_ns")

@@ -12,7 +12,7 @@ from tracelens.derive.time.time_parts import WORTH_IT
 _MOST_CHANGES = 5
 _MOST_PLACES = 3
 _LEAST_PLACE = 0.01
-"""Call paths with a smaller share of the time of all of them are not named."""
+"""A call path is named if its share of the time of all the rule's paths is larger."""
 _SAME = 0.95
 """A range is written as one number if its low end is at least this share of its high end."""
 
@@ -54,7 +54,7 @@ class Change(Struct, frozen=True):
     high_ns: int | None
     """The saving is between `low_ns` and `high_ns`.
 
-    Both are known if the profiler made the saved time longer by a roughly known amount.
+    They are None if `saving_ns` is unknown or needs no range.
     """
     share: float | None
     """The saving as a share of `step_ns`."""
@@ -147,7 +147,7 @@ def _change(program: JudgedProgram, rule: Rule) -> Change:
 
 
 def _time_to_save(program: JudgedProgram, rule: Rule) -> float:
-    """Return a rule's saving in ns, at most all time of the rule's cause."""
+    """Return a rule's saving in ns, limited to the whole time of the part that shrinks."""
     return min(rule.ns, program.parts[rule.cause])
 
 

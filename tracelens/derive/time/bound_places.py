@@ -68,7 +68,7 @@ def count_casts(model: TimeModel, rank: int) -> tuple[int, int, float]:
     """Return a rank's number of casts, its number of computing kernels, and the casts' time share.
 
     Casts are kernels that only convert element types. The share is of the time of all computing
-    kernels, 0 to 1. Only kernels in the program count.
+    kernels, 0 to 1. Only kernels that begin within `model.extents` count.
     """
     kernels = _in_program(model, "kernels", "name", "is_communication")
     computing = kernels.filter(~pl.col("is_communication"), rank=rank)
@@ -123,7 +123,7 @@ def _copies(model: TimeModel) -> Places:
 
 
 def _in_program(model: TimeModel, table: str, *columns: str) -> pl.DataFrame:
-    """Return a table's work that begins in the program: rank, `columns` and duration_ns."""
+    """Return a table's rows that begin within `model.extents`: rank, `columns`, duration_ns."""
     work = model.trace.select(table, "rank", "start_ns", *columns, "duration_ns")
     is_inside = pl.col("start_ns").is_between("begin", "end")
     return work.join(

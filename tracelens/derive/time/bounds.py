@@ -31,7 +31,10 @@ CELL_WORDS, PROCESS_CELL_WORDS = (
     | {f"idle_{part}": f"idle: {word}" for part, word in nouns.items()}
     for nouns in (PART_WORDS, PROCESS_WORDS)
 )
-"""Words for each part's name, and for the names of the columns that hold the part's time."""
+"""Words for parts of the time, and for columns such as `exposed_copy` and `idle_input`.
+
+PROCESS_CELL_WORDS are for processes without a device.
+"""
 
 
 def bound_words(

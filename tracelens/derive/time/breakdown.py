@@ -188,7 +188,7 @@ def _whole(
 
 
 def _busy_times(trace: Trace, windows: pl.DataFrame, busy: pl.DataFrame) -> pl.DataFrame:
-    """Return, per window, window_ns, last_collective_ns and the time that each of UNIONS covers."""
+    """Return each window's window_ns, last_collective_ns and busy times (the columns UNIONS)."""
     with_busy = windows.join(busy, on=["device", "window"], how="left")
     columns = ("rank", "device_id", "start_ns", "duration_ns", "is_communication")
     communication = trace.select("kernels", *columns).filter("is_communication")

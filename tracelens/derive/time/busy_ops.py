@@ -6,9 +6,10 @@ from tracelens.derive.columns.intervals import END, covered_ns
 from tracelens.trace import Trace
 
 LOADING_NS = 1_000_000
-"""Least duration of an op that does more than launch, which takes microseconds.
+"""An op of at least this duration does more than launch kernels.
 
-A longer op loads a kernel before its first use, or plans for new sizes.
+Such an op loads a kernel before its first use, or plans for new sizes. Launching takes only
+microseconds.
 """
 OPERATOR = r"^\w+::\w+(\.\w+)?$"
 """Pattern for operators of a library, such as aten::add or aten::add.out.

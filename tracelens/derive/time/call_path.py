@@ -42,9 +42,9 @@ class CallPaths(Struct, frozen=True):
     - the function that asks a data loader for data, and the loader
     - the innermost function of the program's own code
     - the outermost op below this function, or the called function if there is no op
-    - the function that waits inside the called function
+    - inside the called function, the function that waits
 
-    Outside of the program's own code, the outermost installed package counts as own code.
+    For a span without own code around it, the outermost installed package counts as own code.
 
     The column `place` of `frame` is the row of the innermost of these spans, None if the path is
     empty. It identifies the path.
@@ -112,9 +112,10 @@ class CallPaths(Struct, frozen=True):
 
 
 def find_paths(spans: pl.DataFrame, rows: pl.Series) -> CallPaths:
-    """Find the call paths of spans, which have parent_id (a row number), kind and name.
+    """Find the call paths of the spans with these row numbers.
 
-    `rows` are sorted and include all parents.
+    `spans` has parent_id (a row number), kind and name. `rows` are sorted, and include the parent
+    of each row.
     """
     span_rows = rows.cast(pl.Int64).alias("row")
     parent = gathered(spans["parent_id"], span_rows).cast(pl.Int64)

@@ -166,9 +166,9 @@ def download_rules(program: JudgedProgram) -> Iterator[Rule]:
 
 
 def other_copy_rules(program: JudgedProgram) -> Iterator[Rule]:
-    """Advise on large copies within the device, and to host memory that is not pageable.
+    """Advise on large copies within the device, and on large copies from the device to the host.
 
-    Only time in which no kernel runs counts.
+    Copies to pageable memory are left out. Only time in which no kernel runs counts.
     """
     columns = ("stream_id", "direction", "destination_memory", "size_bytes")
     copies = program.trace.select("memcpys", *_PLACE, *_TIMES, *columns)
@@ -214,7 +214,7 @@ def _have_own_stream(trace: Trace, exposed: pl.DataFrame) -> bool:
 def _places(trace: Trace, exposed: pl.DataFrame) -> list[tuple[str, int]]:
     """Return the call paths that issue copies, with the copies' exposed ns, the largest first.
 
-    Copies that are issued outside of Python code and named regions are left out.
+    Only copies that are issued in Python code or in a named region count.
     """
     placed = exposed.join(launch_places(trace), on=["rank", "api_call_id"])
     sums = placed.group_by("what").agg(pl.col("exposed_ns").sum())

@@ -33,8 +33,8 @@ def with_op_time(
     - `op_ns` is 0 for activities with a cause outside of COMPUTES.
     - `op_ns` is None on threads outside of `mains`, the main threads as (process, thread).
 
-    A main thread's activities are cut at step marks. Before the first and after the last of them,
-    activities are added until all ops of the process are covered.
+    A main thread's activities are cut at step marks. They are extended to cover the time from the
+    first op of the process to the last.
     """
     ops = outermost_ops(spans)
     every_edge = pl.concat([marks["start_ns"], marks["end_ns"]]).cast(pl.Int64)
@@ -119,9 +119,9 @@ def _host_activity(activities: pl.DataFrame, start: int, end: int) -> pl.DataFra
 def find_communication(axis: ThreadAxis, spans: pl.DataFrame) -> pl.DataFrame:
     """Find the time in which the axis's threads communicate: start_ns and end_ns.
 
-    A thread communicates in an op of a process group that launches nothing. It also communicates
-    while a span of gloo or mpi is open and the thread runs no other op or call. `spans` are of all
-    threads. The intervals are disjoint and sorted by start.
+    A thread communicates in an op of a process group, if the op launches nothing. It also
+    communicates while a span of gloo or mpi is open and the thread runs no other op or call.
+    `spans` are of all threads. The intervals are disjoint and sorted by start.
     """
     words = spans["name"].cast(pl.Categorical)
     in_groups, on_host = matching(words, COMMUNICATION, ON_HOST)
@@ -156,7 +156,7 @@ def _without_launches(ops: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
 
 
 def _on_axis(spans: pl.DataFrame, axis: ThreadAxis) -> pl.DataFrame:
-    """Return the spans' times on the axis, one row per span and thread.
+    """Return the spans' times on the thread axis, one row per span and thread.
 
     A main thread gets all spans of its process. Any other thread gets its own spans.
     """

@@ -88,7 +88,7 @@ def busiest_places(trace: Trace, work: int) -> dict[int, list[tuple[str, int]]]:
 
 
 def optimizer_place(trace: Trace, rank: int) -> str | None:
-    """Return the name and longest op of an optimizer with half of the arithmetic, else None."""
+    """Return the name and longest op of the optimizer if it does half of the arithmetic or more."""
     # An optimizer that computes parameter by parameter calls many ops, all of them short.
     regions = _optimizer_steps(trace, rank)
     if regions.is_empty():
@@ -206,9 +206,9 @@ def _places(tiles: pl.DataFrame) -> pl.DataFrame:
 
 
 def _main_thread(activities: pl.DataFrame) -> pl.DataFrame:
-    """Return the activities, with end_ns, of the main thread with most known time.
+    """Return the activities of one main thread sorted by start, and add end_ns.
 
-    Activities are sorted by start.
+    `activities` are of all main threads. The thread with the most time in activities is chosen.
     """
     key = ["process_id", "thread_id"]
     duration_ns = pl.col("duration_ns")

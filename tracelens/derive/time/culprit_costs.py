@@ -61,7 +61,7 @@ class Culprit(Struct, frozen=True):
     rotates: bool = False
     """True if the ranks are late in turn, a different rank in each step."""
     connected: frozenset[int] = frozenset()
-    """The late ranks and all ranks that wait for them; empty if the network is late."""
+    """The late ranks and all ranks that wait for them; empty if the cause is NETWORK."""
 
     @property
     def cost_frac(self) -> float:
@@ -89,8 +89,7 @@ def removals_of(culprit: Culprit, excess_frac: float = 0.0) -> list[Removal]:
     """Return the delays that a replay removes to find the culprit's cost.
 
     If the culprit `rotates`, there is one delay per rank. `excess_frac` is the culprit's delay as a
-    share of the ranks' own time. The own time of a late rank is shortened by this share if the
-    replay finds no other rank to compare with.
+    share of the ranks' own time.
     """
     of_device = culprit.cause in DEVICE_PARTS
     if not culprit.rotates:

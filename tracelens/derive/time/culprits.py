@@ -40,9 +40,9 @@ _ROTATES, _MOST_OF_ONE = 0.6, 0.6
 - the largest share of these steps in which one rank is late
 """
 _MANY = 4
-"""At least this many ranks, each late in one or two steps only, count as late in turn.
+"""Least number of ranks that count as late in turn, if each is late in one or two steps.
 
-At least this many steps must have a late rank.
+It is also the least number of steps with a late rank.
 """
 _MOST = 8
 """The most culprits to examine, beginning with the greatest delays."""
@@ -300,10 +300,11 @@ def _merge(
 
 
 def _slow_network(trace: Trace, delays: pl.DataFrame) -> Culprit | None:
-    """Return the network as a culprit if equal transfers take all ranks longer in some steps.
+    """Return the network as the culprit of steps in which the transfers of all ranks are slow.
 
-    Return None if no step is slow. Return None also if more than half of the steps are slow, or if
-    the trace has fewer than three steps.
+    A transfer is slow compared with equal transfers of other steps. Return None if no step is
+    slow. Return None also if more than half of the steps are slow, or if the trace has fewer than
+    three steps.
     """
     communication_ns = pl.col("communication_ns")
     by_step = delays.drop_nulls("step").group_by("step")

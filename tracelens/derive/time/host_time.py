@@ -1,4 +1,4 @@
-"""Read each rank's host: activities of its threads, and end, thread and call path of its calls."""
+"""Read each rank's API calls and the activities of its host threads."""
 
 from collections.abc import Iterable
 
@@ -52,7 +52,7 @@ class HostTime(Struct, frozen=True):
     ids: pl.Series | None
     """Ids of the calls, None if these are row numbers."""
     places: list[str]
-    """Call paths of launches. Other calls have the outermost op, or the function without an op."""
+    """Call paths of launches. Other calls have their outermost op, else their API function."""
     threads: list[Thread]
     mains: dict[int | None, Thread]
     """Main thread of each process, the thread with the most active time first."""
@@ -217,9 +217,9 @@ class _Reading:
         return pl.concat(rows)
 
     def _places_of(self, calls: pl.DataFrame) -> pl.Series:
-        """Return each call's number in `self.places`: of its path, or without a path of its op.
+        """Return the index in `self.places` of each call's path, or of its op if it has no path.
 
-        A call without a path and without an op has None or -1.
+        The index is None or -1 if neither is known.
         """
         sites = calls.select("rank", "site_id")
         op = self.ops.gather(rows_of(self.sites["rank"], self.sites["site_id"], sites))
@@ -296,7 +296,7 @@ class _Reading:
 
 
 def launch_places(trace: Trace) -> pl.DataFrame:
-    """Return the call path of each launch below Python code or in a region that users named.
+    """Return the call path of each launch inside a Python function or a region that users named.
 
     Columns: rank, api_call_id and what. Other calls have no row.
     """

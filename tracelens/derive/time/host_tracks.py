@@ -1,8 +1,8 @@
 """Arrange the activities of host threads, to look up what delayed a thread at a moment.
 
 A track is a list of disjoint intervals, sorted by start. Each thread has a track of its activities.
-Each process with several threads has a track of all its threads' work. The first of the following
-that has an interval at a moment explains the moment:
+Work is activity with another cause than `host`. Each process with several threads has a track of
+all its threads' work. What happens at a moment is looked up in this order:
 
 - the thread's own work
 - the work of all threads of the process
@@ -50,7 +50,7 @@ class Tracks(Struct, frozen=True):
     """
 
     segments: pl.DataFrame
-    """Intervals with the columns SEGMENTS, track after track; other ranks' too."""
+    """Intervals of the tracks of all ranks, track after track, with the columns SEGMENTS."""
     bounds: list[tuple[int, int]]
     """For each track of this rank, its first row in `segments` and the row after its last."""
     of_threads: pl.DataFrame
@@ -64,8 +64,7 @@ class Tracks(Struct, frozen=True):
 class Axis(Struct, frozen=True):
     """Maps the times of all tracks to one axis of integers, on which tracks do not overlap.
 
-    Each track has a section of the axis that is as long as `times`. Within this section, each time
-    is at its index in `times`.
+    Track n begins at `n * len(times)`. A time's index in `times` is added to this begin.
     """
 
     times: pl.Series
@@ -108,7 +107,7 @@ def tracks_by_rank(
 ) -> dict[int, Tracks]:
     """Return the `Tracks` of each rank.
 
-    - `segments`: SEGMENTS and thread_number
+    - `segments`: intervals with the columns SEGMENTS and thread_number
     - `active_threads`: threads with activities: rank, process_id, thread_id and thread_number
     - `mains`: main thread of each process, by rank
     - `threads`: each rank's threads, in the order of `Tracks.of_threads`
@@ -154,10 +153,10 @@ def tracks_by_rank(
 
 
 def first_of_threads(segments: pl.DataFrame) -> pl.DataFrame:
-    """Merge the threads of each process into one sequence of segments: process and SEGMENTS.
+    """Merge the segments of each process's threads, with the columns process and SEGMENTS.
 
-    Of overlapping segments, the one of the thread with the lowest number counts. Columns of
-    `segments`: process, thread_number and SEGMENTS. Segments of one thread are disjoint.
+    Of overlapping segments, the one of the thread with the lowest number counts. `segments` has the
+    columns process, thread_number and SEGMENTS. Segments of one thread are disjoint.
     """
     axis = Axis.of(segments)
     number_in_process = pl.col("thread_number").rank("dense").over("process") - 1

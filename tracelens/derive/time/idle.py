@@ -53,10 +53,9 @@ def is_counted(device: DeviceWork) -> pl.Expr:
 
 
 def in_time_order(device: DeviceWork) -> pl.DataFrame:
-    """Sort all work by start, and add end_ns and `gap`.
+    """Sort a device's work by start, and add end_ns and `gap`.
 
-    `gap` is the index of the work in the device's unsorted work. It also identifies the idle time
-    before the work.
+    `gap` is the work's row number before sorting. It serves as the id of the gap before the work.
     """
     numbered = pl.concat(device.work).with_row_index("gap")
     work = numbered.sort("start_ns", "duration_ns", "gap")
@@ -241,10 +240,10 @@ def _on_host(gaps: pl.DataFrame, host: HostTime) -> pl.DataFrame:
 
 
 def _cut_by_tracks(intervals: pl.DataFrame, tracks: Tracks) -> pl.DataFrame:
-    """Cut disjoint intervals by the activities that delay their thread.
+    """Cut disjoint intervals of threads by the activities that delay the threads.
 
-    `intervals` has start_ns, end_ns, `thread` and further columns, in any order. The result also
-    has `cause` and `place` of the activity, or None.
+    `intervals` needs start_ns, end_ns and `thread`. Add `cause` and `place` of each activity, both
+    None where no activity is known.
     """
     no_cause = pl.lit(None, pl.UInt8)
     no_place = pl.lit(None, pl.Int32)
@@ -290,7 +289,7 @@ def _numbered_segments(tracks: Tracks) -> pl.DataFrame:
 
 
 def _refilled(idle: pl.DataFrame) -> pl.DataFrame:
-    """Replace the cause `launch` by `sync` if it directly follows `sync` in the same idle time."""
+    """Give launching the cause and place of the wait that it directly follows in the same gap."""
     gap = pl.col("gap")
     cause = pl.col("cause")
     is_new = (gap != gap.shift(1)).fill_null(value=True)

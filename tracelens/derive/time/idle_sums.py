@@ -38,17 +38,17 @@ _WORK = {"start_ns": _I64, "duration_ns": _I64, "call": _I64, "kind": _U8}
 _SEGMENTS = {"start_ns": _I64, "end_ns": _I64, "cause": _U8, "place": _I32}
 _MEASURES = 7
 _AT_ONCE = 64
-"""Number of devices with sums by call path and cause in memory at a time."""
+"""Number of devices whose sums by call path and cause are in memory at the same time."""
 
 
 class DeviceTimes(Struct, frozen=True):
     """Holds sums of time for several devices, by the device's number.
 
-    Windows, causes and call paths (`place`) are indices. The index after the last one means none.
+    Windows, causes and call paths (`place`) are indices. An index one past the end means none.
     """
 
     busy: pl.DataFrame
-    """Time of each of UNIONS, one row per device and window.
+    """Busy times (columns UNIONS), one row per device and window.
 
     A device's last row is for all its work.
     """
@@ -112,10 +112,10 @@ def idle_of_devices(
 def _times_and_causes(
     trace: Trace, devices: Mapping[Device, DeviceWork]
 ) -> tuple[DeviceTimes, dict[int, pl.Series]]:
-    """Sum the devices' times, where all idle time by launching has the cause "launch".
+    """Sum the devices' times with "launch" as cause of all launching, and find the true causes.
 
-    Also return, by device number, the cause that `causes_of_launching` finds for each kernel, copy
-    and fill. A device is left out if all of them have the cause "launch".
+    Return the sums, and by device number the cause that `causes_of_launching` finds for each
+    kernel, copy and fill. A device is left out if all these causes are "launch".
     """
     times = _times(
         dict(enumerate(devices.values())),
@@ -232,7 +232,7 @@ def _summed_places(idle: pl.DataFrame, n_places: int) -> pl.DataFrame:
 
 
 def _busy(work: pl.DataFrame, windows: pl.DataFrame) -> pl.DataFrame:
-    """Return the time that each of UNIONS covers, per window. The last row is for all time."""
+    """Return the busy times (columns UNIONS) per window. The last row is for all time."""
     whole = work.select(
         start_ns=pl.col("start_ns").min(),
         end_ns=pl.col("end_ns").max(),
@@ -363,7 +363,7 @@ def _decoded(devices: Mapping[int, DeviceWork], passed: Sequence[_Passed]) -> De
 
 
 def _busy_of_windows(sizes: pl.DataFrame, sums: pl.Series) -> pl.DataFrame:
-    """Return one row per device and window, with the time of each of UNIONS.
+    """Return the busy times (columns UNIONS), one row per device and window.
 
     `sums` are from C, device by device, union by union, window by window.
     """
@@ -379,8 +379,8 @@ def _busy_of_windows(sizes: pl.DataFrame, sums: pl.Series) -> pl.DataFrame:
 def _idle(sizes: pl.DataFrame, sums: pl.Series) -> pl.DataFrame:
     """Return the sums of idle time from C as a frame, the field `idle` of DeviceTimes.
 
-    Each window has one sum per cause for the time before the first and after the last work, then
-    one sum per cause for the time in between, which is `within`.
+    `sums` has two groups per window, with one sum per cause in each. The first group is for the
+    time before the first and after the last work, the second for the time in between (`within`).
     """
     row = (sums > 0).arg_true().cast(pl.Int64)
     n_causes = len(IDLE_KINDS)

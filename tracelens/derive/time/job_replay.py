@@ -38,7 +38,7 @@ class Removal(Struct, frozen=True):
 
 
 class Replay(Struct, frozen=True):
-    """Holds the calls of a job's collectives, ordered by the entry of the call's last rank."""
+    """Holds a job's collective calls in the order in which their last rank enters."""
 
     rows: pl.DataFrame
     """One row per rank and call.
@@ -80,11 +80,11 @@ class Replay(Struct, frozen=True):
         *,
         hosts_limit: bool = True,
     ) -> float:
-        """Return the job's duration in ns without the removed delays: the median of its ranks.
+        """Return the job's duration in ns without the removed delays.
 
-        Times of transfers are divided by `network`. With `of`, the median is over these ranks only.
-        With removals, the job takes at least as long as its hosts work, unless `hosts_limit` is
-        False.
+        It is the median over all ranks, or over the ranks in `of`. Times of transfers are divided
+        by `network`. With removals, the job takes at least as long as its hosts work, unless
+        `hosts_limit` is False.
         """
         own_times = self._own_times(removals)
         less = 1 - 1 / network
@@ -280,7 +280,7 @@ def _between_calls(timed: pl.DataFrame, edges: pl.DataFrame, trace: Trace) -> pl
 
 
 def _with_times(trace: Trace, calls: pl.DataFrame) -> pl.DataFrame:
-    """Return the first calls, sorted by the last rank's entry, with exposed_ns and transfer_ns.
+    """Add exposed_ns and transfer_ns to the first calls, sorted by when their last rank enters.
 
     At most _MOST_ROWS rows are returned.
     """

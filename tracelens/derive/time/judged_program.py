@@ -61,7 +61,7 @@ class JudgedProgram(Struct, frozen=True):
         return max(sum(self.parts.values()), 1)
 
     def places_of(self, cause: str) -> list[tuple[str, int]]:
-        """Return the call paths of a cause of idle time with their times, the largest first."""
+        """Return each call path's idle time in ns by this cause, the largest first."""
         is_of_cause = pl.col("cause") == cause
         rows = self.places.filter(is_of_cause).drop_nulls("what")
         by_place = rows.group_by("what", maintain_order=True)
@@ -162,11 +162,11 @@ def _kernels(trace: Trace, is_judged: pl.Expr) -> pl.DataFrame:
 
 
 def slowed_parts(trace: Trace) -> pl.DataFrame:
-    """Return bounds of the program's own share of host time, one row per cause and call path.
+    """Return the share of recorded host time that is the program's own, by cause and call path.
 
-    Columns: cause, what (call path), and the bounds `least` and `most`, 0 to 1. The rest of the
-    time is recording: PYTHON_NS for each Python call, and TORCH_NS for each op and API call of
-    torch.profiler.
+    Columns: cause, what (call path), and the bounds `least` and `most` of the share, 0 to 1. The
+    profiler adds the rest: PYTHON_NS for each Python call, and TORCH_NS for each op and API call
+    that torch.profiler records.
     """
     return trace.derived(_slowed_parts)
 

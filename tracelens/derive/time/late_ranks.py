@@ -36,7 +36,7 @@ _HOSTS_DIFFER = 0.25
 In nine jobs of equal ranks on one machine, hosts differed by 5 to 22 % under the profiler.
 """
 _MOSTLY = 0.5
-"""Device work that makes at least this share of a delay is its cause."""
+"""Device work is the cause of a delay if it makes at least this share of the delay."""
 _IS_OF_HOST = pl.col("pace_ns").fill_null(0) > pl.col("device_own_ns")
 """Condition: the host works longer than the device, so the host decides the rank's own time."""
 _ALWAYS = 0.8
@@ -126,7 +126,7 @@ def _usual(column: str) -> pl.Expr:
 
 
 def find_late_ranks(model: TimeModel, delays: pl.DataFrame) -> list[LateRank]:
-    """Return ranks with a delay above noise and of at least the share BLAMED of a step.
+    """Return ranks with a delay that exceeds noise and takes at least BLAMED of a step.
 
     A delay that a slower host explains does not count.
     """
@@ -233,10 +233,10 @@ def _median(values: pl.Series) -> float:
 def _with_host_excess(
     model: TimeModel, late_steps: pl.DataFrame, delays: pl.DataFrame
 ) -> pl.DataFrame:
-    """Limit the columns `CAUSE_excess_ns`, the delays by cause of idle time, and add by_speed_ns.
+    """Limit the delay by each cause to the extra time that the host spent on this cause.
 
-    The limit of each column is the extra time that the host spent on the column's cause.
-    by_speed_ns is the time that the host's speed explains.
+    The delay by a cause is the column `CAUSE_excess_ns`. Add by_speed_ns, the time that the host's
+    speed explains.
     """
     idle_ns = pl.sum_horizontal(f"{cause}_excess_ns" for cause in IDLE_PARTS)
     idle_explains = idle_ns > EXPLAINS * pl.col(OWN)
@@ -259,8 +259,8 @@ def _with_host_excess(
 def _with_slowdown(late_steps: pl.DataFrame, hosts: pl.DataFrame) -> pl.DataFrame:
     """Add `slowdown`, the share by which the rank's host launches slower than the median host.
 
-    `slowdown` is 0 for a faster host. Above _HOSTS_DIFFER, it is 0 too, because such a host is
-    late, not slow. Add by_speed_ns, the time that `slowdown` explains.
+    `slowdown` is 0 for a faster host. A share above _HOSTS_DIFFER is replaced by 0. Add
+    by_speed_ns, the time that `slowdown` explains.
     """
     of_hosts = _with_host_times(late_steps, hosts, "launch")
     ratio = pl.col("spent_ns").sum() / pl.col("usual_ns").sum()
@@ -317,9 +317,9 @@ def _host_causes(model: TimeModel, delays: pl.DataFrame) -> pl.DataFrame:
 
 
 def _with_host_times(late_steps: pl.DataFrame, hosts: pl.DataFrame, cause: str) -> pl.DataFrame:
-    """Add spent_ns and usual_ns: the time of the rank's host and of the median host for the cause.
+    """Add the time that hosts spent on a cause, 0 if missing.
 
-    Missing times are 0.
+    spent_ns is the time of the rank's host, usual_ns the time of the median host.
     """
     of_cause = hosts.filter(pl.col("cause") == cause).drop("cause")
     beside = late_steps.join(

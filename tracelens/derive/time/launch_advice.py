@@ -18,7 +18,7 @@ from tracelens.trace import Trace
 
 _CAPTURES = r"^(cuda|hip)Stream(Begin|End)Capture|^cuStream(Begin|End)Capture"
 _LEAST_CAPTURED = 0.2
-"""Above this ratio of captured launches to kernels that ran, the kernels are a warm-up."""
+"""Above this ratio of captured launches to executed kernels, a trace shows only graph captures."""
 _COMPILED = r"^Torch-Compiled Region|^## Call CompiledFxGraph|^CompiledFunction$|^CompiledFxGraph$"
 
 
@@ -90,7 +90,7 @@ def _graph_use(trace: Trace) -> GraphUse:
 def op_of_changing_sizes(trace: Trace) -> str | None:
     """Return the op that launches most among the ops with input shapes that change between steps.
 
-    The result is None without steps or shapes, and if no shapes change.
+    The result is None if the trace shows no shapes that change.
     """
     # An op's shapes change if even its most frequent shapes occur in less than half of the steps.
     # So one odd first or last step does not matter.

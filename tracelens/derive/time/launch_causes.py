@@ -103,7 +103,7 @@ def _on_threads(
 ) -> pl.DataFrame:
     """Return a device's long idle times with start and end, and the ids of the launching thread.
 
-    `first` is added to the device's own numbers of idle times.
+    `first` is added to each `gap`, because `long_gaps` numbers the gaps of all devices.
     """
     end = pl.col("end_ns").cum_max().shift(1, fill_value=device.from_ns)
     every_gap = work.select(

@@ -1,4 +1,4 @@
-"""Name the call paths of launches below Python code."""
+"""Name the call paths of launches inside Python functions."""
 
 from collections.abc import Collection, Iterator
 
@@ -15,9 +15,9 @@ from tracelens.trace import Trace
 _THREAD = ["rank", "process_id", "thread_id"]
 _SPANS = ("rank", "span_id", "parent_id", "kind", "name")
 _FEW = 1 << 14
-"""Up to this many spans, each is named by itself.
+"""Up to this many spans, a call path is found for each span.
 
-Of more spans, those with equal spans around them are named only once, which is faster then.
+With more spans, it is faster to find one call path for all spans with equal spans around them.
 """
 PLACED = {"rank": pl.Int32, "api_call_id": pl.Int64, "what": pl.Categorical}
 
@@ -28,10 +28,10 @@ def below_python(
     *,
     is_of_torch: bool,
 ) -> Iterator[pl.DataFrame]:
-    """Yield the launches below Python code with their call paths (`what`), in PLACED columns.
+    """Yield launches inside Python functions with their call paths (`what`), in PLACED columns.
 
-    `is_of_torch` says that torch's profiler recorded the Python code. There is one DataFrame per
-    group of ranks that entered equal functions before recording.
+    Each DataFrame holds some of the ranks. `is_of_torch` says that torch's profiler recorded the
+    Python code.
     """
     groups = ranks_by_earlier_frames(trace, ranks) if is_of_torch else {None: ranks}
     is_launch = pl.col("kind").is_in(LAUNCHES)
@@ -54,7 +54,7 @@ def _with_call_paths(
     calls: pl.DataFrame,
     earlier: Collection[str] | None,
 ) -> pl.DataFrame:
-    """Return the calls below Python code with their call paths, in PLACED columns.
+    """Return the calls inside Python functions with their call paths, in PLACED columns.
 
     `earlier` are the Python frames entered before recording. If they are known, line numbers are
     marked.

@@ -47,8 +47,7 @@ def matched(events: pl.DataFrame) -> pl.DataFrame:
 
     - `position`: the event's row number
     - `previous`, `following`: positions of the events before and after it at the same address
-    - `partner`: position of the event that frees an allocation, or of the allocation that is freed;
-      None without such an event
+    - `partner`: position of the pair's other event, None for an event without a pair
     """
     position = pl.col("position")
     numbered = events.with_row_index("position").with_columns(position.cast(pl.Int64))
