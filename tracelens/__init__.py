@@ -86,7 +86,8 @@ def _open_trace(path: Any) -> Any:
 def _open_base(path: Any, trace: Any) -> Any:
     """Open the trace at `path`, which `trace` is compared with.
 
-    In a folder of CUDA graph captures, open those whose batch sizes `trace` replays.
+    If `path` is a folder of CUDA graph captures, open the captures of the graphs that `trace`
+    replays.
     """
     if not Path(path).is_dir() or import_module("tracelens.trace.objects").is_trace(Path(path)):
         return _open_trace(path)

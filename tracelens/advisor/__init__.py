@@ -2,7 +2,8 @@
 
 - `plan`: compiles the layers that a compile plan names
 - `applying`: replaces a model's calls by the calls of a call plan (`plan_file`)
-- `lowering`: has a function for each call, and `timing` times each alone
+- `lowering`: implements the library calls that a call plan can contain
+- `timing`: times single library calls
 - `measuring`: times a model's layers
 """
 

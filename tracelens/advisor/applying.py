@@ -108,7 +108,7 @@ def _tensors(torch: Any, output: Any) -> list[Any]:
 
 
 class _Rewriting:
-    """Builds a new graph with the plan's calls from the exported graph."""
+    """Rewrites a model's exported graph into a new graph that makes the calls of a plan."""
 
     def __init__(self, torch: Any, program: Any, plan: CallPlan) -> None:
         self.torch, self.program, self.plan = torch, program, plan
@@ -157,10 +157,9 @@ class _Rewriting:
         return module.eval()
 
     def _tensor(self, name: str, layout: str = "NCHW") -> Any:
-        """Return a node's result, preferably in the given layout.
+        """Return a node's result in `layout`, or in the layout in which the result exists.
 
-        If only the other layout exists, the result has that layout. A parameter is first registered
-        with the new module.
+        On first use, a parameter or buffer of the model is added to the new module.
         """
         for available in (layout, "NCHW", "NHWC"):
             if (name, available) in self.have:
@@ -237,7 +236,10 @@ class _Rewriting:
         nodes: Sequence[Any],
         covers: Sequence[str],
     ) -> Any:
-        """Return a convolution or matrix product, fused with the call's other nodes."""
+        """Return the node of one call that computes all `nodes` of the exported graph.
+
+        The first of `nodes` is a convolution or matrix product. `covers` has the kind of each node.
+        """
         values = _with_defaults(nodes[0])
         norm = nodes[covers.index(NORM)] if NORM in covers else None
         weight, bias = self._weights(values, norm)

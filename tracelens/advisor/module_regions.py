@@ -17,11 +17,12 @@ class Regions(Struct):
 
 
 def regions(is_compiled: Mapping[str, bool]) -> Regions:
-    """Return the fewest submodules to compile and to disable that give each layer its choice.
+    """Choose the fewest submodules to compile or to disable so that each layer gets its choice.
 
-    `is_compiled` maps a layer's path to its choice. A layer's choice does not hold for the layers
-    inside it, which have choices themselves. A module without a choice, such as a container, takes
-    the choice that all its layers share. If its layers differ, it runs like the module around it.
+    A disabled submodule stays eager inside a compiled one. `is_compiled` maps a layer's path to its
+    choice, compiled or eager. A layer's choice does not hold for the layers inside it, which have
+    choices themselves. A module without a choice, such as a container, takes the choice that all
+    its layers share. If its layers differ, it runs like the module around it.
     """
     below: dict[str, dict[str, None]] = {}
     for path in is_compiled:

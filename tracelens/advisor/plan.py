@@ -139,8 +139,9 @@ def make_plan(
     others, the run in which the layer is faster decides. See `layer_oracle` for `oracle`,
     `switch_cost_ns` and `method`.
 
-    Raises UsageError for an unknown oracle, and without evidence that base ran eager and other
-    compiled. Raises MissingTableError if the runs lack the times that the oracle needs.
+    Raises UsageError for an unknown oracle. Raises UsageError if nothing shows that the run `base`
+    is eager and the run `other` compiled. Raises MissingTableError if the runs lack the times that
+    the oracle needs.
     """
     if oracle not in ORACLES:
         raise UsageError(f"no oracle is called {oracle}; the oracles are {', '.join(ORACLES)}")

@@ -40,8 +40,8 @@ def advise(
 ) -> pl.DataFrame:
     """List other calls that may save time: per rank, one row for the model, then one per sub-graph.
 
-    - `costs`: traces with times of the same calls, such as captures of the model in another layout,
-      or from `tracelens collect calls`
+    - `costs`: further traces that time the model's calls, such as results of `tracelens collect
+      calls`, or captures of the model in another layout
     - `z3`: True chooses layouts with Z3, False tries them one by one, None uses Z3 if it is
       installed. The result is the same.
 

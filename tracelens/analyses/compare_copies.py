@@ -43,7 +43,7 @@ _COLUMNS = {
         ("bandwidth_bytes_per_s", "bandwidth_SIDE_bytes_per_s"),
     )
 }
-"""Names of a comparison's columns here: `base_size_bytes` becomes `size_base_bytes`."""
+"""New names for the columns of `_COPIES.sums`, such as size_base_bytes for base_size_bytes."""
 
 
 @pairs_ranks

@@ -65,9 +65,9 @@ def compare_time(base: Trace, other: Trace, *, rules: Rules = DEFAULT) -> pl.Dat
 
 
 def _widened(recorded: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
-    """Make the interval from low to high of each row at least as wide as in `recorded`.
+    """Return `rows`, with intervals (`low` to `high`) at least as wide as those in `recorded`.
 
-    The outcome of a row becomes unclear if it differs from the outcome in `recorded`.
+    If `recorded` has another outcome for a row, the row's outcome becomes unclear.
     """
     columns = [*_KEY, "low", "high", "outcome", "reason"]
     both = rows.join(

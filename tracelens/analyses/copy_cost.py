@@ -80,7 +80,7 @@ def copy_cost(trace: Trace, base: Trace | None = None) -> pl.DataFrame:
 
 
 def _with_casts(trace: Trace) -> pl.DataFrame:
-    """Return the copies, each with the dtype cast that follows it, or None.
+    """Return the copies, each with the dtype cast that follows the copy, if there is one.
 
     Column `wasted` has the bytes that would be saved if the cast came before the copy. It is 0 for
     a copy that no cast follows.

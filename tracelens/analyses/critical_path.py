@@ -30,9 +30,9 @@ _WORDS = {
 def critical_path(trace: Trace) -> pl.DataFrame:
     """List the critical path of each rank's median step, in order of time: one row per interval.
 
-    Shortening anything that is not on the path leaves the step as long as it is. The durations add
-    up to the length of the step in a replay, which computes it from the dependencies of calls and
-    work. This length may differ from the recorded length. Raises MissingTableError without kernels
+    Shortening anything that is not on the path leaves the step as long as it is. A replay computes
+    the length of the step from the dependencies of calls and work. The durations of the intervals
+    add up to this length. The recorded length may differ. Raises MissingTableError without kernels
     and ops.
     """
     require_time(trace, "critical_path")

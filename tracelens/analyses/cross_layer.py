@@ -1,6 +1,6 @@
 """Sum time by op, library, primitive and family, and estimate the gain of faster primitives.
 
-An operator is an op with `::` in its name, such as aten::conv2d.
+A primitive is a kind of computation, such as gemm or conv. A family is a group of primitives.
 """
 
 from collections.abc import Iterator
@@ -27,6 +27,7 @@ from tracelens.trace import Trace
 
 _COLUMNS = ("rank", "kernel_id", "library", "primitive", "duration_ns")
 _OPERATOR = "::"
+"""An op with this text in its name is an operator, such as aten::conv2d."""
 _COMPUTED_ELSEWHERE = ("gemm", "conv", "attention")
 """Primitives that a library kernel computes, even if a generated kernel lists their ops."""
 
@@ -241,9 +242,10 @@ def _blas(trace: Trace) -> str | None:
 
 
 def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
-    """Give the shares of families, and of pairs of library and primitive.
+    """Give the share of time of each family of primitives.
 
-    Say what a faster primitive would gain, and why the numbers may be wrong.
+    Say how many pairs of library and primitive take most of the time. Say what a faster primitive
+    would gain, and why the numbers may be wrong.
     """
     sentences: list[str] = []
     for (rank,), part in frame.group_by("rank", maintain_order=True):

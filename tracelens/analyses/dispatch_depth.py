@@ -23,8 +23,8 @@ def dispatch_depth(trace: Trace) -> pl.DataFrame:
     Column `source` tells the two kinds of rows apart:
 
     - span: one row per rank, outermost op, layer and phase that started GPU work
-    - stack: one row per symbol and implementation of the native stacks, for all their frames. More
-      rows count the frames of each role.
+    - stack: for each symbol and implementation of native stacks, one row for all frames, and one
+      row for the frames of each role
 
     Raises MissingTableError if the trace has neither API calls nor stacks.
     """

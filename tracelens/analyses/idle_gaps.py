@@ -45,10 +45,10 @@ def idle_gaps(trace: Trace) -> pl.DataFrame:
 
 
 def _program_times(model: TimeModel) -> pl.DataFrame:
-    """Return each device's time without the profiler's cost, in these columns.
+    """Return each device's time without the profiler's cost.
 
-    - `judged_ns`: the device's time without the time that the profiler is known to add
-    - `kept`: share of launching and of the host's other work that the profiler did not add
+    - `judged_ns`: the device's time, less the time that the profiler is known to add
+    - `kept`: the factor that removes the profiler's cost from idle time caused by the host
     """
     kept = pl.DataFrame(
         [*model.kept_shares().items()],

@@ -28,7 +28,7 @@ from tracelens.schemas.results.time import PARTS
 from tracelens.trace import Trace
 
 _LOST = 0.1
-"""Smallest share of all ranks' time at which a part of the step is named beside a straggler."""
+"""A part of a step is named beside a straggler if every rank spends this share of time on it."""
 _FEW = 3
 """The job's sentence names at most this many culprits."""
 _LATE_BY = {
@@ -63,11 +63,11 @@ _ALL_OTHERS = "another rank each step"
 def job(trace: Trace) -> pl.DataFrame:
     """Return one row per culprit, the most costly first, or one row without a culprit.
 
-    A culprit is a rank, or a set of ranks such as a node, that delays the job. Its own time in a
-    step, which excludes waiting for other ranks, is longer than the median rank's by 5 % of a step
-    or more. Without this delay, the job's steps would be at least 2.5 % shorter. The cost is the
-    time that the job would save, from a replay of its collectives without the delay. Raises
-    MissingTableError with one rank, or without kernels and ops.
+    A culprit is a rank, or a set of ranks such as a node, that delays the job. The culprit's own
+    time in a step, without waiting for other ranks, is longer than the median rank's by 5 % of a
+    step or more. The cost, at least 2.5 % of a step, is the time that the job would save without
+    this delay. A replay of the job's collectives gives the cost. Raises MissingTableError with one
+    rank, or without kernels and ops.
     """
     return trace.derived(_judge)
 
@@ -239,10 +239,10 @@ def _range(shares: Sequence[float]) -> str:
 
 
 def _shared_loss(culprit: Culprit, judged: list[RankTime]) -> tuple[str, list[float]]:
-    """Return the part of a step that takes much time on all ranks, and two shares of this part.
+    """Return the part of a step that takes much time on all ranks, and its two shares of time.
 
-    The shares are the culprit's and the other ranks', the smaller first. The part is neither
-    computing nor waiting.
+    One share is the median over the culprit's ranks, the other the median over the other ranks. The
+    smaller one is first. Computing and waiting are not considered.
     """
     members = {*culprit.members.ranks}
     of_members = [time for time in judged if time.rank in members]
@@ -303,7 +303,7 @@ def _parts_sentence(
     ranks: list[RankTime],
     judged: list[RankTime],
 ) -> str:
-    """Give the shares of the bound and of the second part on the ranks that this bound limits."""
+    """Name the parts `most` and `second` of a step on `ranks`, each with its share of the time."""
     is_even = len(ranks) == len(judged)
     which = "every rank" if is_even else list_ranks(time.rank for time in ranks)
     of = "a step" if any(time.n_steps for time in ranks) else "the time"
@@ -336,7 +336,7 @@ def waiting_sentence(judged: Sequence[RankTime], bound: str, before: str = "") -
 
 
 def _mostly_for(model: TimeModel) -> str:
-    """Name the rank that causes at least half of the waiting; empty without one."""
+    """Name the rank that causes at least half of the waiting; empty if there is no such rank."""
     pairs = model.waits.group_by("awaited_rank").agg(pl.col("exposed_ns").sum())
     pairs = pairs.sort("exposed_ns", "awaited_rank", descending=[True, False])
     if pairs.is_empty() or 2 * int(pairs["exposed_ns"][0]) < int(pairs["exposed_ns"].sum()):

@@ -35,10 +35,10 @@ def layer_attribution(
     - A kernel of a compiled graph is split among the modules in its recorded provenance, by the
       bytes that each module writes. estimate_ns is the time by this split; low_ns and high_ns
       bound the time by any other split.
-    - A kernel of a replayed CUDA graph belongs to the module that launched it during the graph's
-      capture, recorded in `trace` or `base`. If neither recorded the capture, replayed kernels are
-      aligned by name with `base`, a run without graphs. If fewer than half of them can be aligned,
-      all replayed kernels are unattributed.
+    - A kernel of a replayed CUDA graph belongs to the module that launched the kernel when the
+      graph was captured, if `trace` or `base` recorded this launch. If not, replayed kernels are
+      aligned by name with the kernels of `base`, a run without graphs. If fewer than half of the
+      kernels can be aligned, all replayed kernels are unattributed.
 
     Raises MissingTableError without kernels.
     """

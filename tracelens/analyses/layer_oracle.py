@@ -50,12 +50,13 @@ def layer_oracle(
     - `switch_cost_ns`: cost of each switch between eager and compiled, also before the first layer
       and after the last layer, because the model's caller is eager. The default is half of the
       measured cost of calling a compiled region. If that was not measured, it is 0.
-    - `method`: the timing method, as in compare_layers. The default is kernel times or, if a run
-      has none, the first method that measured both runs.
+    - `method`: the timing method, as in compare_layers. The default is kernel times. If a run has
+      no kernel times, the default is the first method that measured both runs.
     - `beyond_spread`: count a layer as equally fast in both runs if the ranges of its times overlap
 
-    A layer that only one run timed keeps that run's choice, and no speedup includes it. Raises
-    MissingTableError if no layer is matched, UsageError for an unknown method or an invalid cost.
+    If only one run timed a layer, this run is chosen for the layer, and speedups leave out the
+    layer. Raises MissingTableError if no layer is matched, UsageError for an unknown method or an
+    invalid cost.
     """
     if method is not None and method not in _METHODS:
         raise UsageError(f"no method is called {method}; the methods are {', '.join(_METHODS)}")
@@ -147,7 +148,8 @@ def _ordered(
 ) -> pl.DataFrame:
     """Return the layers that were timed in the given way, in the order of calls.
 
-    Columns: rank, position, layer, class_name, base_ns, other_ns (all phases), is_clear.
+    Columns: rank, position, layer, class_name, base_ns, other_ns and is_clear. Both times include
+    all phases. `is_clear` is True if all times of one run are below all times of the other run.
     """
     calls = pl.concat(
         trace.layers.select("rank", "call_order", layer="module_path") for trace in (base, other)

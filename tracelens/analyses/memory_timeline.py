@@ -100,8 +100,8 @@ _MOST_PEAKS = 4
 def memory_timeline(trace: Trace) -> pl.DataFrame:
     """Return each device's peak, the blocks alive at the peak by phase, and memory over time.
 
-    Device None is the host. Raises MissingTableError if no allocations were recorded, or none with
-    the allocator's totals.
+    Device None is the host. Raises MissingTableError if no allocations were recorded. Raises
+    MissingTableError if no allocation has the total of allocated bytes.
     """
     trace.require("memory_timeline", "allocations")
     events = _events(trace)

@@ -29,10 +29,7 @@ _KEY = ("rank", "device_id", "stream_id")
 _SHORT = 1.0
 """With fewer launches in its queue on average, a device waits for the host again and again."""
 _MOST_STREAMS = 32
-"""Largest number of streams of a device that have rows, 200 rows each.
-
-They are the streams with most launches.
-"""
+"""At most this many streams of a device have rows: the streams with the most launches."""
 
 
 def queue_length(trace: Trace) -> pl.DataFrame:

@@ -71,7 +71,7 @@ def reconcile(base: Trace, other: Trace) -> pl.DataFrame:
 
 
 def _evidence() -> pl.Expr:
-    """Return the column evidence: whether both captures, one or none record layer, op or shapes."""
+    """Return the column `evidence`: which captures record a kernel's layer, op or shapes."""
     in_base = pl.any_horizontal(pl.col(_WHERE).is_not_null())
     in_other = pl.any_horizontal(pl.col(f"{column}_other").is_not_null() for column in _WHERE)
     return (

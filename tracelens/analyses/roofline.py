@@ -40,15 +40,15 @@ def roofline(
 ) -> pl.DataFrame:
     """Rate ops against the roofline: one row per device, op, shapes and element types.
 
-    Rows with the most time come first, the row `(not modelled)` among them. One row `(step)` per
-    step follows.
+    A device's row `(not modelled)` sums the kernels without a model. Rows are sorted by device,
+    then by time, longest first. The rows `(step)`, one per step, come last.
 
     - `peaks`: measured peaks of one device. Other devices use their datasheet.
     - `base`: a trace that recorded the capture of replayed graphs, or a run without graphs. The
       ops of replayed kernels are taken from `base` if `trace` does not have them.
 
-    Raises MissingTableError without kernels or without shapes, SourceError if the trace does not
-    have the device of `peaks`.
+    Raises MissingTableError without kernels or without shapes. Raises SourceError if the trace does
+    not have the device of `peaks`.
     """
     work = modelled(trace, base)
     limits = device_peaks(trace, peaks)

@@ -25,8 +25,8 @@ _MOST = 12
 def sensitivity(trace: Trace) -> pl.DataFrame:
     """Return the time that a step saves if an op, layer or cause takes 10 % less time.
 
-    There is one row for each op, layer and cause of a rank that takes much time. A replay of steps
-    around the median step gives the saved time. It computes the length of a step from the
+    On each rank, the ops, layers and causes with the most time have one row each. A replay of steps
+    around the median step gives the saved time. The replay computes the length of a step from the
     dependencies of calls and work, without the profiler's cost. Raises MissingTableError without
     kernels and ops.
     """
@@ -117,9 +117,10 @@ def _outer(layers: list[str | None]) -> list[str | None]:
 
 
 def _largest(subject: Subject, kind: str, names: list[str | None]) -> list[tuple[str, str, Flags]]:
-    """Return the names with most time: `kind`, the name, and a flag per edge of the replay's graph.
+    """Return the names with the most time, each as `kind`, the name, and flags.
 
-    `names` has the name of each edge, or None. A flag is True for edges of this name.
+    `names` has one name, or None, per edge of the replay's graph. The weight of an edge is a time.
+    The flags say which edges have the returned name.
     """
     frame = pl.DataFrame(
         {

@@ -33,9 +33,7 @@ The name does not say how many draft tokens were accepted.
 
 F64, I64, STR = pl.Float64, pl.Int64, pl.String
 _MOST_REST = 0.1
-"""A step's bytes are given only if its unmodelled kernels take at most this share of the time of
-its modelled calls.
-"""
+"""Largest ratio of unmodelled kernel time to modelled time in a step whose bytes are given."""
 
 SERVING = Table(
     "serving",
@@ -90,9 +88,9 @@ def serving(
 ) -> pl.DataFrame:
     """Sum an inference server's steps by phase: one row per rank and phase.
 
-    `base` may hold the capture of a graph that `trace` replays: it gives the bytes that the graph
-    moves. Raises MissingTableError if no step names its requests, as steps of vLLM, SGLang and
-    TensorRT-LLM do.
+    If `base` holds the capture of a graph that `trace` replays, the bytes that the graph moves are
+    taken from `base`. Raises MissingTableError if no step names its requests, as steps of vLLM,
+    SGLang and TensorRT-LLM do.
     """
     trace.require("serving", "steps")
     named_steps = steps_of(trace).drop_nulls("phase")

@@ -125,7 +125,7 @@ class _Path(Struct, frozen=True):
         return (self.via, self.entry) if segment == "entry_to_via" else (0, self.via)
 
     def count(self, role: str | None, first: int, last: int) -> int:
-        """Count the levels from first to last, both included, or only levels with a role."""
+        """Count the levels with `role` from `first` to `last`, both included. None is any role."""
         if role is None:
             return max(last - first + 1, 0)
         return sum(
@@ -143,7 +143,7 @@ def stack_alignment(  # noqa: PLR0913 - two traces, and four choices that have d
     via: str = CONV2D,
     occurrence: str = "outermost",
 ) -> pl.DataFrame:
-    """Compare calls and frames of two stacks, from an entry over `via` to the stopped function.
+    """Compare the calls and frames of two stacks, from an entry to the stopped function.
 
     - `entry_base`, `entry_other`: the function at which the compared part begins. The default is
       the outermost well-known entry, such as call_function, else the outermost non-runtime frame.
@@ -152,10 +152,10 @@ def stack_alignment(  # noqa: PLR0913 - two traces, and four choices that have d
     - `occurrence`: "outermost" or "innermost" frame, if several match `via` or a given entry.
 
     These functions are plain names or regular expressions. An expression must match a whole name,
-    or all of it after one of the `::`. Stopped functions are paired by name, each with its first
-    stack. If no name is in both traces, their first stacks are paired. The number of calls is the
-    difference of levels, see "Comparing the costs of abstraction for DL frameworks".
-    Raises TracelensError if a given entry is not in a stack.
+    or everything after a `::` in the name. Stopped functions are paired by name, each with its
+    first stack. If no name is in both traces, their first stacks are paired. Calls are counted as
+    in "Comparing the costs of abstraction for DL frameworks". Raises TracelensError if a given
+    entry is not in a stack.
     """
     if occurrence not in _OCCURRENCES:
         raise UsageError(f"occurrence is one of {', '.join(_OCCURRENCES)}, not {occurrence!r}")

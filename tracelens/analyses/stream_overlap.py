@@ -33,7 +33,7 @@ STREAM_OVERLAP = Table(
     ),
 )
 _MOST_STREAMS = 32
-"""Largest number of streams of a device that have rows, the ones with most work.
+"""At most this many streams of a device have rows: the streams with the most work.
 
 The number of pairs grows with the square of the number of streams.
 """

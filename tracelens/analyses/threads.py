@@ -39,9 +39,9 @@ _SHARES = ("wait", "op", "api", "python", "unrecorded")
 def threads(trace: Trace) -> pl.DataFrame:
     """List the threads with spans or API calls: one row per rank, process and thread.
 
-    Times are over all steps. On a rank without steps, they are over the time between start-up and
-    tear-down. The parts add up to window_ns. Rows are sorted by rank, then by time in ops, longest
-    first. Raises MissingTableError without spans and API calls.
+    The time of all steps is split into waits, ops, API calls, Python code and unrecorded time. On a
+    rank without steps, the time between start-up and tear-down is split. Rows are sorted by rank,
+    then by time in ops, longest first. Raises MissingTableError without spans and API calls.
     """
     if not trace.has("spans") and not trace.has("api_calls"):
         raise MissingTableError(

@@ -48,7 +48,7 @@ def _with_shares(model: TimeModel) -> pl.DataFrame:
 
 
 def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:  # noqa: ARG001 - every notes function takes both
-    """Give the length of steps and of the phase program, and the time of the other phases."""
+    """Describe the length of the steps, the phases of the run, and the processes."""
     model = time_model(trace)
     return (
         step_sentences(model) + phase_sentences(model) + process_sentences(trace, model.processes)

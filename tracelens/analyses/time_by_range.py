@@ -243,7 +243,10 @@ def _rows_outside(ranges: Ranges) -> pl.DataFrame:
 
 
 def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
-    """Say how much work was launched inside ranges, in which path, and which ranges stay open."""
+    """Say how much work was launched inside ranges, and name the range with most of the work.
+
+    Also name ranges that were still open when the recording ended.
+    """
     ns = pl.col("duration_ns")
     work = pl.concat(
         trace.select(name, "rank", "api_call_id", "duration_ns") for name in DEVICE_WORK

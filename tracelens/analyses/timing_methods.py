@@ -27,8 +27,9 @@ _QUANTITIES = ("wall", "cuda_event", "arr_sum", "CPU_self", "CUDA_self", "CUDA_t
 def timing_methods(trace: Trace) -> pl.DataFrame:
     """Compare timings: one row per configuration, way of timing and quantity.
 
-    A row has the median over executions, and its ratio to the pure run. Profiled rows follow
-    unprofiled ones. Raises MissingTableError without timings.
+    A row has the median time of an execution. `cost_ratio` divides this median by the median of the
+    unprofiled run that times only the whole model. Profiled rows follow unprofiled ones. Raises
+    MissingTableError without timings.
     """
     trace.require("timing_methods", "timings")
     is_warmup = pl.col("is_warmup")
@@ -137,9 +138,10 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
 
 
 def _cost(part: pl.DataFrame, variant: str, profiled: bool) -> dict[str, Any] | None:
-    """Return the wall-clock row of a variant, with low_ns of the variant "pure" as pure_low_ns.
+    """Return the wall-clock row of a variant, extended by the key `pure_low_ns`.
 
-    Return None if one of the two variants was not measured.
+    `pure_low_ns` is the lower quartile of the times of the variant "pure". Return None if one of
+    the two variants was not measured.
     """
     rows = part.filter(variant=variant, profiled=profiled, quantity="wall").drop_nulls("cost_ratio")
     pure = part.filter(variant="pure", profiled=False, quantity="wall")

@@ -31,9 +31,9 @@ _LITTLE = 0.1
 _HANDFUL, _SCARCE, _SEVERAL_STEPS = 5, 0.01, 2
 """Limits below which the bound of a program is not judged.
 
-A program needs _HANDFUL kernels, and its device must work for a share _SCARCE of the time. With
-_SEVERAL_STEPS steps or more, a device that works this share is enough, and so are 2 * _HANDFUL
-kernels.
+A program with fewer than _SEVERAL_STEPS steps needs _HANDFUL kernels, and its device must work for
+the share _SCARCE of the time. A program with more steps needs only one of two things: a device that
+works for the share _SCARCE of the time, or 2 * _HANDFUL kernels.
 """
 _PARTS = {
     "communication": "the device only communicates",
@@ -299,7 +299,7 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
         *phase_sentences(model),
         *unseen_device(trace, model.processes),
         *advise(trace),
-        *_of_either_end(trace, rank_times(model)),
+        *_limits_of_range(trace, rank_times(model)),
         *(f"{text[:1].upper()}{text[1:]}." for text in caveats),
         *_capture_only(trace),
         *_doubts(trace, frame),
@@ -323,10 +323,10 @@ def _doubts(trace: Trace, frame: pl.DataFrame) -> list[str]:
     return doubts
 
 
-def _of_either_end(trace: Trace, ranks: list[RankTime]) -> list[str]:
-    """Say what limits the shortest and the longest step that are likely without the profiler.
+def _limits_of_range(trace: Trace, ranks: list[RankTime]) -> list[str]:
+    """Give the range of a step's time without the profiler, and what limits the step at each end.
 
-    The result is empty if the same part of a step limits both.
+    The result is empty if the same part of a step limits both ends, or if the range is not known.
     """
     # Several ranks wait for each other, but each is replayed alone.
     step = unprofiled_steps(trace).get(ranks[0].rank) if len(ranks) == 1 else None

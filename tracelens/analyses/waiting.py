@@ -15,10 +15,11 @@ from tracelens.trace import Trace
 
 
 def waiting(trace: Trace) -> pl.DataFrame:
-    """Return one row per rank with collectives matched to other ranks', most exposed waiting first.
+    """Sum each rank's waiting for other ranks in collectives: one row per rank.
 
-    Exposed waiting is waiting that the rank's own computing does not hide. Raises MissingTableError
-    with one rank, or if no collectives match.
+    Rows are sorted by exposed waiting, longest first. Exposed waiting is waiting that the rank's
+    own computing does not hide. A rank has no row if none of its collectives match those of other
+    ranks. Raises MissingTableError with one rank, or if no collectives match.
     """
     calls = require_matched(trace, "waiting").calls
     counts = calls.group_by("rank").agg(

@@ -11,7 +11,7 @@ from tracelens.trace import Trace
 
 
 def waiting_for(trace: Trace) -> pl.DataFrame:
-    """Return one row per pair of a waiting rank and an awaited one, most exposed waiting first.
+    """Return one row per pair of a waiting rank and an awaited one, longest exposed waiting first.
 
     The rows of a rank add up to its waiting. Raises MissingTableError with one rank, or if no
     collectives match.

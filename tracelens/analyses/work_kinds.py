@@ -164,7 +164,10 @@ def notes(
     frame: pl.DataFrame,
     base: Trace | None = None,  # noqa: ARG001
 ) -> list[str]:
-    """Name the kinds of the first rank's phases, largest first, and describe expert exchanges."""
+    """Name the kinds of work in each phase of the first rank, the kind with most time first.
+
+    Also describe the exchanges between experts.
+    """
     sentences = []
     for (rank,), part in [*frame.group_by("rank", maintain_order=True)][:_MOST_RANKS]:
         total = int(part["duration_total_ns"].sum())
@@ -219,7 +222,10 @@ def _exchange_sentences(trace: Trace, frame: pl.DataFrame) -> list[str]:
 
 
 def _unevenness(exchanges: pl.DataFrame, frame: pl.DataFrame) -> list[str]:
-    """Name the rank whose experts receive most tokens, by bytes, else by the experts' time."""
+    """Name the rank whose experts receive the most bytes of tokens.
+
+    If no bytes were recorded, name the rank whose experts take the most time.
+    """
     tokens = exchanges.filter(~pl.col("dtype").cast(pl.String).is_in(_COUNT_DTYPES))
     order = pl.int_range(pl.len()).over("rank", order_by="start_ns")
     of_experts = frame.filter(kind="MoE experts")

@@ -1,4 +1,7 @@
-"""Make the answer to a trace, or to its comparison with another, once for all views."""
+"""Answer what limits the program of a trace, or how two traces differ.
+
+All views show this answer.
+"""
 
 from importlib import import_module
 
@@ -17,7 +20,7 @@ _NO_EVENTS = ("diagnostics", "devices", "layers", "ranks")
 
 
 def make_answer(trace: Trace, base: Trace | None = None, rules: Rules = DEFAULT) -> Answer:
-    """Return the answer to a trace, or to a trace compared with a base.
+    """Say what limits the program of a trace, or how the trace differs from the base.
 
     If the base is the capture of the trace's CUDA graphs, nothing is compared. The base then only
     supplies the ops and layers of replayed kernels. For a trace without kernels and ops, the answer

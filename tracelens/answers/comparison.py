@@ -110,9 +110,9 @@ def _across_processors(base: Trace, other: Trace, times: pl.DataFrame) -> Answer
 
 
 def _middle_rank(times: pl.DataFrame) -> pl.DataFrame:
-    """Return the rows of the rank and device with the median step in base; no rows without one.
+    """Return the rows of one rank and device: the device with the median step time in base.
 
-    Only devices that are in both runs are considered.
+    Only devices that are in both runs are considered. Without such devices, the result is empty.
     """
     in_both = times.filter(part="window").drop_nulls(["base_ns", "other_ns"])
     if in_both.is_empty():
@@ -219,9 +219,9 @@ def _bars(ranks: tuple[RankTime, RankTime], whole: dict[str, Any]) -> tuple[Bar,
 
 
 def _copy_words(base: Trace, other: Trace, rank: int) -> str | None:
-    """Say which memory is copied from, for the copies whose time changed most.
+    """Name the kind of source memory, such as pageable, of the copies whose time changed most.
 
-    The result is empty if there are no copies. Return None for a process without a device.
+    The text is empty if there are no copies. Return None for a process without a device.
     """
     if not base.has("kernels"):
         return None

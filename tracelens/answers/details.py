@@ -55,9 +55,9 @@ _NOT_SHOWN = {
         "the export's calls of the operating system are not read: Nsight Systems shows them",
     ),
 }
-"""Events that a source has and tracelens does not read, by the code of their diagnostic.
+"""What to say about events that were not read, by the code of the diagnostic that counts them.
 
-Each has the part of the time that the events explain, and the sentence about them.
+A value has the part of a step that these events would explain, and the sentence to say.
 """
 _MANY = 0.2
 """Casts are named if they are this share of all kernels, or take this share of computing."""
@@ -178,10 +178,10 @@ def _of_another_thread(
 
 
 def without_profiler(model: TimeModel, rank: RankTime) -> tuple[str | None, int | None]:
-    """Say how long a step takes without the profiler, or how long it takes on the host alone.
+    """Return a sentence on a step without the profiler, and the length of such a step in ns.
 
-    The sentence is None if both are unknown or like the recorded step. The second result is the
-    step without the profiler in ns, None if the sentence gives no such step.
+    The length is None if it is not known. The sentence then gives another length of a step, such as
+    the length of the step's mark on the host. The sentence is None if no other length is known.
     """
     step = unprofiled_steps(model.trace).get(rank.rank)
     sentence = _profiler_cost(model.trace, rank, step) or _replayed_step(rank, step)
@@ -249,7 +249,7 @@ def _profiler_work(rank: RankTime) -> str | None:
 
 
 def _beside_mark(model: TimeModel, rank: RankTime) -> str | None:
-    """Give the length of a step as marked on the host, if its work ends at another time."""
+    """Give the length of a step's mark on the host, unless the mark is about as long as a step."""
     marks = mark_times(step_times(model))
     if rank.rank not in marks or rank.step_ns is None:
         return None
@@ -276,7 +276,7 @@ def doubts_of(model: TimeModel, rank: RankTime, *, is_judged: bool) -> tuple[str
 
 
 def _slow_host(trace: Trace, rank: RankTime) -> tuple[str, ...]:
-    """Warn of launches that took longer than on the slowest usual host.
+    """Warn of a host that was unusually slow at launching while the trace was recorded.
 
     The result is empty if the host does not limit the rank.
     """

@@ -24,8 +24,9 @@ _FEW = 0.5
 
 
 class SmUse(Struct, frozen=True):
-    """The mean number of SMs with a block of a running kernel, while kernels compute."""
+    """The use of a device's SMs, averaged over the time in which kernels compute."""
 
+    # The mean number of SMs that have a block of a kernel
     n_used: float
     # The device's number of SMs
     sm_count: int

@@ -177,7 +177,7 @@ def _of_all(trace: Trace, judged: Sequence[RankTime], row: dict[str, Any]) -> An
 
 
 def _first_place(verdicts: pl.DataFrame, part: str) -> str | None:
-    """Return the code that the first verdict names for a part of a step; None without one."""
+    """Return the code that the first verdict names for a part of a step; None if none does."""
     of_part = (
         pl.when(pl.col(name) == part).then(what)
         for name, what in (("bound", "what"), ("second", "second_what"))

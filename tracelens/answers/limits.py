@@ -29,7 +29,7 @@ from tracelens.derive.time.time_parts import RankTime, TimeModel
 from tracelens.trace import Trace
 
 _MOST_READS = 0.8
-"""A process reads values back if reading takes this share of its time in op calls."""
+"""A process mostly reads single values of tensors if the reads take this share of its op time."""
 _UNEVEN = 0.05
 """The answer gives both the mean and the median step if they differ by more than this share."""
 _MOSTLY = 0.8
@@ -37,9 +37,9 @@ _MOST_TIME = 0.5
 """A few long steps come first in the sentence if they take more than this share of the time."""
 _SUBJECT = "The GPU "
 _COMPUTES_NOTHING = ", and computes nothing"
-"""The end of a sentence on a device that receives.
+"""The end of a sentence about a device that receives data from another rank.
 
-It is dropped if the device also computes.
+This end is removed if the device also computes.
 """
 _PHRASES = {
     "communication": "only communicates",
@@ -71,7 +71,7 @@ class Limits(Struct, frozen=True):
     where: str | None
     second: str | None = None
     second_where: str | None = None
-    # True if the program mostly reads single values back
+    # True if the program mostly reads single values of tensors
     reads: bool = False
     # Given if the program computes on few of the GPU's SMs
     few_sms: SmUse | None = None
@@ -94,10 +94,10 @@ class Limits(Struct, frozen=True):
         return self.second_where or self.where
 
     def place_of_second(self, places: Sequence[tuple[str, int]] = ()) -> tuple[str, ...]:
-        """Return the label of `second` in the bar, with its place.
+        """Return "label: place" for the part `second`, with the label that the bar shows.
 
         The result is empty if there is no second part or its place is not known. If the part is
-        idle time, `places` are all its places, each with nanoseconds.
+        idle time, `places` are all places that cause it, each with nanoseconds.
         """
         if self.second is None:
             return ()
@@ -110,7 +110,7 @@ def limits_of(model: TimeModel, rank: RankTime, row: Mapping[str, Any]) -> Limit
     """Return the limits of a rank, given its row of `verdict`."""
     bound = row["bound"]
     where = {row[part]: _where(model, row, part) for part in ("second", "bound")}
-    place_of_reads = _read_place(model, rank) if rank.is_process and bound == "launch" else None
+    place_of_reads = _place_of_reads(model, rank) if rank.is_process and bound == "launch" else None
     use = few_sms(model.trace, rank) if bound == "compute" else None
     both = _work_and_waits(model, rank) if bound == "host" and rank.n_devices <= 1 else None
     reads = place_of_reads is not None
@@ -146,10 +146,10 @@ def places_of(model: TimeModel, rank: int, cause: str | None) -> list[tuple[str,
     return model.idle.filter(is_of_cause & is_of_program).select("what", "idle_ns").rows()
 
 
-def _read_place(model: TimeModel, rank: RankTime) -> str | None:
-    """Return the place where a process reads single values back.
+def _place_of_reads(model: TimeModel, rank: RankTime) -> str | None:
+    """Return the call path on which a process reads single values of tensors, as item() does.
 
-    Return None if reading takes little time.
+    Return None unless these reads take most of the time.
     """
     times = called_places(model, rank)
     reads = reads_of(times)
@@ -172,7 +172,7 @@ def called_places(model: TimeModel, rank: RankTime) -> list[tuple[str, int]]:
 def bound_place(model: TimeModel, rank: RankTime, limits: Limits) -> str | None:
     """Describe the place of the rank's bound.
 
-    If the program mostly reads single values back, add the number of reads per step. Otherwise,
+    If the program mostly reads single values of tensors, add the number per step. Otherwise,
     name a call path that covers half of the bound's idle time, if there is one.
     """
     places = () if limits.reads else places_of(model, rank.rank, limits.bound)
@@ -189,7 +189,10 @@ def bound_place(model: TimeModel, rank: RankTime, limits: Limits) -> str | None:
 
 
 def launching_functions(model: TimeModel, rank: RankTime, limits: Limits) -> str | None:
-    """Name the functions that take most of the launching time; None if one place takes half."""
+    """Name the functions that take most of the launching time.
+
+    Return None if a single call path takes half of the time.
+    """
     times = Counter(dict(called_places(model, rank)))
     all_ns = times.total()
     if (
@@ -271,7 +274,7 @@ def _special_words(
 ) -> str | None:
     """Return a sentence on a program of a special kind; None for any other program.
 
-    `reads` says that the program reads single values back.
+    `reads` says that the program mostly reads single values of tensors.
     """
     if reads:
         return "The program reads single values back"
@@ -342,9 +345,10 @@ def _work_and_waits(model: TimeModel, rank: RankTime) -> WorkAndWaits | None:
 
 
 def with_long_steps(trace: Trace, rank: RankTime, sentence: str) -> tuple[str, str | None]:
-    """Return the sentence, and a detail on steps that took much longer than most, or None.
+    """Return the sentence, and a detail on steps that took much longer than most steps.
 
-    If such steps take most of the time, the sentence begins with them.
+    Without long steps, the detail is None. If long steps take most of the time, the returned
+    sentence begins with the long steps.
     """
     # Only steps that were timed without the profiler are searched for long ones.
     long = trace.manifest.long_steps(rank.rank)

@@ -95,7 +95,7 @@ def answer_program(trace: Trace) -> Answer:
 
 
 def no_change(rank: RankTime) -> str:
-    """Return the line that replaces changes: other advice, or a remark that none would help."""
+    """Return the line to show for a rank for which no change can be advised."""
     whole = "a step" if rank.n_steps else "the time"
     if rank.bound == "unknown" and not rank.is_process:
         return _RECORD_HOST

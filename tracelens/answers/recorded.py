@@ -46,7 +46,7 @@ def about(trace: Trace, model: TimeModel | None = None) -> str:
 def uneven_steps(model: TimeModel, rank: int, *, is_busy: bool) -> tuple[str, ...]:
     """Describe how the steps of a rank differ in length; empty if they differ little.
 
-    With `is_busy`, the device is busy, and a function that only long steps run is named.
+    If the device is busy (`is_busy`), also name a function that runs in the long steps only.
     """
     steps = model.program_steps.filter(rank=rank).sort("step")
     numbers, times = steps["step"].to_list(), steps["duration_ns"].to_list()
@@ -82,7 +82,8 @@ def uneven_steps(model: TimeModel, rank: int, *, is_busy: bool) -> tuple[str, ..
 def _only_in(trace: Trace, rank: int, long: list[int], least_ns: float) -> str | None:
     """Return the longest Python function or annotation in all long steps and in no other.
 
-    It takes at least `least_ns` of a long step on average. Return None without one.
+    Functions that take less than `least_ns` of a long step on average are left out. Return None if
+    no function is left.
     """
     name = pl.col("name").cast(pl.String)
     is_of_program = pl.col("kind").is_in(["python", "annotation"])
@@ -118,7 +119,7 @@ def has_stacks(trace: Trace) -> bool:
 
 
 def served(trace: Trace) -> dict[str, int]:
-    """Return the number of an inference server's steps on a rank by phase, most first."""
+    """Count the steps of an inference server by phase, averaged over ranks, most steps first."""
     phase = pl.col("phase").cast(pl.String)
     steps = trace.select("steps", "rank", "step", "phase").filter(phase.is_in(PHASES))
     counts = steps.unique(["rank", "step"]).group_by(phase).len().sort("len", "phase")
@@ -178,7 +179,10 @@ def _kind(trace: Trace) -> str | None:
 
 
 def _devices(trace: Trace) -> str:
-    """Name the devices that ran kernels, as "on an NVIDIA H200"; else the CPU, if it ran all."""
+    """Name the devices that ran kernels, such as "on an NVIDIA H200".
+
+    Without kernels, name the CPU. The text is empty if a device was used but not recorded.
+    """
     used = trace.select("kernels", "rank", "device_id").unique()
     if used.is_empty():
         is_on_device = any(unrecorded_device(trace, rank) for rank in trace.manifest.ranks)

@@ -42,7 +42,10 @@ _WITHOUT_LINE = re.compile(r"([^\s():]+\.py): (.*)")
 _LINE = re.compile(r"(?<=\.py)\((?:defined at )?\d+\)(?=:)")
 _OPTIMIZER = re.compile(r"^Optimizer\.\w+#")
 _DIRECTION = re.compile(r"^(?:h2d|d2h) (?=copies from )")
-"""Matches a copy's direction if the kinds of memory after it imply the direction."""
+"""Matches the direction in "h2d copies from pageable to device memory".
+
+The two kinds of memory already tell the direction, so the word h2d is left out.
+"""
 _SEPARATOR = " > "
 _MOST_FRAMES = 3
 

@@ -66,7 +66,8 @@ A command's module has its name.
 _WRONG_WORDS: Any = typer.BadParameter.__mro__[1]
 """Typer's exception for words that it cannot parse.
 
-Up to Typer 0.15 it is click's UsageError. Since 0.29 Typer has its own copy.
+Old versions of Typer (0.15) use click's UsageError. New ones (0.29) contain a copy of click, and
+use the UsageError of this copy.
 """
 
 

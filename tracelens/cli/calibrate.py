@@ -67,8 +67,8 @@ def calibrate(
     """Measure what torch.profiler adds to each op, Python call and API call on this machine.
 
     A small training loop runs with the profiler and without it, half a minute in all. The costs are
-    kept in the TRACEs. whatif, sensitivity and the step without the profiler then use them instead
-    of another machine's costs.
+    stored in the TRACEs. For these TRACEs, whatif and other estimates then use the stored costs
+    instead of another machine's costs.
     """
     keep_sources(
         [
@@ -100,7 +100,10 @@ def calibrate(
 
 
 def with_costs(trace: Trace, by_kind: dict[str, list[float]]) -> Trace:
-    """Return the trace with the costs stored in the settings of each source."""
+    """Store costs in the settings of each source of the trace, and return the trace.
+
+    `by_kind` has the profiler's costs for each kind of profile.
+    """
     trace.manifest.sources = [
         source | {"settings": {**(source.get("settings") or {}), SETTING: by_kind}}
         for source in trace.manifest.sources

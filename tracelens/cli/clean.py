@@ -28,7 +28,10 @@ def clean(
         ),
     ] = 1,
 ) -> None:
-    """Remove leftover files of a stored trace: no manifest or finished rank refers to them."""
+    """Remove leftover files from the storage of a trace.
+
+    Files of the trace stay. Files of ranks that are already collected stay, too.
+    """
     with progress("cleaning"):
         n_removed = clean_target(shown(target), hours)
     tell(f"removed {n_removed:,} files from {shown(target)}")

@@ -45,11 +45,11 @@ def measure(
     The trace has the tables `timings` and `layers` only. All configurations but custom run on
     copies of the model. Gradients are off. The model stays in its mode (eval or train).
 
-    In the compiled configurations, each method compiles other regions:
+    In the compiled configurations, the method decides what is compiled as one region:
 
     - e2e: the whole model
     - layer, profiler, cuda_event: each layer
-    - subtraction: the first n layers, for each n, which takes long
+    - subtraction: for each n, the first n layers together. Compiling these regions takes long.
 
     The layer `(compiled region)` has the cost of calling a compiled region. Raises ToolError
     without torch or if compiling fails, and UsageError for a request that cannot be met.

@@ -27,8 +27,8 @@ def measure_peaks(
 ) -> dict[str, Any]:
     """Return the peaks of a device, in the form of `read_peaks`.
 
-    A copy's bandwidth counts read and written bytes. `missing` has the reason for each element type
-    without a peak. Raises ToolError without torch or a GPU.
+    A copy's bandwidth counts read and written bytes. If the peak of an element type cannot be
+    measured, the key `missing` has the reason. Raises ToolError without torch or a GPU.
     """
     torch = load_torch("peaks")
     if device == "cuda" and not torch.cuda.is_available():

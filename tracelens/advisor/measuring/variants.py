@@ -33,7 +33,10 @@ Execute = Callable[[Subject, bool, int], Iterator[ExecutionTimes]]
 
 
 class Protocol(Struct, frozen=True):
-    """The number of runs of the model, and the ways of timing. Every combination is measured."""
+    """The number of runs of the model, and the settings under which the runs are timed.
+
+    The methods e2e and layer are timed in each combination of `synchronized` and `profiled`.
+    """
 
     rounds: int = 10
     # Executions of the model per round
@@ -72,9 +75,9 @@ def variants(
     protocol: Protocol,
     diagnostics: Diagnostics,
 ) -> list[Variant]:
-    """Return the variants of the methods that the configuration allows.
+    """Return the variants of each method that can time the subject's configuration.
 
-    Other methods are named in `diagnostics`.
+    Methods that cannot time the configuration are named in `diagnostics`.
     """
     chosen_variants: list[Variant] = []
 

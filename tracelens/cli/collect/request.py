@@ -132,13 +132,13 @@ def read_or_run(
     context: typer.Context,
     files: list[Path] | None,
     request: Request,
-    of_a_command: Sequence[str] = (),
+    only_for_command: Sequence[str] = (),
     options: Callable[[Path], Mapping[str, Any]] = lambda _: {},
 ) -> None:
     """Collect the FILES, or run the COMMAND under the collector, and write the trace.
 
-    - `of_a_command`: parameters that are refused with FILES
-    - `options`: returns the options of the collector's run for a target
+    - `only_for_command`: names of parameters that are refused with FILES
+    - `options`: maps the path of the trace to further arguments of `capture_program`
 
     Raises UsageError if both FILES and a COMMAND were given, or neither. Raises UsageError if a
     refused parameter was given.
@@ -157,7 +157,7 @@ def read_or_run(
             f"standard input is read by tracelens collect {stdin_kind()} only, and alone"
         )
     if files:
-        refuse_options(context, of_a_command, "a COMMAND")
+        refuse_options(context, only_for_command, "a COMMAND")
         write_files(files, name, request)
         return
     refuse_options(context, ("engine", "address", "min_ranks"), "FILES")
@@ -227,8 +227,9 @@ def _with_steps(trace: Trace, pattern: str | None) -> Trace:
 def free_name(target: Path, *, force: bool, beside: str = ".tracelens") -> Path:
     """Return the target if it is free, else the first free name like `train-2.tracelens`.
 
-    A name is free if no file has it, neither with its own ending nor with the ending `beside`. With
-    `force`, the target is returned in any case. A name other than the target is printed.
+    A name such as `train.tracelens` is free if no file has this name, and no file has the name with
+    the ending `beside` instead. With `force`, the target is returned in any case. A name other than
+    the target is printed.
     """
 
     def is_taken(name: Path) -> bool:
