@@ -148,8 +148,8 @@ def _ordered(
 ) -> pl.DataFrame:
     """Return the layers that were timed in the given way, in the order of calls.
 
-    Columns: rank, position, layer, class_name, base_ns, other_ns and is_clear. Both times include
-    all phases. `is_clear` is True if all times of one run are below all times of the other run.
+    Columns: rank, position, layer, class_name, base_ns, other_ns and is_clear. base_ns and other_ns
+    sum all phases. `is_clear` is True if all times of one run are below all times of the other run.
     """
     calls = pl.concat(
         trace.layers.select("rank", "call_order", layer="module_path") for trace in (base, other)

@@ -87,7 +87,7 @@ class Change(Struct, frozen=True):
 
 
 class Answer(Struct, frozen=True):
-    """The answer to one trace, or to its comparison with another."""
+    """The answer for one trace, or for the comparison of two traces."""
 
     # The program's limit and its share
     sentence: str

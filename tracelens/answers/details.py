@@ -55,9 +55,9 @@ _NOT_SHOWN = {
         "the export's calls of the operating system are not read: Nsight Systems shows them",
     ),
 }
-"""What to say about events that were not read, by the code of the diagnostic that counts them.
+"""The part of a step that unread events would explain, and a sentence about these events.
 
-A value has the part of a step that these events would explain, and the sentence to say.
+A key is the code of the diagnostic that counts the events.
 """
 _MANY = 0.2
 """Casts are named if they are this share of all kernels, or take this share of computing."""
