@@ -87,7 +87,8 @@ class Breakpoint(Struct):
     def update(self, described: Record) -> None:
         """Set `is_found` from gdb's description of the breakpoint.
 
-        gdb calls every breakpoint pending after the program's end, but `is_found` stays True.
+        Once True, `is_found` stays True. After the program's end, gdb describes every breakpoint
+        as pending.
         """
         self.is_found |= described.get("addr") != _PENDING
 
@@ -109,7 +110,7 @@ class Breakpoints(Struct):
     _backend: Breakpoint = field(default_factory=lambda: Breakpoint(BACKEND_SYMBOL))
 
     def insert(self, session: Session) -> None:
-        """Set the breakpoints, pending where no library defines them.
+        """Set a breakpoint at each symbol, also if no loaded library defines the symbol yet.
 
         Raises ToolError if gdb refuses a symbol.
         """

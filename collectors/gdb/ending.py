@@ -79,7 +79,7 @@ class Interruption(Struct):
     number: int | None = None
 
     def drain(self) -> None:
-        """Read all bytes from `wake`; any signal writes some."""
+        """Empty `wake`, so that only a later signal makes it readable again."""
         if self.wake is not None:
             with suppress(BlockingIOError):
                 os.read(self.wake, 4096)

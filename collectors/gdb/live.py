@@ -103,10 +103,10 @@ def run(
 ) -> LiveStacks:
     """Run the command under gdb and keep the stack of every call of the functions in `breaks`.
 
-    The program uses this process's standard streams, and gets its signals. `gdb` is the path of gdb
-    or cuda-gdb, None to search for it. `implementation` labels the stacks, by default with the
-    script's name. Raises ToolError if gdb or the program cannot be run, or if no stack was
-    captured.
+    The program uses this process's standard streams. A signal that asks this process to end is
+    sent to the program. `gdb` is the path of gdb or cuda-gdb, None to search for it.
+    `implementation` labels the stacks, by default with the script's name. Raises ToolError if gdb
+    or the program cannot be run, or if no stack was captured.
     """
     limits = limits or Limits()
     limits.check()
@@ -334,7 +334,10 @@ class _Live:
 
 
 def _copy(number: int) -> int:
-    """Return a copy of a standard stream's file descriptor, of os.devnull if it is closed."""
+    """Return a copy of a file descriptor.
+
+    If the descriptor is closed, return a descriptor of os.devnull.
+    """
     try:
         return os.dup(number)
     except OSError:

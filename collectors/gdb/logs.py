@@ -189,7 +189,7 @@ class _Log(Struct):
     def _end_within_line(self) -> None:
         """Mark the last stack as truncated if the log ends within a frame.
 
-        The frame is dropped if the log ends within its name.
+        Drop this frame if even the name of its function is cut off.
         """
         text = " ".join(self._parts)
         # A whole frame has its arguments in parentheses. gdb's remarks are in brackets.

@@ -40,8 +40,8 @@ _LIBPYTHON = re.compile(r"libpython\d")
 class PythonFrame(Struct, frozen=True):
     """Holds a Python frame from py-spy's answer.
 
-    `is_entry` is True if this frame is the outermost that one call of `_PyEval_EvalFrameDefault`
-    runs.
+    One call of `_PyEval_EvalFrameDefault` may run several Python frames. `is_entry` is True for the
+    outermost of these frames.
     """
 
     printed: PrintedFrame
@@ -130,10 +130,10 @@ def _is_trampoline(frame: dict[str, object]) -> bool:
 
 
 class Loops(Struct, frozen=True):
-    """Holds the indices of native frames that are calls of the interpreter's loop, or may be.
+    """Holds the indices of native frames that run Python frames, or that may run them.
 
-    The loop is the C function that runs Python frames. The frames in `named` have its name. The
-    frames in `unnamed` lie in the interpreter, but have no name.
+    - `named`: frames of `_PyEval_EvalFrameDefault`, the C function that runs Python frames
+    - `unnamed`: frames of the interpreter without a function name, which may be of this function
     """
 
     named: tuple[int, ...]

@@ -281,7 +281,7 @@ def _captures(export: Export, source: Future[SourceFile]) -> list[Capture]:
 
 
 def _raw_tables(session: Session) -> dict[str, pl.DataFrame]:
-    """Return the raw tables of an export by name, not sorted and not linked."""
+    """Return the raw tables of an export by name, with rows in any order."""
     with ThreadPoolExecutor(1) as pool:
         # Each thread counts losses separately. With one counter, counts could be lost, and their
         # order would vary.

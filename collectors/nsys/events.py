@@ -1,6 +1,6 @@
 """Read frames of events from an export, with the column names of a trace.
 
-Rows are not sorted and not linked.
+Rows are in any order, and have no row ids yet.
 """
 
 from itertools import chain
@@ -71,8 +71,8 @@ def _calls(session: Session, table: str, raw: pl.DataFrame) -> pl.DataFrame:
 def kernels(session: Session) -> pl.DataFrame:
     """Return kernel executions, in the form that `with_process` takes.
 
-    A CUDA graph that was recorded as a whole gives one kernel per replay. It is named `CUDA graph
-    N`, and has no grid and block.
+    A replay of a CUDA graph that was recorded as a whole is one kernel. The kernel is named `CUDA
+    graph N`. Its columns of grid and block are None.
     """
     table = f"{ACTIVITY}KERNEL"
     # Cluster launches are recorded from schema 3.24 on.

@@ -198,7 +198,7 @@ def open_directory(path: Path) -> DirectoryExport | None:
 
 
 def is_nsys_table(name: str) -> bool:
-    """Return whether only nsys gives this name to tables."""
+    """Return whether a table with this name must come from nsys."""
     return name in {"StringIds", "NVTX_EVENTS"} or name.startswith(
         ("CUPTI_ACTIVITY_KIND_", "TARGET_INFO_", "META_DATA_")
     )

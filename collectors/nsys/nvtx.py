@@ -75,8 +75,8 @@ def _of_table(session: Session, table: str, end_ns: Callable[[], int | None]) ->
 def _classified(ranges: pl.DataFrame) -> pl.DataFrame:
     """Return the ranges with their kind, and with columns parsed from their names.
 
-    The library that opened a range decides how its name is parsed. The column `exact_path` is the
-    path of a module call in the model.
+    The library that opened a range decides how its name is parsed. If a range is the call of a
+    module, the column `exact_path` has the module's path in the model.
     """
     named = read_names(ranges["name"])
     # PyTorch pushes its ranges into the default domain.
@@ -99,7 +99,10 @@ def _classified(ranges: pl.DataFrame) -> pl.DataFrame:
 
 
 def _names(session: Session, raw: pl.DataFrame) -> pl.Series:
-    """Return the text of each row, stored in the row or under its string id, None without text."""
+    """Return the text of each row, or None.
+
+    A row has its text in the column `text`, or the id of the text in the column `textId`.
+    """
     written = raw["text"].cast(pl.Categorical)
     return written.zip_with(written.is_not_null(), session.named(raw["textId"]))
 

@@ -170,9 +170,9 @@ class Manifest(Struct):
     n_names: dict[str, dict[str, int]] = field(default_factory=dict)
     """The number of distinct names by table and rank, for tables with names."""
     attempts: dict[str, str] = field(default_factory=dict)
-    """WORD in the names of a rank's files, `part-WORD.parquet`.
+    """The word in the names of a rank's files, such as `abc` in `part-abc.parquet`.
 
-    A key is "RANK", or "TABLE/RANK" for one table of a rank. Files without a key have the word 0.
+    A key is "RANK", or "TABLE/RANK" for one table of a rank. Without either key, the word is 0.
     """
     dropped: list[dict[str, Any]] = field(default_factory=list)
     empty_tables: dict[str, str] = field(default_factory=dict)
@@ -180,20 +180,24 @@ class Manifest(Struct):
     """The differences of the ranks' clocks.
 
     - `basis`: the method, such as "estimated".
-    - `ranks`: by rank, the columns of CLOCKS in `derive.ranks.clocks`. Only for "estimated".
-    - `origin_ns`: the column of this name in CLOCKS, the same for all ranks. Only for "estimated".
+    - `origin_ns`: the time on the job's clock for which the differences are given.
+    - `ranks`: the clock of each rank. `CLOCKS` in `derive.ranks.clocks` explains its columns.
+
+    If the clocks are not "estimated", only `basis` is present.
     """
 
     def unprofiled_step_ns(self, rank: int) -> int | None:
         """Return the mean time of a rank's steps without the profiler, in nanoseconds.
 
         - A live capture times consecutive steps before or after the profiled steps.
-        - A step lasts from the end of the previous step to the end of its work on host and device.
-        - CUPTI may stay loaded without the profiler. The delay that it then adds to API calls is
+        - A step ends when host and device have finished the step's work. The next step begins at
+          that moment.
+        - After the profiler has stopped, CUPTI may stay loaded and delay API calls. This delay is
           subtracted.
         - Unusually long steps do not count: see `long_steps`.
 
-        Return None if the time is unknown, or not below the mean of the profiled steps.
+        Return None if no step was timed without the profiler. Also return None if the profiled
+        steps were not slower.
         """
         return self.unprofiled_steps_ns().get(rank)
 

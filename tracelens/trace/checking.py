@@ -38,7 +38,8 @@ def problems(trace: Trace) -> Iterator[str]:
 def blame_rows(*traces: Trace) -> Iterator[None]:
     """Raise SourceError if the `with` block fails and a trace on disk has invalid rows.
 
-    Otherwise the error of the block is raised.
+    If no trace on disk has invalid rows, raise the error of the block. MissingTableError and
+    UsageError are raised as they are, without a check of rows.
     """
     try:
         yield
@@ -75,9 +76,9 @@ def _checked(trace: Trace, table: Table) -> pl.DataFrame:
 
 
 def _wrong(name: str, rows: pl.DataFrame) -> dict[str, int]:
-    """Count the rows of one rank that break a rule of their table, by rule.
+    """Count the rows of one rank that break a rule of their table.
 
-    The key of a rule describes the fault, such as "have a duration_ns below 0".
+    Each count is of one rule. Its key describes the fault, such as "have a duration_ns below 0".
     """
     # A layer's time may be the difference of two times, which noise can make negative.
     from_0 = [column for column in rows.columns if column in _FROM_0 and name != "timings"]
@@ -105,9 +106,10 @@ def _are_row_numbers(ids: pl.Series) -> bool:
 
 
 def _lost(trace: Trace, name: str, rows: pl.DataFrame) -> dict[str, int]:
-    """Count the rows of one rank that point to a missing row, by column of pointers.
+    """Count the rows of one rank that point to a missing row.
 
-    The key of a column describes the fault, such as "have a parent_id that no row of spans has".
+    Each count is of one column. Its key describes the fault, such as "have a parent_id that no row
+    of spans has".
     """
     counts = {}
     for column in rows.columns:

@@ -86,10 +86,7 @@ class Collector(Struct, frozen=True, kw_only=True, eq=False):
     beside: Callable[[Path], Sequence[Path]] = lambda _: ()
     """Returns the files that are read along with a source, if they exist."""
     read_stored: Callable[[Path, Path], list[Capture]] | None = None
-    """Like `read`, but writes large tables to files in a folder, the second argument.
-
-    If there are several large sources, one process reads each.
-    """
+    """Like `read`, but writes large tables to files in a folder, the second argument."""
     run: Callable[..., Run] | None = None
     """Runs a program under the collector. The first argument is the command."""
     endings: Sequence[str] = ()
@@ -106,9 +103,9 @@ class Collector(Struct, frozen=True, kw_only=True, eq=False):
 
 
 def imported(module: str, name: str) -> Callable[..., Any]:
-    """Return a function that calls `name` of `module`, and imports `module` only then.
+    """Return a function that imports `module` when it is called, and then calls `name` of `module`.
 
-    Importing the code that runs programs takes 0.01 s, which reading a source need not wait for.
+    Reading a source does not need the code that runs programs. Importing this code takes 0.01 s.
     """
 
     def call(*arguments: Any, **more: Any) -> Any:
@@ -139,9 +136,10 @@ def reading_words() -> dict[str, str]:
 
 @contextmanager
 def read_by(words: Mapping[str, str]) -> Iterator[None]:
-    """Apply choices of how sources are read in the `with` block.
+    """Apply the choices in `words` to all sources that are read in the `with` block.
 
-    `words` has one choice per kind of collector, from `reading_words` in the user's process.
+    `words` is the result of `reading_words` in the main process. Child processes do not inherit the
+    user's choices.
     """
     known = [
         (collector.reading, words[kind])
@@ -167,10 +165,7 @@ def why_no_shapes(kinds: Sequence[str]) -> str:
 
 
 def how_to_fill(table: str) -> str:
-    """Return the commands that fill a table, as text joined by "or".
-
-    If no collector fills the table, these are the commands that time a model.
-    """
+    """Return the commands that fill a table, as text joined by "or"."""
     HOOKS.list_collectors()  # code that only reads tables has not imported them
     kinds: dict[str, list[str]] = {}
     for collector in COLLECTORS.values():
@@ -180,6 +175,7 @@ def how_to_fill(table: str) -> str:
         f"tracelens collect {' or '.join(kinds_of)}{how and f' ({how})'}"
         for how, kinds_of in kinds.items()
     ]
+    # No collector fills the tables of measured times.
     measured = (
         ["tracelens collect calls PLAN"]
         if table == "call_costs"

@@ -36,8 +36,8 @@ def combine(
 
     - `ranks`: one rank per profiler capture, in order, or a single rank for all captures.
     - `events`: the profiler to use if several profilers captured a rank.
-    - `is_one_run`: do not check whether all captures are of one program. With `ranks`, this is not
-      checked either.
+    - `is_one_run`: skip the check that all captures are of one program. If `ranks` are given, this
+      check is always skipped.
     - `force_mix`: warn if captures cannot be ranks of one program, instead of raising SourceError.
 
     Raises SourceError if two captures of one profiler claim the same rank. Raises UsageError if
@@ -227,12 +227,14 @@ def _with_ids_from(rows: pl.DataFrame, first_ids: Mapping[str, int]) -> pl.DataF
 
 
 def _provenance_once(parts: list[_Part]) -> list[_Part]:
-    """Return the parts of table `provenance`, without graphs that an earlier part of the rank has.
+    """Return the parts of the table `provenance`, each graph of a rank in only one part.
 
-    A part recorded at compile time comes before a part from a log.
+    A part has the rows of one capture. If several captures of a rank describe the same graph, only
+    the rows of one capture are kept.
     """
     known: dict[int, list[str]] = {}
     kept: list[_Part] = []
+    # "torch" (recorded at compile time) sorts before "trace_log" (read from a log).
     for rank, capture, frame in sorted(parts, key=lambda part: part[1].kind):
         if isinstance(frame, pl.DataFrame):
             new = frame.filter(~pl.col("graph_key").is_in(known.get(rank, [])))

@@ -145,7 +145,7 @@ def _changed_groups(
 
 
 def gathered(parts: Sequence[Part]) -> Iterator[list[Part]]:
-    """Yield the parts in groups, each with up to a million rows or a single part."""
+    """Yield the parts in groups of up to a million rows; a larger part is a group of its own."""
     # One query of a hundred files takes a tenth of the time of a hundred queries.
     batch: list[Part] = []
     n_rows = 0

@@ -20,9 +20,10 @@ _NAMED = {
     "spans": ("spans", "name"),
     "sites": ("spans", "op"),
 }
-"""Tables whose names are limited.
+"""Tables with a limited number of names.
 
-The first item is the table with the time of each name, the second the column with the names.
+The first item is the table from which the time of each name is taken. The second item is the
+column of the limited table that has the names.
 """
 _KERNELS, _OPS, _FUNCTIONS, _RANGES, _MODULES = "kernels", "ops", "Python functions", "ranges", ""
 _WHAT = pl.Enum([_KERNELS, _OPS, _RANGES, _FUNCTIONS, _MODULES])

@@ -18,7 +18,7 @@ def memory_rows(
     """Return the columns `columns` of the rows that meet the condition `where`.
 
     A part is a rank and its rows without the column `rank`, in a form that `Table.conform` accepts.
-    The result has Categorical for String. The condition is evaluated before, on String.
+    Texts are String when the condition is evaluated, and Categorical in the result.
     """
     frames = [_rows(table, rank, part, columns, where) for rank, part in parts]
     if not frames:

@@ -91,10 +91,10 @@ def _device(capture: Capture) -> int | None:
 
 
 def _nodes(places: Mapping[int, RankPlace]) -> dict[int, int]:
-    """Number the hosts from 0, and return the number of its host for each rank.
+    """Return each rank's host as a number, counted from 0.
 
-    The result is empty for a single rank. It is also empty if hosts can be distinguished neither by
-    their names nor by the devices of their ranks.
+    The result is empty for a single rank. It is also empty if neither the names of the hosts nor
+    the devices of the ranks show which ranks share a host.
     """
     if len(places) == 1:
         return {}

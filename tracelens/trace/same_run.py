@@ -97,8 +97,8 @@ def refuse_unrelated(ranks: Sequence[RankFacts], *, force_mix: bool = False) -> 
 def _sizes(ranks: Sequence[RankFacts]) -> Iterator[tuple[RankFacts, RankFacts, str]]:
     """Yield the first two sources that disagree on the number of ranks, and the reason.
 
-    If a source's number contradicts its own rank or the number of files, any other source is the
-    second.
+    A source may also state fewer ranks than there are files, or a rank beyond its number of ranks.
+    Such a source is yielded with an arbitrary other source.
     """
     n_files = len({rank.source.sha256 for rank in ranks})
     stated = [

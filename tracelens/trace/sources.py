@@ -84,9 +84,10 @@ def sources_of(
 ) -> list[tuple[Collector, Path]]:
     """Return the files at the paths, each with its collector.
 
-    A folder's files that are damaged gzip, or no trace, are appended to `skipped`. A file that
-    `paths` names directly is never skipped. If it is damaged or no trace, SourceError is raised
-    here or when the file is read.
+    In a folder, damaged gzip files and files that do not begin as a trace are appended to
+    `skipped`. A file that `paths` names directly is never skipped, even if it is damaged.
+
+    Raises SourceError if a path does not exist, or has nothing that a collector reads.
     """
     given = given_paths(paths)
     if kind is not None and kind not in COLLECTORS:
@@ -193,8 +194,9 @@ def _members(path: Path, kind: str | None) -> list[Path]:
 def _is_there(path: Path) -> bool:
     """Return whether a file or folder exists.
 
-    Raises PermissionError if its folder may not be read, unlike `Path.exists` of Python 3.14.
+    Raises PermissionError if the user may not look into the folder that contains `path`.
     """
+    # `Path.exists` of Python 3.14 returns False for such a path.
     try:
         path.stat()
     except (FileNotFoundError, NotADirectoryError, ValueError):

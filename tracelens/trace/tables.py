@@ -95,8 +95,8 @@ class Tables:
         - `where`: return only rows that meet the condition, the fastest way to a few rows.
         - `rank`: return only rows of these ranks. Other ranks' files are not read.
 
-        Columns are cached, except with `where` or `rank`. For a large table this takes a fraction
-        of the time and memory of `frame`.
+        Columns are cached, except with `where` or `rank`. For a large table, `select` takes a
+        fraction of the time and memory of `frame`.
         """
         ranks = {rank} if isinstance(rank, int) else None if rank is None else {*rank}
         if ranks == {*self.manifest.ranks}:
@@ -257,7 +257,7 @@ class Tables:
             return read_parts(parts, TABLES[name], columns, share)
 
     def _are_in_memory(self, name: str) -> bool:
-        """Return whether a table's rows are in memory, and all of its names are kept."""
+        """Return whether a table is in memory, and none of its names is replaced in results."""
         return name in self._in_memory and name not in self._listed
 
     def _read_memory(

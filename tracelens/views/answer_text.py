@@ -140,7 +140,7 @@ def _cut(text: str, width: int, most: int) -> list[str]:
 
 
 def _fitted(word: str, width: int) -> str:
-    """Return the word, without its middle if it is longer than a line, as a file's name may be."""
+    """Return the word, without its middle if it is wider than `width`."""
     half = (width - 1) // 2
     return word if cell_len(word) <= width else f"{word[:half]}{ELLIPSIS}{word[-half:]}"
 

@@ -18,7 +18,7 @@ MOST_COLUMNS = 500
 """Largest number of steps in the overview; later steps are left out."""
 PATH_LANE = "critical path: what the step waited for"
 _HOST_KINDS = {"python": "python", "api_call": "api call"}
-"""Words for kinds of host activity on the critical path; the threads have the same legend."""
+"""Legend words for host activity on the critical path, the same as in lanes of host threads."""
 _INTERNAL = ("rank", "source", "event_id")
 _SHOWN = {name: dtype for name, dtype in (BARS | DETAILS).items() if name not in _INTERNAL}
 
@@ -76,7 +76,7 @@ def _shown_bars(timeline: Timeline, path: pl.DataFrame) -> pl.DataFrame:
 
 
 def _with_cause_words(bars: pl.DataFrame) -> pl.DataFrame:
-    """Replace causes of idle time by the words of the answer, such as "stream wait"."""
+    """Replace names of causes of idle time by words, such as "dependency" by "stream wait"."""
     is_idle = pl.col("kind").str.starts_with("idle: ")
     cause = pl.col("kind").str.strip_prefix("idle: ")
     word = cause.replace(PART_WORDS)
@@ -194,12 +194,12 @@ def _overview(
     working: dict[int, float],
     choices: dict[int | None, str],
 ) -> dict[str, Any]:
-    """Return lists with the number, duration, share of device work and view of each step.
+    """Return the number of steps, and four lists for page.js with one item per step.
 
-    - `working`: share of device work by step
-    - `choices`: words by which the user chooses a step's view
-
-    A missing value is None.
+    - `steps`: the step's number
+    - `durations`: its duration in nanoseconds
+    - `working`: the share of device work from `working`, or None
+    - `choices`: the text from `choices` by which the user chooses the step's picture, or None
     """
     head = steps.head(MOST_COLUMNS)
     return {

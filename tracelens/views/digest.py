@@ -1,4 +1,7 @@
-"""Choose the sections and rows of a report in text; for many ranks, only the job's sections."""
+"""Choose which sections and rows of a report are written as text.
+
+Of a job with many ranks, only the sections in `_OF_JOB` are written.
+"""
 
 from msgspec.structs import replace
 
@@ -61,10 +64,10 @@ def title(report: Report) -> str:
 
 
 def _shortened(section: Section, processes: list[int]) -> tuple[Section, int | None]:
-    """Return a section of a job with many ranks in short form, and the number of rows to show.
+    """Return a section of a job with many ranks, and the number of its rows to show.
 
     The section `verdict` gets one sentence per group of ranks with the same verdict, and shows no
-    rows. `processes` are the ranks that use no device.
+    rows. `processes` are the ranks without a device, whose sentences use other words.
     """
     if section.analysis.name != "verdict":
         return section, _MOST_ROWS.get(section.analysis.name)

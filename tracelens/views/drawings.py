@@ -47,9 +47,9 @@ class Drawing(Struct, frozen=True):
 
 
 def draw_events(report: Report, model: TimeModel) -> list[Drawing]:
-    """Return the heat map of several ranks, the timeline and the icicle.
+    """Return the heat map, the timeline and the icicle for the page.
 
-    The result is empty if the user named sections.
+    A trace of one rank has no heat map. A report whose sections the user chose has no drawings.
     """
     if report.is_asked:
         return []
@@ -81,10 +81,10 @@ def draw_events(report: Report, model: TimeModel) -> list[Drawing]:
 
 
 def ranks_alone(model: TimeModel, together: list[int]) -> list[int]:
-    """Return the ranks that have a timeline alone.
+    """Return the ranks that each get a timeline of their own.
 
-    `together` are the ranks that also share one timeline. If the trace has many ranks, only these
-    ranks and the first rank have a timeline alone.
+    Of a trace with many ranks, these are the ranks `together` and the first rank. The ranks
+    `together` also get one shared timeline.
     """
     ranks = model.trace.manifest.ranks
     if len(ranks) <= MANY:
@@ -166,10 +166,10 @@ def _heat(heat: HeatMap) -> Drawing:
 
 
 def list_stacks(report: Report) -> list[dict[str, Any]]:
-    """Return the call stacks for the page, one entry per symbol, with `title` and `stacks`.
+    """Return the call stacks for the page, one entry per function in which the program stopped.
 
-    An entry of a comparison has the stacks of both traces. A last entry without stacks counts the
-    symbols that are left out.
+    An entry has a `title` and `stacks`. In a comparison, it has the stacks of both traces. If
+    functions are left out, a last entry without stacks counts them.
     """
     if report.is_asked or not report.trace.has("frames"):
         return []

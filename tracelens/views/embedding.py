@@ -65,7 +65,7 @@ def embed(
     """Pack drawings and tables within the budget.
 
     Drawings are packed whole. Tables get as many rows as the remaining budget allows. A table is a
-    section with its shown columns, which have no cells yet.
+    section with the heads of its columns. The cells come from the section.
 
     The first result has the packed drawings for the page's template. The second has one entry per
     section name: the packed table and its number of rows.
@@ -153,9 +153,9 @@ def _table_data(section: Section, heads: Sequence[Shown], n_rows: int) -> dict[s
 
     - `columns`: the columns. If a column equals an earlier column, its `values` are the earlier
       column's index.
-    - `first`: True for each column that is shown at first and printed.
+    - `first`: True for each column that the table shows before the user asks for more columns.
     - `choices`: indices of the columns that select rows: rank, step, and enums with few words.
-    - `tree`: index of the column of layers if the table splits a total by layer, else None.
+    - `tree`: index of the column `layer` if the table has shares of layers, else None.
     """
     frame, result = section.frame, section.analysis.result
     part = frame.head(n_rows)

@@ -100,7 +100,7 @@ def step_lanes(report: Report, answer: Answer, program_steps: pl.DataFrame) -> l
     """Return up to three bars of a step: as recorded, without the profiler, after a change.
 
     The result is empty if only one of these three step times is known. `program_steps` has the
-    recorded steps; the label of the first bar says whether its time is their median or their mean.
+    recorded steps. The first bar's label says whether the bar is the median or the mean step.
     """
     row = _unprofiled(report)
     if row is None or len(answer.bars) != 1:
@@ -206,8 +206,9 @@ def _devices(trace: Trace) -> str:
 def _steps(model: TimeModel) -> list[tuple[str, str]]:
     """Return facts on the steps, each as name and text.
 
-    The facts are the number of steps, their time, the time of their marks, and the profiler's cost.
-    A mark is the host's span for a step. If marks are as long as the steps, their text is empty.
+    The facts are the number of steps, the step time, the length of a step's mark, and the
+    profiler's cost. A mark is the host's span for a step. The text on marks is empty if marks are
+    as long as steps.
     """
     trace = model.trace
     times = step_times(model)

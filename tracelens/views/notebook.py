@@ -38,7 +38,8 @@ class ReportView:
     ) -> ReportView:
         """Return the report on a trace.
 
-        Raises UsageError for unknown sections, and for comparing sections without `against`.
+        Raises UsageError for unknown sections. It also raises UsageError if a section compares two
+        traces and `against` is None.
         """
         return cls(build_report(trace, against, sections))
 
@@ -75,7 +76,7 @@ class ReportView:
 
 
 def _answer(block: AnswerBlock) -> str:
-    """Return the answer as HTML: sentence, code, coloured bars with legends, and changes."""
+    """Return the answer as HTML: sentences, coloured bars with legends, and changes."""
     answer = block.answer
     details = _paragraphs([answer.place, *answer.details, answer.unprofiled])
     rows = f"<pre>{_text(chr(10).join(answer.rows))}</pre>" if answer.rows else ""

@@ -91,9 +91,12 @@ print(f"{{op}} on {{DEVICE}}: {{sorted(times)[3] * 1e6:.1f}} us (best {{min(time
 
 
 def op_script(trace: Trace, op: str) -> str:
-    """Return a script that runs the op with the recorded inputs that took the most time in all.
+    """Return a script that runs the op with one set of recorded inputs.
 
-    Raises UsageError if the op was not recorded, MissingTableError without recorded shapes.
+    The calls with these inputs took more time in total than the calls with any other inputs.
+
+    Raises UsageError if the op was not recorded. Raises MissingTableError if shapes were not
+    recorded.
     """
     spans = trace.select(
         "spans",

@@ -153,10 +153,10 @@ def _split(report: Report) -> tuple[list[Section], list[str], list[str]]:
 
 
 def _environment(names: Collection[str] = ()) -> Environment:
-    """Return the template environment. Values are escaped, unknown names are errors.
+    """Return the template environment. It escapes values, and an undefined variable is an error.
 
-    - Filter `linked` splits a text at names of sections, and returns each part with the section to
-      link to, or None.
+    - Filter `linked` splits a text at the names of sections in `names`. It returns each part with
+      the section to link to, or None.
     - Filter `unbroken` keeps a number and its unit on one line.
     - Filter `with_code` shows names in backticks as code.
     """

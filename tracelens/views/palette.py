@@ -64,9 +64,10 @@ ROLES = {
 Lists of calls show no time, so cool and warm colours mean nothing there.
 """
 KIND_COLORS = {WORK: _GREEN, WAIT: "#b27296", REST: GREY}
-"""Colours of bars by kind of part, for parts whose labels are not in PART_COLORS.
+"""Colours of the parts of bars, by kind of part.
 
-No cause of waiting has the colour of the kind WAIT.
+A part whose label is in PART_COLORS has that colour instead. The colour of WAIT differs from all
+colours in WAITS.
 """
 PART_COLORS = PARTS | {
     word: PARTS[part] for words in (PROCESS_WORDS, PART_WORDS) for part, word in words.items()

@@ -34,7 +34,10 @@ def gate_lines(verdicts: list[Verdict]) -> list[str]:
 
 
 def found_value(verdict: Verdict) -> str:
-    """Return the value and interval of a gate, as a share or with the unit."""
+    """Return the value of a gate's verdict as text, with the interval of the value if it is known.
+
+    The value is a share of the base if the gate's expression ends in "%". Otherwise it has a unit.
+    """
     if verdict.value is None:
         return "no value"
     if isinf(verdict.value):  # the base is 0, so there is no share

@@ -46,7 +46,7 @@ SCALES: dict[str, tuple[tuple[float, float, str], ...]] = {
 }
 """Scales by stored unit, each with a least value, a divisor and a symbol.
 
-A column gets the scale whose least value its largest value reaches.
+A column gets the first scale whose least value is not above the column's largest value.
 """
 
 _LABELS = {
@@ -166,8 +166,8 @@ def label_of(
 ) -> str:
     """Return the column's name in words, without its unit, such as "calls" for `n_calls`.
 
-    `part_words` has the names in words of columns of idle and exposed time, such as "idle: module
-    load" for `idle_loading`.
+    `part_words` has words for columns with the prefixes `idle_` and `exposed_`, such as "idle:
+    module load" for `idle_loading`.
     """
     name = column.name
     if name in _LABELS:
@@ -266,9 +266,9 @@ def show(
 ) -> list[Shown]:
     """Return the named columns of the first `rows` rows as printable text.
 
-    The columns `grid_x`, `grid_y` and `grid_z` are combined into one (64x7x1). So are `value` and
-    `unit`. `words` has the words that replace stored values, by column. `words["part"]` also has
-    the `part_words` of `label_of`.
+    The columns `grid_x`, `grid_y` and `grid_z` are combined into one (64x7x1). `value` and `unit`
+    are also combined. `words` has, by column, the words that replace stored values. The labels of
+    columns such as `idle_loading` come from `words["part"]`.
     """
     columns = columns_of(table, frame)
     head = frame if rows is None else frame.head(rows)
@@ -331,7 +331,7 @@ def _folded(stem: str, column: Column, head: pl.DataFrame) -> Shown:
 def _largest_by_quantity(frame: pl.DataFrame, names: Sequence[str]) -> dict[str, float]:
     """Return the largest magnitude of each quantity.
 
-    All columns of a quantity, such as base and other, are shown in one unit.
+    Columns of the same quantity, such as `base_ns` and `other_ns`, are shown in one unit.
     """
     largest: dict[str, float] = {}
     for name in names:

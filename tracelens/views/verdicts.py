@@ -14,7 +14,7 @@ _SECTIONS = {
     "waiting": "time_breakdown",
     "straggler": "waiting",
 }
-"""The section that shows more, by the part of the time that bounds a rank."""
+"""The section with more details, for each value of the verdict's column `bound`."""
 _PROCESS_SECTIONS = {"compute": "top_ops", "copy": "top_ops"}
 """Entries that replace those of `_SECTIONS` for ranks without a device."""
 _CAUSES = ("input", "allocation", "sync", "loading", "launch", "host")
@@ -24,8 +24,8 @@ _MOST_CARDS = 16
 def list_cards(verdict: Section, processes: Collection[int] = ()) -> list[dict[str, Any]]:
     """Return one card per distinct verdict, with the ranks that have it.
 
-    A verdict has the two largest parts of the time (`words`) and the evidence. Rows of single steps
-    have no card. `processes` are the ranks that use no device.
+    A card has `words` on the two largest parts of the time, and the evidence. Verdicts on single
+    steps have no card. `processes` are the ranks without a device, whose cards use other words.
     """
     frame = verdict.frame
     if "step" in frame.columns and frame["step"].null_count():

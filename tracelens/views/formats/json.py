@@ -11,7 +11,7 @@ from tracelens.views.columns import useful
 from tracelens.views.formats.format import Format
 
 _ANSWER = ("job", "verdict", "changes")
-"""Sections with the answer in few rows, which are written with all columns."""
+"""Sections that have the answer. They have few rows, and are written with all columns."""
 
 _ROWS = 12
 
@@ -25,9 +25,9 @@ def to_json(report: Report, rows: int | None = None) -> str:
     - "base": only in a comparison
     - "gate": only with --fail-on
 
-    With `rows`, sections are shortened, unless the user named them. A short section has only the
-    columns of the report in text, rounded to four digits; "n_columns" counts all columns. The
-    sections in `_ANSWER` are not shortened, and their limit is at least `_ROWS` rows.
+    If `rows` is given and the user chose no sections, most sections are written with fewer columns:
+    those of the report in text, rounded to four digits. "n_columns" then counts all columns. The
+    sections in `_ANSWER` keep all columns, and have up to `_ROWS` rows even if `rows` is smaller.
 
     Times are integer nanoseconds. NaN and infinity become JSON's null value.
     """

@@ -61,7 +61,7 @@ def table(section: Section, rows: int | None) -> str:
 
 
 def escape(text: str) -> str:
-    """Return the text with the characters of Markdown, HTML and mentions escaped."""
+    """Escape the text, so that nothing in it acts as Markdown, HTML, a mention or a link."""
     plain = (
         _SPECIAL.sub(r"\\\1", printable(text))
         .replace("&", "&amp;")
