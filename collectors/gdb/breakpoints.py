@@ -110,7 +110,7 @@ class Breakpoints(Struct):
     _backend: Breakpoint = field(default_factory=lambda: Breakpoint(BACKEND_SYMBOL))
 
     def insert(self, session: Session) -> None:
-        """Set a breakpoint at each symbol, also if no loaded library defines the symbol yet.
+        """Set a breakpoint at each symbol, even if no loaded library defines the symbol yet.
 
         Raises ToolError if gdb refuses a symbol.
         """

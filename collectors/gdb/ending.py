@@ -35,14 +35,15 @@ class Outcome(Struct, frozen=True):
 
 
 def outcome_of(stop: Record) -> Outcome | None:
-    """Return how the program ended, None if gdb reports a stop of a program that still runs.
+    """Return how the program ended, from gdb's record of a stop.
 
-    gdb prints exit codes in octal.
+    Return None if the program has not ended.
     """
     match stop.get("reason"):
         case "exited-normally":
             return Outcome(0)
         case "exited":
+            # gdb prints exit codes in octal.
             return Outcome(int(str(stop.get("exit-code", "1")), 8))
         case "exited-signalled":
             name = str(stop.get("signal-name", ""))

@@ -1,6 +1,6 @@
 """Read Python's own frames with py-spy, and insert them among a stack's native frames.
 
-py-spy reads them while gdb holds the program.
+py-spy reads Python's frames while gdb holds the program.
 """
 
 import json
@@ -133,7 +133,7 @@ class Loops(Struct, frozen=True):
     """Holds the indices of native frames that run Python frames, or that may run them.
 
     - `named`: frames of `_PyEval_EvalFrameDefault`, the C function that runs Python frames
-    - `unnamed`: frames of the interpreter without a function name, which may be of this function
+    - `unnamed`: frames of the interpreter without a function name, which may also run Python frames
     """
 
     named: tuple[int, ...]
@@ -175,8 +175,8 @@ class Placing(Struct, frozen=True):
 def has_interpreter(native: Sequence[StackFrame], *, is_python: bool) -> bool:
     """Return whether the stack has a frame of the interpreter.
 
-    `is_python` is True if the program is Python itself. Its frames without a name are then taken
-    as frames of the interpreter.
+    `is_python` is True if the program is Python itself. Unnamed frames of the program then count as
+    frames of the interpreter.
     """
     return any(
         _is_interpreter(frame)
@@ -242,7 +242,7 @@ def place(loops: Loops, python: Sequence[PythonFrame], *, truncated: bool) -> Pl
 def merge(native: Sequence[StackFrame], placing: Placing) -> list[StackFrame]:
     """Return native and Python frames in one list, innermost first, with new levels.
 
-    Python's frames come directly inside the loop that runs them.
+    Python's frames stand directly before the native frame that runs them.
     """
     inside = dict(zip(placing.least, placing.groups, strict=True))
     merged: list[StackFrame] = []

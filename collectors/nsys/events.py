@@ -71,8 +71,8 @@ def _calls(session: Session, table: str, raw: pl.DataFrame) -> pl.DataFrame:
 def kernels(session: Session) -> pl.DataFrame:
     """Return kernel executions, in the form that `with_process` takes.
 
-    A replay of a CUDA graph that was recorded as a whole is one kernel. The kernel is named `CUDA
-    graph N`. Its columns of grid and block are None.
+    If a CUDA graph was recorded as a whole, each replay is one kernel. This kernel is named `CUDA
+    graph N`, and its columns of grid and block are None.
     """
     table = f"{ACTIVITY}KERNEL"
     # Cluster launches are recorded from schema 3.24 on.

@@ -189,7 +189,7 @@ def decoded(table: pa.Table) -> pl.DataFrame:
 def open_directory(path: Path) -> DirectoryExport | None:
     """Return the directory as an export.
 
-    Return None when it has no file of a table that nsys exports.
+    Return None if no file in the directory has the name of a table of nsys.
     """
     for suffix in (".parquet", ".arrow"):
         if any(is_nsys_table(file.stem) for file in path.glob(f"*{suffix}")):

@@ -147,7 +147,7 @@ class Capture(Struct):
     def table(self, name: str) -> pl.DataFrame | Stored | None:
         """Return the table's rows, in a file or in memory.
 
-        Return None if the source did not fill it.
+        Return None if the source did not fill the table.
         """
         return self.stored.get(name, self.tables.get(name))
 
@@ -181,7 +181,7 @@ class Manifest(Struct):
 
     - `basis`: the method, such as "estimated".
     - `origin_ns`: the time on the job's clock for which the differences are given.
-    - `ranks`: the clock of each rank. `CLOCKS` in `derive.ranks.clocks` explains its columns.
+    - `ranks`: the clock of each rank. `CLOCKS` in `derive.ranks.clocks` explains the columns.
 
     If the clocks are not "estimated", only `basis` is present.
     """
@@ -202,7 +202,7 @@ class Manifest(Struct):
         return self.unprofiled_steps_ns().get(rank)
 
     def unprofiled_steps_ns(self) -> dict[int, int]:
-        """Return `unprofiled_step_ns` by rank, without ranks of unknown time."""
+        """Return `unprofiled_step_ns` by rank; ranks for which it is None are left out."""
         steps = dict[int, int]()
         for source in self.sources:
             rank, step_ns = source.get("rank"), _unprofiled_step_ns(source)
@@ -308,7 +308,8 @@ def no_manifest(folder: str, error: Exception) -> SourceError:
 def manifest_of(content: bytes, folder: str) -> Manifest:
     """Read and check a trace's manifest.json.
 
-    Raises SourceError if it is damaged, and SchemaError if a newer version of tracelens wrote it.
+    Raises SourceError if the manifest is damaged. Raises SchemaError if a newer version of
+    tracelens wrote the manifest.
     """
     file = f"{folder}/manifest.json"
     try:

@@ -70,7 +70,7 @@ class Collector(Struct, frozen=True, kw_only=True, eq=False):
     fills: Mapping[str, str] = field(default_factory=dict)
     """The tables that the collector can fill, each with a condition such as "with --memory".
 
-    The condition is shown in messages. It is empty if there is none.
+    The condition is shown in messages. It is empty for a table that needs no condition.
     """
     is_profiler: bool = False
     """True if the sources hold events. Only one profiler's events of a rank are kept."""
@@ -99,11 +99,11 @@ class Collector(Struct, frozen=True, kw_only=True, eq=False):
     reading: ContextVar[str] | None = None
     """The user's choice of how sources are read."""
     with_shapes: str | None = None
-    """Advice on recording the shapes of ops' inputs, None if sources cannot hold them."""
+    """Advice on recording the shapes of ops' inputs, None if sources cannot hold shapes."""
 
 
 def imported(module: str, name: str) -> Callable[..., Any]:
-    """Return a function that imports `module` when it is called, and then calls `name` of `module`.
+    """Return a function that, when called, imports `module` and calls `name` of `module`.
 
     Reading a source does not need the code that runs programs. Importing this code takes 0.01 s.
     """

@@ -95,8 +95,8 @@ def listed_names(trace: Source) -> dict[str, ListedNames]:
     """Return the names that results keep, by table.
 
     A table has no entry if its results keep all names. Per group of names, the `NAMES` names with
-    the longest time are kept. Names of modules are always kept. So are names of steps, because
-    results have one row per step.
+    the longest time are kept. Names of modules are always kept. Names of steps are also kept,
+    because results have one row per step.
     """
     listed: dict[str, tuple[pl.Series, str]] = {}
     for table in ("kernels", "spans"):

@@ -76,9 +76,10 @@ def rank_rows(known: Sequence[RankPlace]) -> list[tuple[int, pl.DataFrame]]:
 
 
 def _device(capture: Capture) -> int | None:
-    """Return the device that ran most kernels, of several such devices the lowest id.
+    """Return the device that ran most kernels.
 
-    Return None if there are no kernels.
+    If several devices ran equally many kernels, return their lowest id. Return None if there are no
+    kernels.
     """
     kernels = capture.table("kernels")
     if kernels is None:

@@ -48,7 +48,7 @@ _BEFORE_ALIAS = ("AS", "WITH", "RECURSIVE", ")")
 _LOOK_S = 0.02
 """Seconds between two checks of the memory that a query takes."""
 _SCAN = " SCAN ["
-"""Text that marks lines about files in a query plan."""
+"""Lines of a query plan with this text are about files."""
 
 
 def ask(tables: Mapping[str, pl.LazyFrame], sql: str) -> pl.DataFrame:

@@ -197,7 +197,7 @@ def _overview(
     """Return the number of steps, and four lists for page.js with one item per step.
 
     - `steps`: the step's number
-    - `durations`: its duration in nanoseconds
+    - `durations`: the step's duration in nanoseconds
     - `working`: the share of device work from `working`, or None
     - `choices`: the text from `choices` by which the user chooses the step's picture, or None
     """

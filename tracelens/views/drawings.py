@@ -103,8 +103,8 @@ def kernel_paths(trace: Trace, rank: int, most: int = MOST_PATHS) -> pl.DataFram
     """Return kernel time of a rank by phase, layer, op and kernel name, longest time first.
 
     The columns are PATHS. `n` is the number of kernels, `op` the outermost op around the launch.
-    Times sum to the rank's kernel time. The result is empty if there are no kernels, or if it is
-    not recorded where they were launched.
+    Times sum to the rank's kernel time. The result is empty if the rank has no kernels, or if
+    the trace has no sites of launches.
     """
     kernels = trace.select(
         "kernels", *_SITE, "name", "primitive", "link", "is_communication", "duration_ns"
