@@ -1,4 +1,4 @@
-"""Collect call stacks from logs of gdb and cuda-gdb, or from a program that runs under them."""
+"""Collect call stacks from logs of gdb and cuda-gdb, or from a program that runs under either."""
 
 from tracelens.collectors.gdb.logs import KIND, read, sniff
 from tracelens.running.program import package, program, program_at

@@ -30,8 +30,8 @@ _EVAL = "_PyEval_EvalFrameDefault"
 _TAIL_CALL = "_TAIL_CALL_"
 """Prefix of the names of C functions that each execute one kind of bytecode instruction.
 
-CPython 3.14 has them if it was built with tail calls. In a native stack, such a function stands
-directly inside `_PyEval_EvalFrameDefault`.
+A CPython 3.14 that was built with tail calls has these functions. In a native stack, such a
+function stands directly inside `_PyEval_EvalFrameDefault`.
 """
 _INTERPRETER = re.compile(r"_?Py[A-Z_]|pymain_")
 _LIBPYTHON = re.compile(r"libpython\d")

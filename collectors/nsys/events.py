@@ -136,7 +136,7 @@ def _kernels(session: Session, table: str, raw: pl.DataFrame) -> pl.DataFrame:
 def graph_nodes(session: Session) -> pl.DataFrame:
     """Return the time and thread in which each CUDA graph node was made, one row per node.
 
-    `original_id` is the node from which this node was copied, None if it is no copy.
+    `original_id` is the node from which this node was copied, None if this node is no copy.
     """
     integers = ["globalTid", "graphNodeId", "originalGraphNodeId"]
     return together(
@@ -264,8 +264,8 @@ def _work(
 def with_process(session: Session, frame: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
     """Return the rows with process_id filled in if the export has no column globalPid.
 
-    A row gets the process of the call with its correlation id. It gets 0 if no process or several
-    processes have such a call.
+    A row gets the process of the call with the same correlation id. If no process or several
+    processes have such a call, the row gets 0.
     """
     if not frame["process_id"].null_count():
         return frame

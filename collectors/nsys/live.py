@@ -59,8 +59,8 @@ def run(
 ) -> Run:
     """Run the command under nsys, and read the recording.
 
-    The report is copied to `keep`, if given. If the recording cannot be read, it is kept as `raw`,
-    with the suffix of its format. The program uses this process's standard streams. Raises
+    The report is copied to `keep`, if given. A recording that cannot be read is kept as `raw`, with
+    the suffix of the recording's format. The program uses this process's standard streams. Raises
     ToolError if nsys is absent, unsuitable or fails, or if nothing was recorded.
     """
     options = options or Options()

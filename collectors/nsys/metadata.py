@@ -114,7 +114,7 @@ def settings(export: Export) -> dict[str, Any]:
 
 
 def devices(export: Export) -> pl.DataFrame:
-    """Return one row per process and GPU that it used, with the columns of the table devices.
+    """Return one row per process and GPU that the process used, with the columns of `devices`.
 
     - `device_id`: the GPU's number in the process.
     - `process_id`: an added column, None if the export lacks it.

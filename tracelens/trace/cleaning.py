@@ -112,7 +112,7 @@ def clean(capture: Capture, owners: Collection[str] = ()) -> None:
 def clean_frame(name: str, frame: pl.DataFrame, diagnostics: Diagnostics) -> pl.DataFrame:
     """Return a table with its texts masked, and count the masked texts in `diagnostics`.
 
-    Collectors call it for tables that they write to files before they have a Capture.
+    This is for tables that a collector writes to files before it has a Capture.
     """
     counts = dict.fromkeys(_COUNTED, 0)
     cleaned = _clean_tables({name: frame}, (), counts)

@@ -68,7 +68,7 @@ def fetch(one: Listed, folder: Path) -> Path:
 def fetched(paths: Sequence[Path]) -> Iterator[list[Path]]:
     """Yield the paths, with a local copy in place of each URL.
 
-    The copies are deleted at the end of the `with` block. Its errors name the URLs, not the copies.
+    The copies are deleted at the end of the `with` block. Errors of the block name the URLs.
     """
     urls = {at: url for at, path in enumerate(paths) if (url := url_of(path)) is not None}
     if not urls:

@@ -141,8 +141,8 @@ class Trace(Tables):
         """Return a new Trace of the same data, with caches of its own that are empty.
 
         A caller that drops the new Trace releases the memory of these caches. `listed` are the
-        names that the new Trace keeps, as `listed_names` returns them; by default those of this
-        Trace.
+        names that the new Trace keeps, in the form of `listed_names`. By default, the new Trace
+        keeps the same names as this Trace.
         """
         fresh = Trace(self.manifest, self._tables, self.path)
         fresh._files, fresh._counts = self._files, self._counts

@@ -210,7 +210,7 @@ def _roofs(
     rows: list[dict[str, Any]],
     scale: Scale,
 ) -> list[dict[str, Any]]:
-    """Return the corners of each roof's line: it rises to its ridge and then is level."""
+    """Return the corners of each roof's line. A line rises to the ridge and then is level."""
     xs = [row["x"] for row in rows if row["x"] is not None]
     drawn = {row[asked.color] for row in rows}
     corners = []

@@ -233,7 +233,7 @@ def _distinct_words(
     """Return the distinct texts of a shown column, and each row's index into these texts.
 
     `shown_of` names the columns of `frame` that the shown column combines. `units` names the column
-    with the units of the values. It is empty if there is no such column.
+    with the units of the values; without such a column, `units` is empty.
     """
     rows = frame.select(*shown_of, *units)
     numbers = dict[tuple[Any, ...], int]()

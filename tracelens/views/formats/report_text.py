@@ -176,7 +176,7 @@ def _bullet(note: str) -> RenderableType:
 def _fit(columns: Sequence[Shown], width: int) -> tuple[list[tuple[Shown, int]], list[Shown]]:
     """Return the columns that fit, with their widths, and the columns that are left out.
 
-    The last columns are left out first. The first column, and the first with numbers, are always
+    The last columns are left out first. The first column and the first column of numbers are always
     kept.
     """
     wanted = [_wanted_width(column) for column in columns]
