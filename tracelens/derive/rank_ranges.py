@@ -13,7 +13,10 @@ _NUMBER = re.compile(r"(?<![\w.])-?\d[\d,]*(?:\.\d+)?(?!\w)")
 
 
 def merge_ranks(sentences: Sequence[str]) -> list[str]:
-    """Merge sentences that differ only in numbers, if they name more than MANY ranks."""
+    """Merge sentences that differ only in numbers.
+
+    Nothing is merged unless all sentences together name more than MANY ranks.
+    """
     begins = [_RANK.match(sentence) for sentence in sentences]
     ranks_named = {begin[1] for begin in begins if begin}
     if len(ranks_named) <= MANY:

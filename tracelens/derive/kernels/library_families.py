@@ -164,7 +164,7 @@ def _expected_rows_read(bound: Bound) -> int:
 
 
 def _by_groups(bound: Bound) -> int:
-    """Return the FLOPs of products in groups of rows, each with one matrix of the weights."""
+    """Return the FLOPs of a grouped product: every group of rows has its own weight matrix."""
     x = bound.nth(0).shape
     other = bound.nth(1).shape
     # Two matrices with equal numbers of rows: the products are gradients of weights.
@@ -221,7 +221,7 @@ def _of_adapter(bound: Bound) -> int:
 
 
 def _adapted(bound: Bound) -> int:
-    """Return the FLOPs of one of LoRA's two products, for all slices of the layer."""
+    """Return the FLOPs of one of LoRA's two products: two per token and weight of an adapter."""
     x = bound.nth(0)
     n_tokens = prod(x.shape[-2:-1])
     return 2 * n_tokens * _of_adapter(bound)
@@ -288,9 +288,9 @@ def _read_with_experts(bound: Bound, n_rows: int) -> int:
 
 
 def _experts_of_sizes(bound: Bound) -> int:
-    """Return the FLOPs of experts with packed weights.
+    """Return the FLOPs of one product of experts with packed weights.
 
-    The call's arguments are the sizes of the product, and the number of experts per token.
+    The call has the three sizes of this product and the number of experts per token as arguments.
     """
     numbers = [bound.value(role) for role in "123q"]
     for number in numbers:

@@ -1,9 +1,9 @@
 """Find element types and sizes that the profiler does not record for lists of tensors.
 
 - The element type is in the kernel's template arguments.
-- Sizes are not recorded for a list of more than 30 tensors. If the gradients that autograd
-  accumulated in the step fill as many blocks as the kernel has, the list has the gradients' sizes.
-- For any other such list, the kernel's number of blocks bounds the number of elements.
+- A list of more than 30 tensors has no recorded sizes. It is taken for the list of gradients that
+  autograd accumulated in the step, if these gradients fill as many blocks as the kernel has.
+- Otherwise, the kernel's number of blocks bounds the number of elements in the list.
 - For the indices of `x[i, j]`, the grid of the indexing kernel shows the number of elements.
 """
 
@@ -51,8 +51,8 @@ def with_lists(trace: Trace, calls: pl.DataFrame, kernels: pl.DataFrame) -> pl.D
 
     A call without lists has None in both columns.
 
-    `calls` has rank, span_id, step, input_shapes and input_dtypes, as text. `kernels` has rank,
-    span_id, name and grid_x of the kernels that the calls launched.
+    `calls` has rank, span_id, step, and the texts input_shapes and input_dtypes. `kernels` has
+    rank, span_id, name and grid_x of the kernels that the calls launched.
     """
     none = pl.lit(None, pl.String)
     is_list = pl.col("input_dtypes").str.contains("TensorList", literal=True)

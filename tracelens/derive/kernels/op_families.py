@@ -254,9 +254,9 @@ def _dropped(bound: Bound) -> list[int]:
 
 
 def _picked(bound: Bound) -> list[int]:
-    """Count the elements of nll_loss's results: the loss, and the sum of weights (one).
+    """Return the number of elements of each result of nll_loss: the loss and the sum of weights.
 
-    The loss has one element, or one per target if it is not reduced.
+    The loss has one element, or one per target if it is not reduced. The sum has one element.
     """
     return [
         bound.nth(1).n_elements if bound.value("r") == 0 else 1,
@@ -314,7 +314,7 @@ def _halved(bound: Bound) -> list[int]:
 
 
 def _indexed(bound: Bound) -> list[int]:
-    """Return the number of indexed elements, which `with_indexed` stored as the indices' size."""
+    """Return the number of indexed elements: the size of the indices after `with_indexed`."""
     return [prod(bound.call.shape(1, 1))]
 
 
@@ -366,7 +366,7 @@ FAMILIES: Mapping[str, Family] = {
 """The families by their names in op_signatures.json and custom_ops.toml.
 
 An op of `read_only` has results of few elements or of unknown size. An op of `update` returns only
-its arguments. The results of an op of `merged` are as large as its first and its second tensor.
+its arguments. An op of `merged` has two results, each as large as the input at the same position.
 """
 
 

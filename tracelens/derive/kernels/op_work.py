@@ -38,7 +38,7 @@ _BY_NAME = "at least: by the op's name, each of its inputs is moved once"
 _PACKED, _OF_FOUR_BITS = ("uint8", "float4"), re.compile(r"a4w4|fp4|mxf4")
 """Element types whose bytes may hold two numbers, and words in names of products of such bytes."""
 _CACHES = {"attention_to_cache": 2, "shared_cache": 1, "split_cache": 1, "scores_of_cache": 1}
-"""The number of tensors that make up the cache, by family of attention to a cache."""
+"""The number of tensors that make up the key-value cache, by family of attention."""
 _OF_INPUTS = "attention_of_lengths"
 """The family of attention whose keys and values are among the inputs."""
 _TRITON = "triton_"
@@ -134,9 +134,9 @@ def _work(name: str, call: RecordedCall) -> Work | None:
 
 
 def _most_of_contexts(family: str, bound: Bound, key_bytes: int) -> tuple[int, int] | None:
-    """Return the most pairs of query and key, and the most cached tokens that are read.
+    """Return upper bounds of the number of query-key pairs and of the cached tokens that are read.
 
-    Return None if no input bounds them. `key_bytes` are the bytes per cached token.
+    Return None if no bound is known. `key_bytes` is the size of a cached token in bytes.
     """
     n_queries = prod(bound.nth(0).shape[:-2])
     if family == _OF_INPUTS:
@@ -163,9 +163,10 @@ def _most_of_contexts(family: str, bound: Bound, key_bytes: int) -> tuple[int, i
 
 
 def _block_table(bound: Bound) -> Tensor | None:
-    """Return the matrix with each request's blocks of the cache, the only matrix of integers.
+    """Return the block table, a matrix with one row of cache blocks per request.
 
-    Return None if there is no such matrix, or more than one.
+    The block table is assumed to be the only integer matrix among the inputs. Return None if there
+    is not exactly one integer matrix.
     """
     try:
         inputs = bound.every()
@@ -212,7 +213,10 @@ def _tensors(call: RecordedCall, position: int) -> list[Tensor]:
 
 
 def _triton_product(tensors: list[Tensor]) -> int:
-    """Return the FLOPs of the product of the first two successive matrices with fitting sizes."""
+    """Return the FLOPs of a product of two tensors.
+
+    The factors are the first two neighbours in `tensors` that can be multiplied as matrices.
+    """
     for left, right in pairwise(tensor.shape for tensor in tensors[:-1]):
         are_matrices = 2 <= len(left) == len(right) <= 3
         if are_matrices and left[-1] == right[-2] and left[:-2] == right[:-2]:
@@ -260,7 +264,7 @@ def _work_by_words(name: str, call: RecordedCall) -> Work:
 
 
 def _moved(op: str, tensors: list[Tensor]) -> list[int]:
-    """Return the least number of elements that are moved of each tensor."""
+    """Return, for each tensor, the least number of its elements that the op moves."""
     most_rows = max(tensors[0].shape[0], 1)
     least_of_row = 0 if _CACHE.search(op) else 1
     moved = []

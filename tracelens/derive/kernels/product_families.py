@@ -107,9 +107,9 @@ def _attention_backward(bound: Bound) -> int:
 
 
 def _attention_sizes(bound: Bound, first: int) -> tuple[int, int, int]:
-    """Return the FLOPs per unit of width, the width of a key, and the width of a value.
+    """Return twice the number of query-key pairs, the width of a key, and the width of a value.
 
-    Per unit of width, each pair of query and key takes a product and a sum in each head. `first` is
+    Pairs are counted in every head. A causal mask is assumed to leave half of the pairs. `first` is
     the position of the queries among the inputs.
     """
     queries, keys, values = (bound.nth(first + n).shape for n in range(3))
@@ -120,7 +120,6 @@ def _attention_sizes(bound: Bound, first: int) -> tuple[int, int, int]:
     if (batch, width) != (key_batch, key_width):
         raise UnknownWorkError
     n_pairs = prod(batch) * n_queries * n_heads * n_keys
-    # A causal mask leaves half of the pairs.
     is_causal = _is_causal(bound) and n_queries == n_keys
     return n_pairs if is_causal else 2 * n_pairs, width, values[-1]
 
@@ -203,8 +202,8 @@ def _pairs_of_lengths(bound: Bound) -> tuple[int, int]:
 def _cached_keys(bound: Bound) -> tuple[int, int]:
     """Return the FLOPs per pair of query and key in all heads, and the bytes per cached token.
 
-    Queries are (…, heads, width). Keys are (…, heads, width), or (blocks, heads, width / x, block,
-    x).
+    Queries are (…, heads, width). Keys with five dimensions are (blocks, heads, …). Other keys are
+    (…, heads, width).
     """
     queries, keys = bound.nth(0).shape, bound.all("K")[0]
     if len(queries) < 3 or len(keys.shape) < 3:
@@ -217,7 +216,7 @@ def _cached_keys(bound: Bound) -> tuple[int, int]:
 def _compressed_keys(bound: Bound) -> tuple[int, int]:
     """Return FLOPs and bytes as `_cached_keys` does, for latent attention with a compressed cache.
 
-    Inputs: queries (tokens, heads, width), the compressed row of a token, its rotated part.
+    The inputs are queries (tokens, heads, width), compressed keys, and rotated parts of the keys.
     """
     queries, row, rotated = (bound.nth(n) for n in range(3))
     if len(queries.shape) < 3:
@@ -230,7 +229,7 @@ def _compressed_keys(bound: Bound) -> tuple[int, int]:
 
 
 _ROTATED = 64
-"""Width of the rotated part of a key in a latent cache, which the value lacks (DeepSeek)."""
+"""Width of a key's rotated part in DeepSeek's latent cache. A value has no rotated part."""
 
 
 def _shared_keys(bound: Bound) -> tuple[int, int]:
@@ -296,7 +295,7 @@ def _packed(tokens: Sequence[int], weights: Sequence[int]) -> int:
 
 
 def _one_product_of_experts(bound: Bound) -> int:
-    """Return the FLOPs of one of the experts' products, with one expert per row."""
+    """Return the FLOPs of a product that multiplies each row by one expert's weight matrix."""
     x, weights = bound.nth(0).shape, bound.nth(1).shape
     return 2 * _rows_of_experts(bound) * _each(weights) * _packed(x, weights)
 
@@ -323,7 +322,7 @@ def _one_product_of_experts_read(bound: Bound) -> int:
 
 
 def _unseen_experts(bound: Bound) -> int:
-    """Return the FLOPs of gated experts, which are assumed to be as wide as tokens."""
+    """Return the FLOPs of gated experts with hidden layers assumed to be as wide as tokens."""
     tokens = bound.nth(0).shape
     if bound.call.experts is None or len(tokens) != 2:
         raise UnknownWorkError

@@ -67,7 +67,10 @@ class RecordedCall(Struct, frozen=True):
         list_dtype: str | None = None,
         experts: tuple[int, float] | None = None,
     ) -> "RecordedCall":
-        """Parse the recorded sizes, element types, strides and values of a call, as JSON."""
+        """Return a call from `texts`: JSON of its sizes, element types, strides and values.
+
+        `list_dtype` is the element type of tensors in lists. `experts` becomes the field `experts`.
+        """
         shapes, dtypes, strides, values = map(listed, texts)
         list_type = None if list_dtype is None else element_type(list_dtype)
         return cls(shapes, strides, dtypes, values, list_type, experts)
@@ -114,9 +117,10 @@ class RecordedCall(Struct, frozen=True):
         )
 
     def tensors(self, position: int) -> list[Tensor]:
-        """Return the tensors of an input: one, or those of a list; empty without a recorded type.
+        """Return an input as a list of tensors.
 
-        Raises UnknownWorkError if sizes or the element type of a tensor are unknown.
+        The list is empty if the input has no recorded type. Raises UnknownWorkError if sizes or the
+        element type of a tensor are unknown.
         """
         word = self.word(position)
         shape = self.shapes[position] if position < len(self.shapes) else None

@@ -140,7 +140,9 @@ _CHUNK = 64
 
 
 def _in_chunks(bound: Bound, of_state: int, of_keys: int, of_values: int) -> int:
-    """Return the operations of linear attention in chunks, given three numbers of products.
+    """Return the operations of linear attention in chunks.
+
+    The caller counts the products of three kinds:
 
     - `of_state`: per token, products with a head's state, a matrix of (key width, value width)
     - `of_keys`: per pair of tokens in a chunk, products of vectors as wide as a key

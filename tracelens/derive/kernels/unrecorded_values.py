@@ -21,7 +21,10 @@ _CONVOLUTIONS = {
     "aten::cudnn_convolution": (3, 2, 4, None),
     "aten::_conv_depthwise2d": (4, 5, 6, None),
 }
-"""Positions of the arguments stride, padding, dilation and transposed (None if absent)."""
+"""Positions of each op's arguments stride, padding, dilation and transposed.
+
+The position of transposed is None if the op has no such argument.
+"""
 _POOLINGS = ("aten::max_pool2d_with_indices", "aten::avg_pool2d")
 _ADAPTIVE = ("aten::_adaptive_avg_pool2d", "aten::adaptive_avg_pool2d", "aten::adaptive_max_pool2d")
 _BACKWARD = "aten::convolution_backward"
@@ -32,9 +35,9 @@ _TEXT = ["name", "input_shapes"]
 
 
 def with_values(trace: Trace, calls: pl.DataFrame) -> pl.DataFrame:
-    """Return the calls, with inferred argument values for calls of _OPS that recorded none.
+    """Infer the missing concrete_inputs of calls whose op is in _OPS; return all calls.
 
-    `calls` has rank, span_id, name, input_shapes, concrete_inputs and inputs_assumed, as text.
+    `calls` has rank, span_id, and the texts name, input_shapes, concrete_inputs and inputs_assumed.
     """
     is_open = pl.col("name").is_in(_OPS) & pl.col("concrete_inputs").is_null()
     open_calls = calls.filter(is_open).select("rank", "span_id", *_TEXT)
@@ -204,9 +207,10 @@ def _values(
 
 
 def _stride_and_padding(size: int, kernel_size: int, n_results: int) -> tuple[int, int] | None:
-    """Return the least stride, and its padding, that give `n_results` windows; None without one.
+    """Return the least stride for which a padding gives `n_results` windows, and this padding.
 
-    `size` and `kernel_size` are lengths in one dimension. Padding is shorter than `kernel_size`.
+    Return None if no stride gives this number of windows. `size` and `kernel_size` are lengths in
+    one dimension. Padding is shorter than `kernel_size`.
     """
     for stride in range(
         1,

@@ -31,8 +31,8 @@ If no pattern matches, a weight is as wide as an element of the tokens.
 def with_experts(trace: Trace, calls: pl.DataFrame, kernels: pl.DataFrame) -> pl.DataFrame:
     """Return the calls with `n_chosen` (experts per token) and `weight_bytes` (per weight).
 
-    Both are None if unknown, and for ops that are not in OPS. `calls` has rank, span_id, name,
-    input_shapes and input_dtypes, as text. `kernels` has rank, span_id and name.
+    Both are None if unknown, and for ops that are not in OPS. `calls` has rank, span_id, and the
+    texts name, input_shapes and input_dtypes. `kernels` has rank, span_id and name.
     """
     expert_calls = calls.filter(pl.col("name").is_in(OPS))
     if expert_calls.is_empty():
@@ -66,9 +66,11 @@ def with_experts(trace: Trace, calls: pl.DataFrame, kernels: pl.DataFrame) -> pl
 
 
 def _ops_and_kernels(trace: Trace, kernels: pl.DataFrame) -> pl.DataFrame:
-    """Return kernels and ops with recorded input types, one row each.
+    """Return one row per kernel, and one row per op that has recorded input types.
 
-    Columns: rank, span_id, input_shapes and input_dtypes of ops, kernel (the name of kernels).
+    - rank, span_id
+    - input_shapes, input_dtypes: inputs of an op, None for a kernel
+    - kernel: name of a kernel, None for an op
     """
     is_op = pl.col("kind") == "op"
     has_types = pl.col("input_dtypes").is_not_null()
@@ -121,7 +123,10 @@ def _seen(shapes: str, dtypes: str, inside: pl.DataFrame) -> tuple[int | None, f
 
 
 def _integer_width(inside: pl.DataFrame, *, n_tokens: int, n_experts: int) -> int | None:
-    """Return the least width of a matrix of integers with one row per token, None without one."""
+    """Return the least width of the integer matrices with one row per token.
+
+    Return None if there is no such matrix.
+    """
     widths = []
     for shapes, dtypes in inside.select("input_shapes", "input_dtypes").unique().iter_rows():
         for size, word in zip(listed(shapes), listed(dtypes), strict=False):

@@ -198,7 +198,7 @@ def _kinds(
     in_steps: bool,
     more: Sequence[str] = (),
 ) -> pl.DataFrame:
-    """Sum kernels that agree in all columns of _KIND and `more`: duration_ns and their number `n`.
+    """Return the total duration_ns and the number `n` of kernels by the columns _KIND and `more`.
 
     With `in_steps`, kernels outside of steps are left out.
     """
@@ -353,10 +353,10 @@ def _knows_nodes(trace: Trace) -> bool:
 def _module_spans(
     tree: pl.DataFrame, kernels: pl.DataFrame
 ) -> tuple[pl.Series, pl.Series | pl.Expr]:
-    """Return two values per kernel: the id of the span that shows its module, and by_node.
+    """Return, for each kernel, the id of a span that shows the module, and by_node.
 
-    by_node is True if this span created the kernel's node in a CUDA graph. Otherwise the span is
-    the one around the launch.
+    If by_node is True, the span created the kernel's node in a CUDA graph. If by_node is False, the
+    span is around the kernel's launch.
     """
     span_ids = kernels["span_id"]
     if "node_span_id" not in kernels.columns:

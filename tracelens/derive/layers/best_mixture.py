@@ -15,9 +15,10 @@ Row = dict[str, Any]
 TOTAL = "(total)"
 _WORDS = ("eager", "compiled")
 _MOVES = ("layout", "memory")
-"""Primitives that only prepare other work, whose time counts for the prepared operation.
+"""Primitives that only prepare other work.
 
-For example, an eager convolution and its layout transform are one operation.
+Their time is added to the operation that they prepare. For example, an eager convolution and its
+layout transform are one operation.
 """
 
 
@@ -84,7 +85,7 @@ def dynamic(layers: Sequence[Row], change_cost: float, region_ns: float) -> list
     """Return the layers with the choices that are cheapest in total, changes included.
 
     Each change between eager and compiled costs `change_cost`. `region_ns` is the cost of calling a
-    compiled region, which a layer's compiled time contains.
+    compiled region. A layer's compiled time contains this cost.
     """
     bare = []
     times = []
@@ -197,8 +198,9 @@ def _faster(base: float | None, other: float | None) -> int:
 
 
 def operations(kernels: Sides, rank: int) -> dict[Any, tuple[Row, Row]]:
-    """Return the GPU time per step by primitive, in base and in other, of each layer in both runs.
+    """Return the GPU time per step by primitive for each layer that both runs have.
 
+    A layer's first dict has the times in the base run, the second the times in the other run.
     `kernels` is from `both_kernel_times`.
     """
     is_of_rank = pl.col("rank") == rank

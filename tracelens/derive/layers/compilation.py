@@ -45,7 +45,8 @@ def _shows_compilation(trace: Trace) -> bool:
 def compiled_sides(base: Trace, other: Trace, way: dict[str, Any]) -> tuple[bool, bool]:
     """Return whether each of two runs was compiled.
 
-    For timed runs, the configurations in `way` show this. For kernel times, the traces show it.
+    `way` says how the runs were timed. If its method is "kernels", the traces show whether a run
+    was compiled. For any other method, `way` has the configurations of the runs.
     """
     if way["method"] == "kernels":
         return shows_compilation(base), shows_compilation(other)

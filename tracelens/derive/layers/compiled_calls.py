@@ -26,10 +26,10 @@ def lacks_sizes(trace: Trace) -> bool:
 
 
 def with_compiled(called: pl.DataFrame, trace: Trace) -> pl.DataFrame:
-    """Return the kernels; kernels outside of modelled ops get their call in the compiled graph.
+    """Return the kernels; computing kernels without an op get their call in a compiled graph.
 
-    `called` has rank, kernel_id, is_communication, run, call and WORK. Calls of compiled graphs
-    have negative numbers.
+    `called` has rank, kernel_id, is_communication, run, call and WORK. In the column `call`, a call
+    in a compiled graph is a negative number.
     """
     if not trace.has("provenance") or lacks_sizes(trace):
         return called

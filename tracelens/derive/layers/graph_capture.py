@@ -169,9 +169,9 @@ def _describe_lengths(kernels: pl.DataFrame, captures: Sequence[pl.DataFrame]) -
 def _best(
     kernels: pl.DataFrame, captures: Sequence[pl.DataFrame]
 ) -> tuple[float, pl.Series | None]:
-    """Return the capture that fits the kernels best: the share of misfits, and its launches.
+    """Return the result of `_compared` for the capture that fits the kernels best.
 
-    If no capture can be compared, the share is 1 and the launches are None.
+    If no capture can be compared, the share is 1 and the ids are None.
     """
     compared = [_compared(kernels, launches) for launches in captures]
     paired = [(wrong, ids) for wrong, ids in compared if ids is not None]
@@ -225,9 +225,9 @@ def is_capture_of(base: Trace, trace: Trace) -> bool:
 
 
 def _captured_launches(trace: Trace) -> pl.DataFrame:
-    """Return the launches during captures, which ran no kernel, with op and input_shapes.
+    """Return the launches during graph captures, with op and input_shapes.
 
-    `capture` numbers the captures of a process.
+    The column `capture` numbers the captures of a process.
     """
     columns = (
         *("rank", "api_call_id", "kind", "api", "start_ns", "process_id", "span_id", "kernel"),
@@ -282,10 +282,10 @@ def _with_batch_sizes(launches: pl.DataFrame, trace: Trace) -> pl.DataFrame:
 
 
 def _compared(kernels: pl.DataFrame, launches: pl.DataFrame) -> tuple[float, pl.Series | None]:
-    """Return the share of a replay's kernels that do not fit their launch, and the launches.
+    """Compare each kernel of a replay with a captured launch.
 
-    Launches are kernel_ids, one per kernel. They are None, and the share is 1, if kernels and
-    launches cannot be paired.
+    Return the share of kernels that do not fit, and the kernel_id of each kernel's captured launch.
+    If kernels cannot be paired with launches, the share is 1 and the ids are None.
     """
     names_kernels = (launches["name"] != "").all()
     if names_kernels:  # a kernel that is not aligned does not fit

@@ -32,7 +32,10 @@ _LONGEST_RUN = 20_000
 Aligning two sequences takes time proportional to the product of their lengths.
 """
 _PATHS_ONLY = ("none", "root module only", "module span", "backward sequence")
-"""Evidence that comes from the launching call, which all kernels of a replay share."""
+"""Evidence that comes only from the launching call.
+
+One call launches all kernels of a replay, so this evidence does not show each kernel's layer.
+"""
 PAIRS = pl.Schema(
     {"rank": pl.Int32, "kernel_id": pl.Int64, "base_rank": pl.Int32, "base_id": pl.Int64}
 )
@@ -52,10 +55,11 @@ def place_replays(
     base_parts: pl.DataFrame,
     evidence: str,
 ) -> pl.DataFrame:
-    """Return the kernels of `placed`; replayed kernels get the layers of their pairs in the base.
+    """Return the kernels of `placed`, with layers from the base for replayed kernels.
 
-    `placed` and `base_parts` have one row per kernel and layer. `pairs` has the columns PAIRS. A
-    replayed kernel is split among layers in the proportions of its pair.
+    `placed` and `base_parts` have one row per kernel and layer. `pairs` (columns PAIRS) has the
+    counterparts of replayed kernels in the base. A replayed kernel is split among layers in the
+    same proportions as its counterpart.
     """
     is_graph = pl.col("link") == "graph"
     has_path_only = pl.col("evidence").is_in(_PATHS_ONLY)
@@ -152,7 +156,7 @@ def _are_alike(pairs: pl.DataFrame) -> bool:
 
 
 def _coded(trace: Trace, base: Trace) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return both traces' kernels in launch order, with `code`, a number for each name.
+    """Return both traces' kernels in launch order; `code` has one number per distinct name.
 
     The base's replayed kernels are left out.
     """
@@ -193,9 +197,10 @@ def tools(trace: Trace) -> set[object]:
 
 
 def _sequences(trace: Trace) -> pl.DataFrame:
-    """Return kernels in launch order, kernels of a replay in the order of the graph's nodes.
+    """Return kernels in launch order; kernels of a replay are in the order of the graph's nodes.
 
-    `unit` numbers the kernels that are aligned together: by step, or outside of steps by launch.
+    Kernels with the same `unit` are aligned together: the kernels of a step. Outside of steps, the
+    kernels of one launch have the same `unit`.
     """
     columns = (
         "rank",

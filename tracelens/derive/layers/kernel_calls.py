@@ -194,9 +194,9 @@ def _nodes_with_forward_work(works: pl.DataFrame, spans: pl.DataFrame) -> pl.Dat
 
 
 def _not_moved(recorded: pl.Series) -> pl.Series:
-    """Return, for each backward node, the bytes of two forward calls minus the node's bytes.
+    """Return, for each backward node, how many fewer bytes it moves than two forward calls.
 
-    The difference is None for a node whose first input is unknown.
+    The number is None for a node whose first input is unknown.
     """
     # The node reads the inputs and the result's gradient, and writes a gradient for each input.
     # Twice the forward call has two results instead of the gradient of the result, the node's first

@@ -81,9 +81,10 @@ def _sums_by_place(
 
 
 def _ops_of_graphs(trace: Trace) -> pl.DataFrame:
-    """Return one row per op of a compiled graph and module from which it was made.
+    """Return the ops of compiled graphs, with one row for each module that an op was made from.
 
-    Columns: rank, span_id, layer, phase, evidence, self_ns (the op's, split among its rows).
+    Columns: rank, span_id, layer, phase, evidence, self_ns. An op's self_ns is split among its
+    rows.
     """
     schema = dict.fromkeys(("layer", "phase", "evidence"), pl.String)
     empty = pl.DataFrame(

@@ -67,10 +67,11 @@ def _layer_rules() -> Iterator[_Rule]:
 
 
 def name_layers(located: pl.DataFrame, trace: Trace) -> pl.DataFrame:
-    """Return kernels, ops, or groups of them, with layer, class_name and evidence.
+    """Add layer, class_name and evidence to rows of kernels or ops.
 
-    `located` has module_path, phase, is_communication and link, and these columns:
+    A row may also be a group of kernels or ops. `located` has module_path, phase and these columns:
 
+    - is_communication, link: as in the table kernels
     - accumulates, is_root: as in the table sites
     - by_node: whether module_path is from the span that created the kernel's node in a CUDA graph
     - by_range: whether another thread's open range shows a backward pass (may be absent)

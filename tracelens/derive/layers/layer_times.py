@@ -129,10 +129,11 @@ class Way(NamedTuple):
 
 
 def layer_pairs(base: Trace, other: Trace, kernels: Sides | None) -> pl.DataFrame:
-    """Return the times of both traces, one row per layer, phase and pair of ways of timing.
+    """Return the times of both traces, one row per layer, phase and kind of time.
 
-    One pair is the kernel times of both traces (`kernels`), the others are from `measured_ways`.
-    All columns are columns of COMPARE_LAYERS. The frame has no columns if there are no pairs.
+    One kind is kernel times (`kernels`). The other kinds are measured times, one kind per pair from
+    `measured_ways`. All columns are columns of COMPARE_LAYERS. Without times, the frame has no
+    columns.
     """
     parts = []
     if kernels is not None:
@@ -235,9 +236,10 @@ def _of(measured: pl.DataFrame, way: Way) -> pl.DataFrame:
 
 
 def _measured_pairs(base: list[Way], other: list[Way]) -> list[tuple[Way, Way]]:
-    """Return at most one pair of ways for the same method and the same two configurations.
+    """Pair ways of timing in `base` and `other` that give comparable times.
 
-    A pair without a profiler is preferred. Of such pairs, a synchronised one is preferred.
+    Return only one of several pairs that agree in method, configurations and compile modes. Times
+    without a profiler are preferred, then synchronised times.
     """
     eager = [way for way in base if way.configuration in EAGER] or base
     compiled = [way for way in other if way.configuration not in EAGER] or other

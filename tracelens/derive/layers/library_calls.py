@@ -1,4 +1,4 @@
-"""Find the recorded library call of each kernel that no op shows.
+"""Find the recorded library call of each kernel that has no op.
 
 This is a Viterbi alignment (Viterbi, IEEE Transactions on Information Theory 13, 1967). The hidden
 state is the current library call, and each kernel is an observation. The path with the best sum of
@@ -43,7 +43,7 @@ _SECOND_OF_BACKWARD = 1.0
 A backward call has a main kernel for the input's gradient and another for the weight's.
 """
 _SECOND_MAIN = -1.0
-"""Score of a second main kernel in any other call, which should have only one."""
+"""Score of a second main kernel in a call that should have only one main kernel."""
 _SKIPPED_CALL = -2.0
 """Score of a call that launched nothing."""
 _WITHOUT_MAIN = -1.0
@@ -67,8 +67,8 @@ class _Path(NamedTuple):
 def calls_in_gap(primitives: Sequence[str], calls: Sequence[str]) -> list[int | None]:
     """Return the index of each kernel's library call, None for an unmatched kernel.
 
-    `primitives` are of successive kernels without an op, `calls` the names of library calls
-    recorded for them, both in order.
+    - `primitives`: primitives of successive kernels without an op
+    - `calls`: names of the library calls that were recorded for these kernels, in order
     """
     if len(calls) < 2:  # a single call gets all kernels
         return [0 if calls else None] * len(primitives)
@@ -122,8 +122,8 @@ def _next_states(
 def _score(primitive: str, call: str, before: _State, distance: int) -> float:
     """Return the score of a kernel as a part of a call.
 
-    `before` is the state before the kernel. `distance` is 0 if the previous kernel is part of the
-    same call, 1 if it is part of the call before, 2 if one call between them is skipped.
+    `before` is the state before the kernel. `distance` is the index of the call minus the index of
+    the previous kernel's call.
     """
     fit = _fit(call, primitive)
     if distance:

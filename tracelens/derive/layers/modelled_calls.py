@@ -71,8 +71,10 @@ class Modelled(Struct, frozen=True):
 
     - rank, device_id, step, op, shapes, dtypes
     - precision: precision of the arithmetic, None if no peak is known for its type
-    - flops, needed_flops: FLOPs of products, and all operations that any kernel has to compute
-    - least_bytes, cache_bytes: bytes that have to move, and the part of them in a cache
+    - flops: FLOPs as torch's FLOP counter counts them, 0 for a memory-bound op
+    - needed_flops: operations that every kernel for the call has to compute
+    - least_bytes: bytes that every kernel for the call has to move
+    - cache_bytes: part of least_bytes that is read from a key-value cache
     - duration_ns, n_kernels
     - assumed: assumptions about the work
     - most_flops, most_bytes: upper bounds of flops and least_bytes, None if unknown
@@ -322,10 +324,11 @@ def _with_calls_of_launches(replayed: pl.DataFrame, side: Trace) -> pl.DataFrame
 def replayed_launches(
     trace: Trace, base: Trace | None
 ) -> Iterator[tuple[Trace, pl.DataFrame, pl.DataFrame]]:
-    """Yield each trace that shows the ops of replayed kernels, with launches and pairs.
+    """Yield (side, launches, pairs) for each side that shows the ops of replayed kernels.
 
-    - launches: base_rank, base_id and base_span (a span_id)
-    - pairs: PAIRS, a replayed kernel of `trace` and its launch
+    - side: `trace` or `base`
+    - launches: the side's launches, with base_rank, base_id (kernel_id) and base_span (span_id)
+    - pairs: PAIRS, one row per replayed kernel of `trace`, with its launch
     """
     for side in filter(None, (trace, base)):
         captured = captured_graphs(side)

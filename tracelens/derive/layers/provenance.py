@@ -43,12 +43,11 @@ def split_kernels(
     spans: pl.DataFrame,
     provenance: pl.DataFrame,
 ) -> pl.DataFrame:
-    """Return one row per kernel and module from which it was made, with columns PARTS.
+    """Split the kernels' times among modules: one row per kernel and module, with columns PARTS.
 
     A kernel's time is split by the bytes that each module's nodes write. low_ns and high_ns are the
-    least and the most of several ways to split: see `shares_of`. Kernels without a recorded call
-    are left out. `kernels` needs, in launch order: rank, kernel_id, name, span_id, primitive, link,
-    start_ns and duration_ns.
+    bounds from `shares_of`. Kernels without a recorded call are left out. `kernels` needs, in
+    launch order: rank, kernel_id, name, span_id, primitive, link, start_ns and duration_ns.
     """
     placed = recorded_calls(kernels, spans, provenance)
     return _parts(placed, kernel_shares(provenance)) if placed.height else PARTS.to_frame()
@@ -146,7 +145,8 @@ def _orders_of_runs(
 ) -> pl.DataFrame:
     """Align one run of each kind with the recorded calls: graph_key, signature, n, call_order.
 
-    Runs of a kind have the same graph, signature and number of kernels. `n` counts a run's kernels.
+    Runs are of one kind if they agree in graph, signature and number of kernels. `n` is a kernel's
+    position in the run.
     """
     kind = ["graph_key", "signature", "n_kernels"]
     first_run = pl.col("rank", "run").first()
@@ -309,9 +309,9 @@ def _is_extern(label: str) -> bool:
 
 
 def kernel_shares(provenance: pl.DataFrame) -> pl.DataFrame:
-    """Return the shares of recorded calls' times: one row per call, module_path and is_backward.
+    """Split recorded calls among modules: one row per call, module_path and is_backward.
 
-    Columns are those of `shares_of`, and rule, which says how the module was found.
+    Columns are the columns of `shares_of`, and `rule`: how the module was found.
     """
     nodes = _own_nodes(provenance.drop_nulls("module_path"))
     rule = pl.col("rule").sort().first()
@@ -323,13 +323,15 @@ def shares_of(
     by: list[str],
     **more: pl.Expr,
 ) -> pl.DataFrame:
-    """Return the shares of each recorded call's time: one row per call and value of `by`.
+    """Split the time of each recorded call: one row per call and value of `by`.
 
-    - estimate_frac: a row's share of the bytes that the call's nodes write
-    - low_frac, high_frac: the least and the largest of three shares
+    A call is split in three ways: by the bytes that nodes write, into equal shares, and with all
+    time for the row with the most bytes.
 
-    The three shares are estimate_frac, an equal share, and 1 for the call's row with most bytes (0
-    for its other rows). `by` are columns, `more` are further aggregates of the nodes.
+    - estimate_frac: the row's share by bytes
+    - low_frac, high_frac: the least and the greatest of the row's three shares
+
+    `by` are columns, `more` are further aggregates of the nodes.
     """
     call = ["graph_key", "call_order"]
     written_bytes = pl.col("output_bytes").clip(lower_bound=0)

@@ -1,7 +1,7 @@
 """Compare two ranks with each other.
 
-Comparisons match rows by rank, so both ranks have to have one number. Rows of the trace `base` get
-the rank number of the trace `other`.
+Comparisons match rows by rank number, so the rank of the trace `base` is given the number of the
+rank of the trace `other`.
 """
 
 from collections.abc import Callable

@@ -72,10 +72,10 @@ def _few_edits(
 
 
 def _onward(reach: dict[int, int], diagonal: int, n_edits: int) -> int:
-    """Return the position in `mine` that a path on the diagonal has after its `n_edits`th edit.
+    """Return the position in `mine` that `n_edits` edits reach on a diagonal.
 
     A diagonal is a position in `mine` minus a position in `theirs`. `reach` has the farthest
-    position in `mine` on each diagonal before the edit.
+    position in `mine` that `n_edits - 1` edits reach on each diagonal.
     """
     # The edit skips an element of `theirs` (from the diagonal above) or of `mine` (from below).
     is_lowest = diagonal == -n_edits

@@ -228,13 +228,16 @@ def _nearest(
 
 
 def _without_flag(flags: pl.Series, rows: pl.Series) -> pl.Series:
-    """Return the positions in `rows` of rows with a False flag, without values that are None."""
+    """Return the positions in `rows` of row numbers whose flag is False.
+
+    A row number of None has no flag, so its position is left out.
+    """
     is_unset = ~flags.gather(rows)
     return is_unset.arg_true()
 
 
 def _outermost(rows: pl.Series, above: pl.Series) -> pl.Series:
-    """Return the outermost op around each op in `rows`; for an op without one, the op itself.
+    """Return the outermost op around each op in `rows`, or the op itself if no op is around.
 
     `above` lists the nearest op around each op.
     """
@@ -289,7 +292,7 @@ def _kinds_of_work(spans: pl.DataFrame, ops: pl.DataFrame) -> pl.Series:
 def _with_copies_of_arithmetic(spans: pl.DataFrame, ops: pl.DataFrame) -> pl.DataFrame:
     """Classify copies that are part of an operator's arithmetic as arithmetic, and add `worker`.
 
-    For such a copy, `worker` is the operator, for any other op the op itself.
+    The `worker` of such a copy is the operator. The `worker` of any other op is the op itself.
     """
     op_names = spans["name"].gather(ops["op"])
     names = op_names.cast(pl.Categorical)

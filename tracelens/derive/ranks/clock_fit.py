@@ -96,7 +96,8 @@ def _fit_inside(
 ) -> ClockFit:
     """Return the line in a corridor that is closest to the points `near`.
 
-    At the drift `widest`, the corridor's floor and ceiling are farthest apart.
+    - `corners`: the drifts at which the corridor's floor or ceiling bends
+    - `widest`: the drift at which the corridor's floor and ceiling are farthest apart
     """
     least = _last(corridor.room, widest, -STEEPEST)
     most = _last(corridor.room, widest, STEEPEST)

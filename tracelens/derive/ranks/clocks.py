@@ -4,8 +4,8 @@
 2. A collective that needs the data of every rank cannot end on any rank before the last rank starts
    it. A receive cannot end before its send starts.
 3. So each such start and end bounds the difference of two clocks.
-4. The offset is assumed to be a straight line over time. Of all lines within the bounds, the one is
-   taken on which the ends of collectives agree best.
+4. The offset is assumed to be a straight line over time. The fitted line lies within the bounds. It
+   makes the ranks' end times of each collective as equal as possible.
 """
 
 from collections.abc import Mapping
@@ -111,9 +111,9 @@ def estimate_clocks(calls: pl.DataFrame, nodes: Mapping[int, int | None]) -> pl.
 
 
 def _bounds(calls: pl.DataFrame) -> pl.DataFrame:
-    """Return the calls that bound clocks: no rank can end them before all ranks begin them.
+    """Return the calls that bound clocks: sends, receives, and calls that need data of all ranks.
 
-    A send bounds only by its start, a receive only by its end. The other time is None.
+    end_ns is None for a send. start_ns is None for a receive.
     """
     name = pl.col("issued")
     is_send = name == "send"
@@ -213,11 +213,11 @@ def _estimated(
 
 
 def _call_bounds(placed: pl.DataFrame) -> pl.DataFrame:
-    """Return bounds of each call's last start and first end, on the clocks fitted so far.
+    """Return bounds from the ranks with fitted clocks, one row per call.
 
-    - last_start_ns: earliest possible last start
-    - first_end_ns: latest possible first end
-    - near_ns: median end
+    - last_start_ns: lower bound of the time at which the last rank starts the call
+    - first_end_ns: upper bound of the time at which the first rank ends the call
+    - near_ns: median of the ranks' end times
     """
     end_ns = pl.col("end_ns")
     uncertainty_ns = pl.col("uncertainty_ns")
@@ -247,13 +247,13 @@ def _moved_to_job_clock(
     return moved.join(uncertainty, on="rank")
 
 
-def _lines(both: pl.DataFrame, origin_ns: int, until: float) -> dict[int, dict[str, float]]:
+def _lines(calls: pl.DataFrame, origin_ns: int, until: float) -> dict[int, dict[str, float]]:
     """Fit clocks to the job's clock; return columns of CLOCKS by clock number.
 
-    `both` has the calls of the clocks to fit, with bounds from clocks that are fitted already. A
-    clock without lower or without upper bounds is left out.
+    `calls` are on the clocks to fit, and have the columns of `_call_bounds`. A clock is left out
+    unless it has lower bounds and upper bounds.
     """
-    bounds = _binned(_offset_bounds(both, origin_ns), until)
+    bounds = _binned(_offset_bounds(calls, origin_ns), until)
     facts_of_clocks = {}
     groups = bounds.group_by("clock", "base", maintain_order=True)
     for (clock, base_ns), points in groups:
@@ -272,7 +272,7 @@ def _points(bounds: pl.DataFrame, name: str) -> _Points:
     return known.select(f"{name}_t", name).rows()
 
 
-def _offset_bounds(both: pl.DataFrame, origin_ns: int) -> pl.DataFrame:
+def _offset_bounds(calls: pl.DataFrame, origin_ns: int) -> pl.DataFrame:
     """Add the bounds of each clock's offset (low, high), its likely value (near), and times in s.
 
     low, high and near are differences from the new column `base`, the approximate offset.
@@ -280,7 +280,7 @@ def _offset_bounds(both: pl.DataFrame, origin_ns: int) -> pl.DataFrame:
     start_ns = pl.col("start_ns")
     end_ns = pl.col("end_ns")
     after_near = end_ns - pl.col("near_ns")
-    bounds = both.with_columns(
+    bounds = calls.with_columns(
         low=start_ns - pl.col("first_end_ns"),
         high=end_ns - pl.col("last_start_ns"),
         near=pl.when("is_shared").then(after_near),
@@ -320,9 +320,9 @@ def _binned(bounds: pl.DataFrame, until: float) -> pl.DataFrame:
 
 
 def _facts(line: ClockFit, base_ns: int) -> dict[str, float]:
-    """Return a fit as columns of CLOCKS.
+    """Return a fit as columns of CLOCKS, with times on the job's clock.
 
-    The fit's times are on the rank's clock minus `base_ns`. They are converted to the job's clock.
+    In the fit, times are on the rank's clock, and `base_ns` is subtracted from them.
     """
     drift = line.drift * 1e-9
     to_job_time = 1 - drift

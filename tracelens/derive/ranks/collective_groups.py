@@ -85,11 +85,11 @@ def _with_peers(kernels: pl.DataFrame) -> pl.DataFrame:
 
 
 def assign_sequence(grouped: pl.DataFrame) -> tuple[pl.DataFrame, str | None]:
-    """Add `call`, the index in the group, and is_ordered; also return a remark.
+    """Add the columns `call` (index in the group) and is_ordered; also return a remark.
 
-    Calls of a group are indexed by their recorded sequence numbers. If any of them has no number,
-    they are indexed by their starts, and is_ordered is True. The remark names groups indexed by
-    starts. It is None if there are none. Calls are sorted by rank, group and index.
+    A group is indexed by sequence number if all its calls have one. Any other group is indexed by
+    start, and is_ordered is True. The remark names the groups indexed by start. Without such groups
+    it is None. Calls are sorted by rank, group and index.
     """
     by_start = grouped.sort("start_ns", "kernel_id", maintain_order=True)
     sequence = pl.col("sequence")
@@ -187,7 +187,7 @@ def _describe_stops(stopped: pl.DataFrame) -> Iterator[tuple[str, int, str]]:
 
 
 def _describe_mismatch(rows: pl.DataFrame, missing: list[int]) -> str:
-    """Say which ranks differ from the others in a call: what they and the others issued.
+    """Return a sentence on the ranks that did not issue what most ranks issued in a call.
 
     `rows` has the ranks that issued a call, `missing` the ranks that issued none.
     """

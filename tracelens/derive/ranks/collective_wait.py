@@ -259,9 +259,9 @@ def _overlap(intervals: pl.DataFrame, windows: pl.DataFrame) -> pl.Series:
 
 
 def _covered(intervals: pl.DataFrame, moments: pl.DataFrame, column: str) -> pl.Series:
-    """Return the total length of the rank's disjoint intervals before each moment, 0 for None.
+    """Return the total length of the rank's disjoint intervals before each moment.
 
-    `column` has the moments.
+    `column` has the moments. The length is 0 for a moment that is None.
     """
     last = _last_begun(intervals, moments, column)
     end_ns = pl.min_horizontal("end_ns", "moment")

@@ -1,4 +1,4 @@
-"""Find ranks without a given trace, and whether the given ranks seem to wait for them."""
+"""Find a job's ranks whose traces are missing, and whether other ranks seem to wait for them."""
 
 from __future__ import annotations
 

@@ -51,7 +51,10 @@ def list_set(ranks: Iterable[int]) -> RankSet:
 
 
 def named_sets(trace: Trace) -> list[RankSet]:
-    """Return the nodes, stages and groups with at least two ranks of the trace, but not all."""
+    """Return the nodes, pipeline stages and process groups that have some of the trace's ranks.
+
+    Sets with fewer than two of the trace's ranks are left out. Sets with all ranks are left out.
+    """
     pipeline = trace.derived(find_pipeline)
     nodes = [*trace.ranks.select("rank", "node").drop_nulls().iter_rows()]
     stages = [*pipeline.stages.items()] if pipeline else []
@@ -102,7 +105,11 @@ def _groups(trace: Trace) -> list[RankSet]:
 
 
 def name_group(description: str | None) -> str:
-    """Return "tensor group" and the like, else "group" and the program's name for it."""
+    """Return a phrase for a process group.
+
+    If the description names an axis of _AXES, the phrase is like "tensor group". For any other
+    description, the phrase is "group" and the description.
+    """
     for axis, pattern in _AXES.items():
         if description and re.search(pattern, description.lower()):
             return f"{axis} group"

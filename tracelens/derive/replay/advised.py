@@ -68,9 +68,10 @@ def _list_changes(trace: Trace) -> list[Change]:
 
 
 def advised_changes(trace: Trace) -> list[Advised]:
-    """List the changes that save at least 2 % of a step, the largest clear saving first.
+    """List the changes that save at least 2 % of a step.
 
-    A replay computes the saving if it can. Changes of unknown saving are listed, too.
+    A replay computes the saving if it can. Changes of unknown saving are listed, too. The largest
+    saving is first, but changes that may save nothing are last.
     """
     return trace.derived(_advised_changes)
 

@@ -36,7 +36,8 @@ class Attention(Struct, frozen=True):
 def sdpa(subject: Subject, _: str | None) -> Change:
     """Replace the kernels of each attention by one fused kernel, which a single op launches.
 
-    The matrix products keep their time. Kernels between them, and copies beside them, are removed.
+    The two matrix products keep their time. Kernels between the products are removed, and so are
+    layout copies just before the first product and just after the last product.
     """
     replay = subject.replay
     table = subject.replay.table
@@ -123,9 +124,10 @@ def _copies(kinds: list[str], position: int, direction: int) -> list[int]:
 
 
 def _issued(subject: Subject, attention: Attention) -> Flags:
-    """Flag the graph edges of the host from an attention's first launch to its last.
+    """Flag the edges of the host's time from the first launch of an attention to the last.
 
-    The first launch is not flagged. No edge is flagged if a launch lies before the excerpt.
+    The first launch is not flagged, because it now launches the fused kernel. No edge is flagged if
+    any launch of the attention lies before the excerpt.
     """
     replay = subject.replay
     table = subject.replay.table

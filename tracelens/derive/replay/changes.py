@@ -54,12 +54,12 @@ A change that removes the wait for the number also removes the copy.
 class Doubt(Struct, frozen=True):
     """Holds the expected error that a change adds to a prediction.
 
-    Each field is a share of a time. The error is the sum of both shares. They are chosen, not
-    measured.
+    The error is `of_change` times the time that the change removes, plus `of_rest` times the step
+    after the change. The two shares are chosen, not measured.
     """
 
-    of_change: float = 0.1  # share of the time that the change removes
-    of_rest: float = 0.0  # share of the step after the change
+    of_change: float = 0.1
+    of_rest: float = 0.0
 
 
 class Kind(Struct, frozen=True):
@@ -87,7 +87,7 @@ def spread_of(subject: Subject, text: str) -> Spread:
 
 
 def parse_change(subject: Subject, text: str) -> Change | Spread:
-    """Return the change of a rank that an expression such as `no_sync` describes.
+    """Return the change that an expression such as `no_sync` describes, for one rank.
 
     Raises UsageError for an unknown change, or if the trace lacks data for it.
     """
@@ -208,9 +208,9 @@ def _no_sync(subject: Subject, place: str | None) -> Change:
 
 
 def _read_numbers(subject: Subject, calls: Flags) -> Flags:
-    """Flag the graph edges of copies that read back a number, with the copies' calls and ops.
+    """Flag the graph edges of copies that read a number back, and of their API calls and ops.
 
-    Only copies that one of the flagged `calls` waits for are included.
+    `calls` has a flag per API call. Only copies that a flagged API call waits for are included.
     """
     replay = subject.replay
     table = subject.replay.table

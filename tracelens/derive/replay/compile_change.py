@@ -129,7 +129,7 @@ def _shortened(edges: _Edges, stays: _Shares) -> Change:
 
 
 def _is_shorter(subject: Subject, change: Change) -> bool:
-    """Return whether a step without the profiler is shorter with the change."""
+    """Return whether the change shortens a step of an unprofiled run."""
     replay = subject.replay
     weights = weights_of_scenarios(replay, costs_of(subject.trace, replay)[0])[0]
     return steady_step_ns(replay, change(weights)) < steady_step_ns(replay, weights)

@@ -143,9 +143,10 @@ TORCH_COSTS = {
 }
 """Costs of torch.profiler by the kinds of events recorded, used if nothing else is known.
 
-They are fitted by samples/whatif/fit.py on half of its programs (torch 2.11, the host of an H200).
-For `plain`, several costs fit about as well. The costs given here also suit samples/blind. The last
-number of `stacks` is chosen by hand, because the fit gives no upper bound for it.
+samples/whatif/fit.py fits them on half of the programs in samples/whatif (torch 2.11, the host of
+an H200). For `plain`, several costs fit about as well. The costs given here also suit
+samples/blind. `generated_ns` of `stacks` is chosen by hand, because the fit only bounds it from
+below.
 """
 NSYS_COSTS = CostsBeside(
     0,
@@ -158,7 +159,7 @@ NSYS_COSTS = CostsBeside(
 )
 """Costs of nsys when it traces CUDA and NVTX, whether or not it also traces the OS runtime.
 
-They are fitted by samples/nsys/costs/fit.py on half of its programs. docs/accuracy.md judges them
+samples/nsys/costs/fit.py fits them on half of the captured programs. docs/accuracy.md judges them
 on the other half.
 """
 _NSYS_LAUNCH_NS = 7_200
@@ -181,11 +182,12 @@ _MOST_NS = 1e9
 SLOWEST_HOST = 1.8
 """Greatest slowness that a host is assumed to have without the profiler.
 
-Slowness is the time of launches divided by their time on a fast host. A host that is slower while
-it records is assumed to have only this slowness without the profiler. Measured hosts have two
-speeds, 1.8 times apart, and change between them within a second. Just after torch.profiler was set
-up, hosts were up to five times as slow. This limit gave the least errors in captures of 37 programs
-on hosts of H200s. It was judged on 24 other programs.
+Slowness is the time of launches divided by their time on a fast host.
+
+- Measured hosts have two speeds, 1.8 times apart, and change between these within a second.
+- Just after torch.profiler was set up, hosts were up to five times as slow as a fast host.
+- This limit gave the least errors in captures of 37 programs on hosts of H200s. It was judged on 24
+  other programs.
 """
 
 

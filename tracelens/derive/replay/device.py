@@ -26,17 +26,16 @@ LEAST_LATENCY_NS = 1_500
 _USUAL_LATENCY_NS, _USUAL_GAP_NS = 5_000, 1_000
 """Launch latency and gap in ns that are assumed if the excerpt shows none."""
 _LONG_GAP_NS, _LONG_LATENCY_NS = 10_000, 20_000
-"""Longest delays of work that waits for nothing else, in ns.
+"""Longest delays of work that does not wait for work on another stream, in ns.
 
-Queued work begins at most _LONG_GAP_NS after the previous work's end. Other work begins at most
-_LONG_LATENCY_NS after the usual latency of its launch.
+Queued work begins at most _LONG_GAP_NS after the previous work's end. The launch latency of work
+that is not queued exceeds the usual launch latency by at most _LONG_LATENCY_NS.
 """
 _LEAST_DELAY = 0.1
-"""A stream's first work that starts this late waited for work from before the excerpt.
+"""Above this relative delay, a stream's first work waited for work from before the excerpt.
 
-The limit is the delay from launch to start, divided by the time from the excerpt's begin to the
-launch. If the excerpt begins with a long pause of the host, a slightly late start has another
-reason.
+The relative delay is the time from launch to start, divided by the time from the excerpt's begin to
+the launch.
 """
 _NEAR_NS = 5_000
 """Work may have waited for other work that ended at most this long before the waiting work began.
@@ -257,9 +256,9 @@ def _just_ended(work: Work, row: int) -> int:
 
 
 def _recorded_waits(excerpt: Excerpt, work: Work) -> tuple[Ints, Flags]:
-    """Return the row of the device work that each work had to wait for, -1 without a recorded wait.
+    """Return the row of the work that each device work had to wait for, and a flag for each.
 
-    Also flag the work that has such a row.
+    For work without a recorded wait, the row is -1 and the flag is False.
     """
     awaited = np.full(len(work.starts), -1, np.int64)
     streams = excerpt.work["stream_id"].to_numpy()

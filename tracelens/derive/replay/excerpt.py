@@ -15,7 +15,7 @@ from tracelens.trace import Trace
 MOST_STEPS = 8
 """At most this many steps are replayed if all steps are of one kind.
 
-Otherwise only MOST_EVENTS limits the steps. A few of them could all be of a rare kind.
+Steps of several kinds are limited only by MOST_EVENTS, because a few could all be of a rare kind.
 """
 MOST_EVENTS = 60_000
 """The replayed steps have at most this many API calls and kernels together.
@@ -48,9 +48,9 @@ class Excerpt(Struct, frozen=True):
 def read_excerpt(trace: Trace, rank: int) -> Excerpt | None:
     """Return the steps around the rank's median step, or the whole trace as one step.
 
-    The whole trace is taken if it has no steps, or does not show when the host began each of these
-    steps. Return None if the host was not recorded. Return None also if the whole trace is taken
-    but has more than MOST_EVENTS events.
+    The whole trace is taken if it has no steps, or if it lacks the host's span of one of the steps.
+    Return None if the host was not recorded. Return None for a whole trace of more than MOST_EVENTS
+    events.
     """
     steps = _chosen_steps(trace, rank)
     marks = _marks(trace, rank, steps) if steps.height else []
@@ -258,7 +258,7 @@ def _calls(
     """Return the outermost API calls, sorted by start, and a frame with one row per API call.
 
     Columns of the second frame: api_call_id, row, correlation_id and call_start. `row` is the row
-    of the first frame that is, or contains, the call.
+    number of the call's outermost call in the first frame.
     """
     recorded = trace.select(
         "api_calls",
