@@ -181,7 +181,8 @@ def _block_table(bound: Bound) -> Tensor | None:
 def _triton_work(name: str, call: RecordedCall) -> Work:
     """Return the work of a kernel that torch.compile generated. Each tensor is moved once.
 
-    Raises UnknownWorkError if no tensor was recorded, or if the matrices of a product do not fit.
+    Raises UnknownWorkError if no tensor was recorded. Also raises it for a product whose tensors
+    cannot be multiplied.
     """
     # Inductor records the launch as an op: inputs are the tensors that the kernel reads and writes,
     # then sizes.
@@ -227,8 +228,9 @@ def _triton_product(tensors: list[Tensor]) -> int:
 def _work_by_words(name: str, call: RecordedCall) -> Work:
     """Return the work of a call of an op that is not in the catalogue, by words in the op's name.
 
-    Products multiply the first two matrices that fit. Norms, activations and quantisations move
-    their tensors once. Raises UnknownWorkError if name or inputs do not show the work.
+    Products multiply the first two matrices that can be multiplied. Norms, activations and
+    quantisations move their tensors once. Raises UnknownWorkError if name or inputs do not show the
+    work.
     """
     library, _, op = name.partition("::")
     if library in ("aten", "prim", "c10d") or not re.match(_NAMED, name) or _GETTER in name:
@@ -281,9 +283,10 @@ def _moved(op: str, tensors: list[Tensor]) -> list[int]:
 
 
 def _product(name: str, tensors: list[Tensor]) -> tuple[int, int]:
-    """Return the FLOPs and the number of results of the product of the first two fitting matrices.
+    """Return the FLOPs and the number of results of a product of two matrices.
 
-    The matrices may have a batch dimension, and the second matrix may be transposed.
+    The factors are the first two matrices in `tensors` that can be multiplied. Both may have a
+    batch dimension. The second matrix may be transposed.
     """
     matrices = [tensor for tensor in tensors if len(tensor.shape) in (2, 3)]
     if matrices and matrices[0].width == 1:  # float32 matrices are scales of 8-bit elements

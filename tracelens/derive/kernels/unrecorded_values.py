@@ -153,7 +153,7 @@ def _values(
     inputs: Sequence[list[int]],
     result: list[int],
 ) -> list[object] | None:
-    """Return argument values that give a result of this size, None if there are none."""
+    """Return argument values that give a result of this size, None if no values do."""
     x = inputs[0]
     if name not in _CONVOLUTIONS:
         is_smaller = all(
@@ -267,7 +267,7 @@ def _values_of_gradients(calls: pl.DataFrame, read: pl.DataFrame) -> pl.DataFram
 def _of_gradients(text: str) -> tuple[str | None, str | None, int | None]:
     """Return the shapes of input and weights as JSON, and the number of groups.
 
-    They are None if the shapes do not fit a plain convolution.
+    All three are None if the shapes do not fit a plain convolution.
     """
     shapes = _shapes(text)
     if len(shapes) < 3 or not 3 <= len(shapes[0]) == len(shapes[1]) == len(shapes[2]):

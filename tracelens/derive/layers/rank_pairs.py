@@ -19,7 +19,7 @@ _T = TypeVar("_T")
 
 
 def one_rank_each(base: Trace, other: Trace) -> bool:
-    """Return whether each trace has one rank and the two differ."""
+    """Return whether each trace has one rank and the two rank numbers differ."""
     ranks = base.manifest.ranks, other.manifest.ranks
     return len(ranks[0]) == len(ranks[1]) == 1 and ranks[0] != ranks[1]
 

@@ -22,7 +22,7 @@ def assign_groups(kernels: pl.DataFrame) -> tuple[pl.DataFrame, str | None]:
     """Add group_key, n_ranks and issued (the recorded name) to calls; also return a remark.
 
     A sender and its receiver are a group with calls named send/recv. A group with only one captured
-    rank is left out. The remark counts the calls of such groups. It is None if there are none.
+    rank is left out. The remark counts the calls of the groups left out. It is None if all stay.
     """
     calls = _with_peers(kernels)
     name = pl.col("name")

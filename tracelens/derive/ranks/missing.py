@@ -18,7 +18,7 @@ _FASTEST = 0.1
 
 
 class MissingStraggler(Struct, frozen=True):
-    """Holds missing ranks that the given ranks seem to wait for."""
+    """Holds missing ranks that other ranks seem to wait for."""
 
     ranks: tuple[int, ...]
     excess_ns: float  # extra time of all their group's transfers
@@ -32,7 +32,7 @@ class MissingStraggler(Struct, frozen=True):
 
 
 def missing_ranks(trace: Trace) -> list[int]:
-    """Return the job's ranks that were not given; empty if the job's size is not known."""
+    """Return the job's ranks without a trace; empty if the job's size is not known."""
     sizes = {*trace.ranks["world_size"].drop_nulls()}
     if len(sizes) != 1:
         return []
@@ -44,7 +44,7 @@ def missing_ranks(trace: Trace) -> list[int]:
 
 
 def describe_missing(trace: Trace) -> str | None:
-    """Say which ranks were not given; None if all were given."""
+    """Say which ranks have no trace; None if all ranks have one."""
     missing = missing_ranks(trace)
     if not missing:
         return None
