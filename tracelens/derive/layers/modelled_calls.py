@@ -249,7 +249,7 @@ def _work_of_contexts() -> dict[str, pl.Expr]:
 
 
 def _explained(rest: pl.DataFrame, trace: Trace) -> pl.DataFrame:
-    """Return the kernels outside of modelled calls, with `why`, the reason."""
+    """Return the kernels outside of modelled calls, with the reason in the column `why`."""
     is_op = pl.col("kind") == "op"
     all_ops = trace.select("spans", "rank", "span_id", "name", where=is_op)
     ops = all_ops.join(rest, on=["rank", "span_id"], how="semi")
@@ -279,9 +279,9 @@ def _has_shapes(trace: Trace) -> bool:
 
 
 def _with_replays(called: pl.DataFrame, trace: Trace, base: Trace | None) -> pl.DataFrame:
-    """Return the kernels; replayed kernels get the calls of their launches, if these are known.
+    """Return the kernels; replayed kernels get the known calls of their launches.
 
-    For such kernels, the column `run` is the API call of the replay.
+    For a replayed kernel, the column `run` is the API call of the replay.
     """
     is_open = (pl.col("link") == "graph") & pl.col("op").is_null()
     for side, launches, pairs in replayed_launches(trace, base):

@@ -90,7 +90,7 @@ def find_missing_straggler(trace: Trace) -> MissingStraggler | None:
 def _with_usual_time(calls: pl.DataFrame) -> pl.DataFrame:
     """Return the calls of groups that lack a rank, with whole_ns and usual_ns.
 
-    - whole_ns: median time of the same transfer in complete groups, None without any
+    - whole_ns: median time of the same transfer in complete groups, None if none is complete
     - usual_ns: whole_ns, else the time of the group's fastest calls
     """
     lacks = (pl.col("group_size") > pl.col("n_ranks")).fill_null(value=False)

@@ -339,7 +339,7 @@ def _work_of_table(
 ) -> pl.DataFrame:
     """Return the excerpt's device work in one table, with `row` and `call_start` from `rows`.
 
-    Both are None for work without an API call in `rows`.
+    `row` and `call_start` are None for work without an API call in `rows`.
     """
     origin, until = edges
     is_open = END.gt(origin)
