@@ -56,7 +56,7 @@ COMMANDS = {
     "peaks": "Measure a GPU's peaks, for report --peaks.",
     "clean": "Remove unfinished files from an object store.",
     "doctor": "List the tools and packages found here.",
-    "demo": "Answer for a bundled trace.",
+    "demo": "Explain a bundled trace.",
 }
 """Each command's line in `--help`, in this order.
 

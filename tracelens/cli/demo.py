@@ -1,4 +1,4 @@
-"""The command `demo`: answer for a bundled trace, and write its page."""
+"""The command `demo`: explain a bundled trace, and write its page."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ DEMO_PAGE = Path("tracelens-demo.html")
 
 
 def demo() -> None:
-    """Answer for a bundled trace, a training loop whose data loader is slow.
+    """Explain a bundled trace of a training loop whose data loader is slow.
 
     Prints the answer, and writes its page, tracelens-demo.html, into the current folder.
     """

@@ -115,8 +115,8 @@ def open_any(
 def open_base(path: Path, trace: Trace, step: str | None = None) -> Trace:
     """Open the trace to compare `trace` with.
 
-    From a folder of graph captures, open the captures of the batch sizes of `trace`. Spans that
-    match the pattern `step` become the base's steps. Raises SourceError or UsageError.
+    If `path` is a folder of graph captures, `captures_of` chooses the files to open. Spans that
+    match the pattern `step` become the steps of the opened trace. Raises SourceError or UsageError.
     """
     from tracelens.jobs.graph_captures import captures_of  # noqa: PLC0415 - reads sources
 
@@ -263,7 +263,11 @@ def format_of(name: str | None, out: Path | None) -> Format:
 
 
 def keep_sources(sources: Sequence[Path], targets: Sequence[Path | None]) -> None:
-    """Raise UsageError if a result would replace a source or another result, or lie in a trace."""
+    """Raise UsageError if a target must not be written.
+
+    A target must not replace a source, a file of a source, or another target. It must not be in a
+    stored trace's folder.
+    """
     read = {_resolve(path) for path in sources}
     written: set[Path] = set()
     for target in targets:
@@ -331,8 +335,9 @@ class _Handler(logging.Handler):
 def progress(text: str, *, late: bool = False) -> Iterator[None]:
     """Show progress on standard error while the body runs.
 
-    With `late`, the bar appears only at the first log record. Until then, a program that is being
-    captured uses the terminal. Without a terminal, log records are printed, one line each.
+    With `late`, the bar appears only at the first log record. Until then, the terminal is left to
+    the program that is being captured. If standard error is not a terminal, no bar is shown, and
+    each log record is printed as a line.
     """
     log = logging.getLogger("tracelens")
     with ExitStack() as ends:

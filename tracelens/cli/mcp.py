@@ -201,7 +201,10 @@ class _Tools:
 
 
 def _marked(report: Report, rows: int = _ROWS) -> dict[str, Any]:
-    """Return a report's sections with at most `rows` rows each, and with _MOST_ROWS at most."""
+    """Return a report's sections with at most `rows` rows each.
+
+    No section has more than _MOST_ROWS rows.
+    """
     most = max(1, min(rows, _MOST_ROWS))
     sections = {
         section.analysis.name: section_document(section, most) for section in report.sections

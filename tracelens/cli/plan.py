@@ -77,7 +77,7 @@ def plan(  # noqa: PLR0913 - one parameter an option
     if compile_plan.made_from.get("n_unclear"):
         with progress("comparing"):
             estimated = layer_oracle(opened, compiled, switch_cost_ns=switch_cost_ns, method=method)
-        tell(_beside_oracle(compile_plan, estimated.filter(oracle=oracle, layer=TOTAL)))
+        tell(_why_below_oracle(compile_plan, estimated.filter(oracle=oracle, layer=TOTAL)))
     devices = other_device(opened, compiled)
     if devices is not None:
         warn(devices)
@@ -102,8 +102,11 @@ def plan(  # noqa: PLR0913 - one parameter an option
         suggest(report_command([measured], [base]))
 
 
-def _beside_oracle(plan: Plan, totals: pl.DataFrame) -> str:
-    """Say why the plan promises less than the report's sections on the same two runs."""
+def _why_below_oracle(plan: Plan, totals: pl.DataFrame) -> str:
+    """Explain why the plan predicts a smaller speedup than `layer_oracle` does.
+
+    `totals` has the total speedup by `layer_oracle`, one row per rank.
+    """
     gain = totals.sort("rank")["speedup_over_base"][0]
     unclear = (
         f"{counted(plan.made_from['n_unclear'], 'layer')} may be no faster in either run, as times"

@@ -21,8 +21,12 @@ from tracelens.errors import printable
 from tracelens.progress import Share, share_of
 
 
-class _Known(ProgressColumn):
-    """Wraps a column of the progress bar, which is empty until the share of the work is known."""
+class _IfTotalKnown(ProgressColumn):
+    """Shows a column of the progress bar once the total amount of work is known.
+
+    If `of_bytes` is True, the column is shown only for work that is counted in bytes. If `of_bytes`
+    is False, the column is shown only for other work.
+    """
 
     def __init__(self, column: ProgressColumn, *, of_bytes: bool | None = None) -> None:
         super().__init__()
@@ -30,7 +34,7 @@ class _Known(ProgressColumn):
         self._of_bytes = of_bytes
 
     def render(self, task: Task) -> RenderableType:
-        """Return the column's content, or nothing while the share is unknown."""
+        """Return the column's content, or an empty text if the column is not shown."""
         is_asked = self._of_bytes in (None, task.fields["is_bytes"])
         return self._column.render(task) if task.total is not None and is_asked else Text()
 
@@ -38,11 +42,11 @@ class _Known(ProgressColumn):
 _COLUMNS = (
     SpinnerColumn(),
     TextColumn("{task.description}", markup=False),
-    _Known(BarColumn(bar_width=20)),
-    _Known(TaskProgressColumn()),
-    _Known(DownloadColumn(), of_bytes=True),
-    _Known(MofNCompleteColumn(), of_bytes=False),
-    _Known(TimeRemainingColumn(compact=True)),
+    _IfTotalKnown(BarColumn(bar_width=20)),
+    _IfTotalKnown(TaskProgressColumn()),
+    _IfTotalKnown(DownloadColumn(), of_bytes=True),
+    _IfTotalKnown(MofNCompleteColumn(), of_bytes=False),
+    _IfTotalKnown(TimeRemainingColumn(compact=True)),
 )
 
 

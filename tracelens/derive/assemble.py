@@ -41,15 +41,16 @@ def assemble(
 
     `raw` holds the source's rows by table name, in any order:
 
-    - spans may have parent_hint (row of the caller), backend, exact_path (path of a module call)
+    - spans may also have parent_hint (row number of the calling span), backend and exact_path
+      (a module call's full path)
     - kernels, copies and fills may lack process_id
     - graph_nodes has one row per created CUDA graph node: process_id, thread_id, start_ns,
-      graph_node_id, original_id (the node that was copied, or None)
+      graph_node_id and original_id (for a copied node, the node that was copied)
 
     Each frame is removed from `raw` when it is processed, to save memory. The result has no rank
-    column and no empty tables. Integers may be narrower than declared, strings are Categorical.
-    With a store, spans, calls and device work are written to the store, and only the other tables
-    are returned.
+    column and no empty tables. Integers may be narrower than in the schema, strings are
+    Categorical. With a store, spans, calls and device work are written to the store, and only the
+    other tables are returned.
     """
     rank = _Rank(raw, diagnostics, store)
     for stage in _STAGES:
@@ -190,7 +191,8 @@ def _list(rank: _Rank) -> None:
 def _finish_spans(rank: _Rank) -> None:
     """Finish the table of spans, and release its memory.
 
-    Keep the op around each span and the span of each graph node, for the device work.
+    The device work still needs the op around each span and the span of each graph node. Only these
+    are kept.
     """
     is_op = rank.spans["kind"] == "op"
     if "kernels" in rank.raw and is_op.any():

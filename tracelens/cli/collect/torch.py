@@ -139,10 +139,10 @@ def collect_torch(  # noqa: PLR0913 - one parameter an option
     """Collect traces of torch.profiler: from files, or from a program that runs with the profiler.
 
     The program is not changed: python train.py, python -m pkg, torchrun. Its steps are found from
-    the optimizer, the data loader or the outermost module's calls. After the steps to keep, the
-    same number of further steps is recorded without stacks, modules and shapes. The trace's times
-    come from the further steps. Exits with the program's own code, or with 1 if nothing was
-    captured.
+    the optimizer, the data loader or the outermost module's calls. After the steps to keep, as many
+    steps again are recorded without stacks, modules and shapes, because recording those slows the
+    program. The trace's times come from this second group of steps. Exits with the program's own
+    code, or with 1 if nothing was captured.
     """
 
     def options(_: Path) -> dict[str, Any]:

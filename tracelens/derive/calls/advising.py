@@ -27,14 +27,14 @@ GREEDY = "greedy"
 
 
 class Advice(Struct, frozen=True):
-    """Holds the advised calls in the order of the graph, part by part, and the search's counts."""
+    """Holds the calls advised for a rank, and the search that chose them."""
 
-    calls: Calls
-    parts: list[Advised]
+    calls: Calls  # the recorded calls
+    parts: list[Advised]  # sub-graphs with their advised calls, in the order of the graph
     search: Search
     solver: str  # z3, enumeration or greedy
     seconds: float  # time of the search
-    launch_ns: float = 0.0  # least host time of a call, 0 unless the rank is launch-bound
+    launch_ns: float = 0.0  # host time that a call takes at least, 0 unless launch-bound
 
     def total(self, bound: str = "ns") -> float:
         """Return the advised sequence's kernel time per step in nanoseconds.
@@ -52,7 +52,7 @@ class Advice(Struct, frozen=True):
 
     @property
     def host_now(self) -> float:
-        """Return the least host time of a step's recorded calls in nanoseconds.
+        """Return the host time in ns that all recorded calls of a step take together at least.
 
         The time is 0 unless the rank is launch-bound.
         """
@@ -61,7 +61,7 @@ class Advice(Struct, frozen=True):
 
     @property
     def host_then(self) -> float:
-        """Return the least host time of a step's advised calls in nanoseconds.
+        """Return the host time in ns that all advised calls of a step take together at least.
 
         The time is 0 unless the rank is launch-bound.
         """
@@ -127,7 +127,7 @@ def advise_greedily(
     rank: int,
     others: Sequence[Trace] = (),
 ) -> Advice:
-    """Return the calls that one would choose by hand: those that cover most ops, in channels-last.
+    """Return the calls that `Greedy` chooses, as one would by hand.
 
     Their cost minus the cost of the calls from `advise_rank` is the gain of the search.
     """
@@ -191,10 +191,10 @@ def _longest_ns(parts: Sequence[Advised], call_ns: float) -> float:
 
 
 def candidates_of(advice: Advice) -> list[dict[str, str]]:
-    """Return the distinct legal calls that `tracelens collect calls` is to measure.
+    """Return the distinct calls that `tracelens collect calls` is to measure.
 
-    They are the calls without a measured time. Calls that change the layout of a part's input are
-    included even if their time was measured.
+    They are the legal calls of unknown time, and all conversions of a sub-graph's inputs to another
+    layout.
     """
     parts = advice.parts
     search = advice.search
@@ -322,9 +322,13 @@ class Greedy(Search):
             have |= new
 
 
-def _size(pair: tuple[Call, Have]) -> tuple[int, int, bool]:
-    """Return a sort key: the number of covered nodes, then the number of tensors in NHWC."""
-    call, _ = pair
+def _size(call_and_result: tuple[Call, Have]) -> tuple[int, int, bool]:
+    """Return the key by which `Greedy` finds the largest call.
+
+    The key is the number of covered nodes, the number of inputs in NHWC, and whether the result is
+    in NHWC.
+    """
+    call, _ = call_and_result
     return len(call.nodes), call.layouts.count(NHWC), call.layout == NHWC
 
 

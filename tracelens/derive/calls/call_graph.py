@@ -21,9 +21,9 @@ from tracelens.trace import Trace
 EXPORT, OBSERVER, ADJACENCY = "export", "observer", "adjacency"
 GIVEN = ("input", "parameter")
 MOST_KERNELS = 10_000
-"""A trace with more kernels per step gets no advice, because its steps are not marked correctly.
+"""No model launches more kernels than this in one step.
 
-No model launches more kernels in one step.
+If a trace has more kernels per step, its steps are marked wrongly, so it gets no advice.
 """
 MOST_STEPS = 50
 """At most this many steps are read, from the first one on."""
@@ -233,10 +233,10 @@ def _node_of(
 
 
 class _MeasuredCalls:
-    """Holds the measured calls that no node has used yet, by operator and module.
+    """Holds the measured calls that no node has used yet.
 
-    Nodes have no modules if the graph was observed while the model ran (`is_observed`). Then the
-    key is the operator and the text of `call_key`.
+    A node's call is found by operator and module. If the graph was observed while the model ran
+    (`is_observed`), nodes have no modules. Then calls are found by operator and `call_key`.
     """
 
     def __init__(

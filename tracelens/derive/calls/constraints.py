@@ -196,7 +196,7 @@ class Z3Solver:
         self._solver.add(self._formulas[of])
 
     def _choices(self, choice: Any, out: Facts) -> Any:
-        """Return a formula: `choice` is the index of a layout, and `out` has its strides."""
+        """Return a formula that is true if `out` has the strides of layout number `choice`."""
         stride = self._functions["STRIDE"]
         n = self._number("out")
         return self._z3.Or(

@@ -41,7 +41,8 @@ class Cost(Struct, frozen=True):
 class Costs:
     """Holds costs by function, call, dtype and layout.
 
-    They are from this trace, or else from another trace or a benchmark of the call alone.
+    A cost comes from the first of these that has it: this trace, another trace, a benchmark of the
+    call alone.
     """
 
     def __init__(
@@ -169,11 +170,11 @@ class Costs:
 
 
 def bench_call(function: Function, nodes: Sequence[Node]) -> str:
-    """Return the call that a benchmark of the function makes, as JSON.
+    """Return, as JSON, the call that a benchmark of the function times.
 
-    It is the call of the first node. A convolution is given a bias, unless the function is `conv`.
+    `nodes` are the nodes that the function covers.
     """
-    # A later node, such as a batch normalisation, may become the bias.
+    # A later node, such as a batch normalisation, may become the bias of a convolution.
     call = nodes[0].call
     if function.key == ATTENTION:
         return attention_call(nodes)

@@ -82,9 +82,10 @@ def measured_calls(
     - `kernels`: span_id, duration_ns and primitive of the rank's kernels
     - `chosen`: the condition on spans that selects the steps
 
-    An op without kernels and without recorded shapes is left out. Columns are those of spans,
-    device_ns (time of the op's kernels) and transform_ns (the part of device_ns for transposes and
-    copies). Raises SourceError if a parent does not precede its child.
+    The result has columns of the table spans, and two more: device_ns is the time of the op's
+    kernels, and transform_ns is the part of that time for transposes and copies. An op with neither
+    kernels nor recorded shapes is left out. Raises SourceError if a parent does not precede its
+    child.
     """
     columns = (
         "span_id",
@@ -182,8 +183,8 @@ def _recorded(text: str | None, kind: Any) -> Any:
 def one_step(ops: pl.DataFrame, n_steps: int) -> list[dict[str, Any]]:
     """Return the calls of one step in order, as fields of a `Node`.
 
-    If all steps make the same calls, times are means over the steps. Otherwise, the second to last
-    step is returned, or the last of two steps.
+    If all steps make the same calls, times are means over the steps. Otherwise, the calls and times
+    are those of one late step.
     """
     is_unmarked = ops["step"].n_unique() == 1
     if is_unmarked and n_steps > 1 and ops.height % n_steps == 0:

@@ -92,7 +92,10 @@ _State: TypeAlias = tuple[frozenset[str], Have]
 
 
 class Search(Struct):
-    """Searches sub-graphs for the calls with the least kernel time plus `launch_ns` per call."""
+    """Finds the sequence of calls that computes a sub-graph at the least total cost.
+
+    The cost of a call is its kernel time plus `launch_ns`.
+    """
 
     costs: Costs  # kernel time of each call; calls of unknown time are not used
     solve: Solve = enumerate_layouts  # returns the legal layouts of a call's result
@@ -128,8 +131,8 @@ class Search(Struct):
     def best(self, part: Part, given: Have, wanted: str) -> _Cheapest:
         """Return the cost and the cheapest calls that compute the part from the `given` tensors.
 
-        The tensors in `part.wanted` get the layout `wanted`. Return None if no calls compute the
-        part, or if the search ends after MOST_STATES states.
+        The part's results for other parts get the layout `wanted`. Return None if no calls compute
+        the part, or if the search ends after MOST_STATES states.
         """
         names = [node.name for node in (*part.given, *part.nodes)]
         key = _cache_key(part, given, wanted)

@@ -18,9 +18,10 @@ def during(
     label: str,
     dtype: pl.DataType | type[pl.DataType],
 ) -> pl.DataFrame:
-    """Add the column `label`: the label of the process's interval at start_ns, None outside.
+    """Copy the column named by `label` from the interval that contains a row's start_ns.
 
-    If several intervals contain start_ns, the last one to start is taken.
+    Only intervals of the row's process count. If several intervals contain start_ns, the last one
+    to start is taken. If no interval contains start_ns, the value is None.
     """
     if not intervals.height or not frame.height:
         no_label = pl.lit(None, dtype).alias(label)

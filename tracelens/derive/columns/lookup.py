@@ -47,7 +47,10 @@ def by_start(events: pl.DataFrame) -> pl.DataFrame:
 
 
 def small_ranks_together(heights: Mapping[int, int]) -> Iterator[list[int]]:
-    """Yield ranks in groups of at most _ROWS_AT_ONCE rows, or a single larger rank."""
+    """Yield groups of ranks that have at most _ROWS_AT_ONCE rows together.
+
+    `heights` has the number of rows by rank. A rank with more rows is a group of its own.
+    """
     # A query takes at least 0.1 ms, so reading a thousand small ranks one by one takes long.
     group, n_rows = list[int](), 0
     for rank, n in heights.items():

@@ -179,10 +179,9 @@ def distinct_rows(numbers: pl.Series) -> tuple[pl.Series, pl.Series]:
 
 
 def _indices(numbers: pl.Series, rows: pl.Series) -> pl.Series:
-    """Return the index of each number among the distinct numbers, which are at `rows`.
+    """Return the index of each number among the distinct numbers, `numbers[rows]`.
 
-    A number that is not among them gets the index `len(rows)`. A None that is not among them gets
-    None.
+    A number that is not among the distinct numbers gets the index `len(rows)`.
     """
     distinct = numbers[rows]
     indices = _indices_by_table(numbers, distinct)
@@ -193,6 +192,7 @@ def _indices(numbers: pl.Series, rows: pl.Series) -> pl.Series:
             default=len(rows),
             return_dtype=pl.UInt32,
         )
+    # The index of None is None, unless the distinct numbers include None.
     if distinct.has_nulls():
         index_of_none = distinct.is_null().arg_max()
         return indices.fill_null(index_of_none)

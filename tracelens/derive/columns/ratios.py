@@ -45,9 +45,10 @@ def which_side(
     other: str,
     words: tuple[str, str, str] = ("only_base", "only_other", "both"),
 ) -> pl.Expr:
-    """Return a word for each row: in `base` only, in `other` only, or in both.
+    """Return, for each row, the word for the runs that have the row.
 
-    The column `base` or `other` is None if that run does not have the row.
+    `base` and `other` each name a column of one run. A run does not have the row if its column is
+    None. `words` are the words for base only, for other only, and for both.
     """
     only_base, only_other, both = map(pl.lit, words)
     lacks_other = pl.col(other).is_null()

@@ -33,10 +33,10 @@ def cut_at(frame: pl.DataFrame, edges: pl.Series) -> pl.DataFrame:
 
 
 def cut_rows(frame: pl.DataFrame, segments: pl.DataFrame) -> pl.DataFrame:
-    """Split disjoint intervals where segments start and end, and add `at`.
+    """Split the intervals of `frame` into pieces where segments start and end, and add `at`.
 
-    `at` is the row of the segment around the interval, None outside of all segments. Both frames
-    have start_ns and end_ns, and are disjoint and sorted by start.
+    `at` is the row number of the segment that contains the piece. It is None outside of all
+    segments. Both frames have start_ns and end_ns. Each frame's intervals are disjoint and sorted.
     """
     pieces = cut_at(frame, _edges([segments]))
     rows = _rows_around(segments, pieces["start_ns"])

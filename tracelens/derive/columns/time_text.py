@@ -44,7 +44,7 @@ def _in_one_unit(first_ns: float, second_ns: float, between: str) -> str:
 
 
 def three_digits(value: float) -> str:
-    """Return a number as text with three digits, or with all digits before the point."""
+    """Return a number as text: two decimals below 10, one decimal below 100, else none."""
     rounded = _rounded(value)
     decimals = 0 if rounded >= 100 else 1 if rounded >= 10 else 2
     return f"{value:,.{decimals}f}"

@@ -57,9 +57,10 @@ def same_steps(base: Trace, other: Trace) -> bool:
 
 
 def shares(base: Trace, other: Trace) -> dict[str, float]:
-    """Return the share of kernel time, layers and ops that occur in both runs, 0 to 1, by kind.
+    """Return how much two runs have in common, as a share from 0 to 1 for each kind.
 
-    A kind that one run did not record is left out. Ops are left out if both runs have kernels.
+    The kinds are "kernel time", "layers" and "ops". A kind that one run did not record is left out.
+    Ops are left out if both runs have kernels.
     """
     return base.derived(_shares, other)
 
@@ -211,10 +212,10 @@ def facts(base: Trace, other: Trace) -> list[tuple[str, str | None, str | None]]
 
 
 def _versions(base: Trace, other: Trace, *, of_driver: bool) -> tuple[str | None, str | None]:
-    """Return the versions of software that both captures record, as one text per run.
+    """Return each run's versions of the software that both captures record, as one text per run.
 
-    With `of_driver`, these are versions of drivers, otherwise of all other software. Both texts are
-    None if no version is recorded in both captures.
+    With `of_driver`, only drivers are listed. Otherwise, all software but drivers is listed. Both
+    texts are None if there is nothing to list.
     """
     sides = [_known_versions(trace, of_driver=of_driver) for trace in (base, other)]
     in_both = sides[0].keys() & sides[1].keys()

@@ -70,9 +70,10 @@ def launching_ops(traces: Iterable[Trace]) -> set[str]:
 
 
 def asked_values(trace: Trace, expression: Expression, names: Sequence[str]) -> pl.DataFrame:
-    """Return the values that a gate judges, one row per rank, step and `what`: rank, what, value.
+    """Return the values that a gate judges, one row per value: rank, what, value.
 
-    `names` are the layers, kernels or ops of all runs. `what` depends on the gate:
+    Each step has one value per rank and `what`. `names` are the layers, kernels or ops of all runs.
+    `what` depends on the gate:
 
     - on a layer: the layer and its phase
     - on memory or a part of the step: the device
@@ -197,10 +198,10 @@ def _copies(trace: Trace, expression: Expression) -> pl.DataFrame:
 
 
 def _host_times(trace: Trace, expression: Expression, names: Sequence[str]) -> pl.DataFrame:
-    """Return the host time of the ops' outermost calls: rank, name, step, value, n.
+    """Return the host time of the named ops' outermost calls: rank, name, step, value, n.
 
-    A call inside another call of the ops is left out. With `expression.each`, it is left out only
-    if both calls have the same name.
+    A call is left out if it lies in a call of any of these ops. With `expression.each`, a call is
+    left out only if it lies in a call of the same name.
     """
     if expression.each and names:
         return pl.concat(outermost_ops(trace, [name]) for name in names)

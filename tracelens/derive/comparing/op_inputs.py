@@ -44,8 +44,8 @@ def other_work(base: Trace, other: Trace) -> str | None:
 def differing_inputs(base: Trace, other: Trace, column: str) -> str | None:
     """Return an op with different inputs in the two runs, as text with an example from each run.
 
-    Return None if there is no such op. Inputs are not different if one run has all inputs of the
-    other.
+    Only the first op with different inputs is examined. Return None if there is none, or if one run
+    also calls that op with all inputs of the other run.
     """
     # Compilers change the dtypes of an op's arguments.
     is_compiled = shows_compilation(base) != shows_compilation(other)
@@ -70,13 +70,14 @@ def _difference(examples: tuple[str | None, str | None]) -> str | None:
 
 
 def inputs_of_ops(base: Trace, other: Trace, column: str) -> tuple[str | None, str | None]:
-    """Return an op with different inputs in the two runs, as one text per run.
+    """Return how the inputs of ops differ between two runs, as one text per run.
 
-    `column` is input_shapes or input_dtypes. Other results:
+    `column` is input_shapes or input_dtypes. The texts are:
 
-    - "the same" twice: no op has different inputs
-    - None twice: the inputs cannot be compared
-    - "known" and "not recorded ...": only one run recorded inputs
+    - if an op has different inputs, the op with an example from each run
+    - if no op has different inputs, "the same" for both runs
+    - if only one run recorded inputs, "known" and "not recorded ..."
+    - if the inputs cannot be compared, None for both runs
     """
     sides = [_calls_of_ops(trace, column) for trace in (base, other)]
     if not all(side[column].count() for side in sides):
@@ -126,9 +127,10 @@ def _calls_by_inputs(trace: Trace) -> pl.DataFrame:
 
 
 def _comparable(sides: Sequence[pl.DataFrame], *, is_compiled: bool) -> list[pl.DataFrame]:
-    """Return each run's calls whose inputs show the amount of work, with the column `key`.
+    """Return, for each run, the calls that can be compared, and add the column `key`.
 
-    Calls with the same name and key do the same work.
+    Calls with the same name and key do the same work. `is_compiled` says that only one run is
+    compiled.
     """
     column = next(name for name in sides[0].columns if name.startswith("input_"))
     name = pl.col("name").str

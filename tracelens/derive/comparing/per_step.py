@@ -19,7 +19,10 @@ from tracelens.trace import Trace
 
 CAUSE_PARTS = tuple(f"idle_{cause}" for cause in CAUSES)
 PARTS = ("window", "compute", "exposed_communication", "exposed_copy", "idle", *CAUSE_PARTS)
-"""Names of a step's whole time (window), of its parts, and of the parts of idle time by cause."""
+"""Parts of a step's time.
+
+`window` is the whole step. The names from CAUSE_PARTS are parts of `idle`, by cause.
+"""
 
 
 def of_runs(
@@ -61,11 +64,11 @@ def each_step(
     steps: pl.DataFrame,
     key: Sequence[str],
 ) -> pl.DataFrame:
-    """Sum `value` and `n` by key and step, one row per key and step: the key, value, n.
+    """Sum `value` and `n` for each key and step: one row per key and step.
 
-    `measured` has the key, which includes the rank, and step, value and n. Where a key has no work
-    in a step, the sums are 0. Work outside of steps is left out. On a rank without steps, the rows
-    of `measured` are returned as they are.
+    `measured` has the columns of `key`, step, value and n. The column rank is in `key`. The result
+    has the same columns without step. If a key has no work in a step, the sums are 0. Work outside
+    of steps is left out. On a rank without steps, the rows of `measured` are not summed.
     """
     return fill_steps(sum_steps(measured, steps, key), steps, key)
 
@@ -184,7 +187,7 @@ def op_work(trace: Trace, *, on_device: bool) -> pl.DataFrame:
 
 
 def _launch_in_ops(trace: Trace) -> bool:
-    """Return whether the innermost span around every kernel launch is an op.
+    """Return whether each kernel launch has an op as its innermost span.
 
     Launches outside of all spans do not count.
     """
@@ -246,9 +249,9 @@ def _spans_around(
     tree: pl.DataFrame,
     is_asked: pl.Series,
 ) -> pl.DataFrame | None:
-    """Return each kernel with each asked span around its launch: kernel, name.
+    """Return the spans that `is_asked` marks around each kernel's launch: kernel, name.
 
-    Return None if no kernel was launched in a span.
+    There is one row per kernel and span. Return None if no kernel was launched in a span.
     """
     around = launched.select("kernel", row="span_id").drop_nulls()
     levels = []
@@ -279,9 +282,9 @@ def outermost_ops(trace: Trace, ops: Sequence[str]) -> pl.DataFrame:
 
 
 def time_values(trace: Trace) -> pl.DataFrame:
-    """Return the parts of each step's time, without the profiler's known time, as floats in ns.
+    """Return the parts of each step's time: rank, device (counted from 0), part, value.
 
-    Columns: rank, device (counted from 0), part, value.
+    Values are floats in ns. They do not include time that the profiler is known to add.
     """
     windows = model_for_times(trace).with_added()
     added = {f"idle_{part}_ns": pl.col(f"added_{part}_ns") for part in SLOWED}

@@ -69,9 +69,10 @@ class Comparison(Struct, frozen=True):
     def calls(self, base: Trace, other: Trace, rules: Rules) -> pl.DataFrame:
         """Compare numbers and times of calls, one row per key of either run, longest first.
 
-        Columns: those of `judge`, change, and numbers, times and speedups of calls. They are per
-        step if all runs mark steps, else totals of the capture. A speedup of totals is None if the
-        runs make different numbers of calls.
+        Columns: those of `judge`, change, speedups, and for each run the number of calls, their
+        time, and the mean time of a call. The number and the time are per step if all runs mark
+        steps, else totals of the capture. A speedup of totals is None if the runs make different
+        numbers of calls.
         """
         key = list(self.key)
         base_runs, other_runs = _runs(base, other, rules)
@@ -186,7 +187,7 @@ def _call_sums(side: str, values: pl.DataFrame, n_runs: int | None) -> pl.DataFr
 
 
 def _runs(base: Trace, other: Trace, rules: Rules) -> tuple[Sequence[Trace], Sequence[Trace]]:
-    """Return all runs of base's program and all runs of other's program, base and other first."""
+    """Return two lists: base with its repeated runs, and other with its repeated runs."""
     return (base, *rules.base_runs), (other, *rules.other_runs)
 
 

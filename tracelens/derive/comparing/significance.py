@@ -71,13 +71,13 @@ def judge(  # noqa: PLR0913 - both sides, the key of a row, and the rules
     - the key
     - base_value, other_value: medians over steps, or over runs if base has at least three
     - n_base_values, n_other_values: numbers of steps or runs
-    - low, high: confidence interval of other minus base, corrected for the number of rows
+    - low, high: confidence interval of the difference, corrected for the number of rows
     - outcome: faster (less), slower or unclear; None if one side lacks the row
     - reason: why it is unclear
 
-    A difference counts if it is at least `rules.min_effect` of base_value, or of `whole`, and
-    larger than TICKS_EQUAL times `tick`, the clock's resolution. A `refusal` makes all rows
-    unclear.
+    The difference is other_value minus base_value. It counts if it is at least the share
+    `rules.min_effect` of `whole` (by default base_value). It must also be larger than TICKS_EQUAL
+    times the clock's resolution, `tick`. A `refusal` makes all rows unclear.
     """
     key = list(key)
     n_base_runs, n_other_runs = (
@@ -186,7 +186,7 @@ def _variance_between_runs(
     rows: pl.DataFrame,
     key: list[str],
 ) -> pl.Series:
-    """Estimate the variance of other's median from the variance between runs of base."""
+    """Estimate the variance of other_value, as if other's runs varied like base's runs."""
     by_key = base.sort("value").group_by(key, maintain_order=True)
     variance = by_key.agg(run_variance=pl.col("value").var())
     joined = rows.join(variance, on=key, how="left", nulls_equal=True, maintain_order="left")

@@ -41,16 +41,16 @@ def forward_backward(spans: pl.DataFrame) -> pl.DataFrame:
 def makers_of_nodes(numbered: pl.DataFrame, about: str) -> pl.DataFrame:
     """Return the forward op that made each autograd node, if it was recorded.
 
+    `numbered` has the spans with a sequence number: NODE, thread_id, start_ns, is_backward and the
+    column that `about` names. The result has the columns:
+
     - NODE: the columns that identify the node
     - `run_ns`: when the node ran
     - `thread_id`: the thread of the forward op
-    - the column named by `about`: its value for the forward op
+    - the column that `about` names: copied from the forward op's span
     - `is_ambiguous`: whether several threads may have made the node
 
     An ambiguous node has one row per thread that may have made it.
-
-    `numbered` has the spans with a sequence number: NODE, thread_id, start_ns, is_backward and the
-    column named by `about`.
     """
     is_backward = pl.col("is_backward")
     # The last forward op that starts with a node's sequence number made the node. The last backward

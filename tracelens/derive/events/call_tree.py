@@ -38,10 +38,10 @@ def nearest_row(
     flags: pl.Series,
     rows: pl.Series | None = None,
 ) -> pl.Series:
-    """Return the number of each row if it is flagged, else of its nearest flagged ancestor.
+    """Return, for each row, the nearest flagged row among the row and its ancestors.
 
-    The result is None for a row without such an ancestor. If `rows` is given, only its row numbers
-    are looked up. For a None in `rows`, the result is None.
+    The result is a row number, None if none is flagged. With `rows`, the result is for these row
+    numbers only.
     """
     return _flagged_row(parent, flags, rows, outermost=False)
 
@@ -141,20 +141,20 @@ def above(
     marks: pl.Series,
     rows: pl.Series,
 ) -> pl.DataFrame:
-    """Return one row for each of `rows`, about the row and its ancestors.
+    """Count marks among each of `rows` and its ancestors in the tree: one result per row number.
 
-    - `top`: the outermost row marked 1, None without one
+    - `top`: the outermost row marked 1, None if no row is
     - `n_ones`: number of rows marked 1
     - `n_twos`: number of rows marked 2
 
-    `marks` has the mark of each row of the tree. For a None in `rows`, `top` is None, and the
-    numbers are 0.
+    `marks` has the mark of each row of the tree.
     """
     is_one = marks == 1
     is_two = marks == 2
     top = outermost_row(parent, is_one)
     n_ones = count_among(parent, is_one)
     n_twos = count_among(parent, is_two)
+    # A None in `rows` stands for no row, so nothing is counted.
     return pl.DataFrame(
         {
             "top": top.gather(rows),
@@ -264,7 +264,10 @@ def call_paths(tree: pl.DataFrame, *keys: str) -> tuple[pl.Series, pl.DataFrame]
 
 
 def below(above: pl.Series, words: pl.Series, separator: str) -> pl.Series:
-    """Join each word to the text in `above` by the separator; without a text, return the word."""
+    """Append each word to the text in its row of `above`, with the separator between them.
+
+    If the text is None, the result is the word alone.
+    """
     above_and_separator = pl.nth(0) + separator
     joined = pl.concat_str(above_and_separator, pl.nth(1), ignore_nulls=True).alias(words.name)
     return each_pair_once(

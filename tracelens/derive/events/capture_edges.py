@@ -19,8 +19,8 @@ LATE_NS = 100_000
 
 Work that does not wait starts within some 10 µs.
 """
-_LEADS = 0.5
-"""Work explains a delay if it fills at least this share of the delay."""
+_LEAST_EXPLAINED = 0.5
+"""Work explains a delay if the work takes at least this share of the delay."""
 _STARTS_KERNELS = ("kernel_launch", "graph_launch")
 ReadCalls: TypeAlias = Callable[[pl.Expr | None], pl.DataFrame]
 _CAPTURES_GRAPH = r"Stream(Begin|End)Capture"
@@ -50,8 +50,8 @@ class CaptureEdges(Struct, dict=True):
     def calls(self) -> pl.DataFrame:
         """The few calls, of millions, that are needed to find work across an edge.
 
-        They are the first call, the calls that launch the first work of a stream, and the calls
-        before and after all calls with recorded work.
+        They are the first call, and each call that launches the first work of a stream. Calls
+        before the first launch of recorded work, and after the last one, are needed, too.
         """
         call = pl.col("api_call_id")
         is_outside = (call < min(self.launch_ids)) | (call > max(self.launch_ids))
@@ -114,7 +114,10 @@ class CaptureEdges(Struct, dict=True):
         return max(ends, default=None)
 
     def unrecorded_end(self) -> int | None:
-        """Return the last end of unrecorded work that was launched before the capture, or None."""
+        """Return the end of the last unrecorded work that was launched before the capture.
+
+        Return None if there is no such work.
+        """
         if not self.launch_ids:
             return None
         # Unrecorded work makes a stream's first work start long after its launch, or lets the host
@@ -123,7 +126,10 @@ class CaptureEdges(Struct, dict=True):
         return max(ends, default=None)
 
     def later_start(self) -> int | None:
-        """Return the earliest start of unrecorded work launched in the capture, or None."""
+        """Return the earliest possible start of work that was launched, but not recorded.
+
+        Return None if there is no such work.
+        """
         if not self.launch_ids:
             return None
         starts_kernels = pl.col("kind").is_in(_STARTS_KERNELS)
@@ -136,10 +142,10 @@ class CaptureEdges(Struct, dict=True):
         return max(first_launch, *_ends(self.parts))
 
     def _recorded_ends(self) -> list[int]:
-        """Return a list with the last end of recorded work that was launched before the capture.
+        """Return the end of the recorded work that was launched before the capture, in a list.
 
-        The list is empty if there is no such work. It is also empty if that end comes after all
-        work that was launched during the capture.
+        The list is empty if there is no such work, or if all work that was launched during the
+        capture ends earlier.
         """
         launched_before = pl.col("link") == "pre_window"
         ends_of_earlier = _ends(self._work(launched_before))
@@ -184,7 +190,7 @@ class CaptureEdges(Struct, dict=True):
         waited_ns = end_ns - pl.max_horizontal("wait_ns", "returned")
         from_end_ns = start_ns - end_ns
         ends_before = from_end_ns.is_between(0, LATE_NS)
-        is_long = waited_ns >= _LEADS * delay_ns
+        is_long = waited_ns >= _LEAST_EXPLAINED * delay_ns
         explained = both.filter(ends_before & is_long)
         return late.join(explained, on=_STREAM, how="anti")
 
@@ -209,10 +215,13 @@ class CaptureEdges(Struct, dict=True):
             durations_ns = part["duration_ns"].cast(pl.Int64)
             busy_ns += int(durations_ns.sum())
         time_ns = start - self._begin()
-        return busy_ns < _LEADS * time_ns
+        return busy_ns < _LEAST_EXPLAINED * time_ns
 
     def _early_waits(self) -> list[int]:
-        """Return the ends of long waits for the device before the first launch of recorded work."""
+        """Return the ends of long waits for the device, one per waiting call.
+
+        Only calls before the first launch of recorded work count.
+        """
         # The wait must end before recorded work begins. Otherwise it may be for the work of another
         # thread.
         first_work_ns = self.first_work["start_ns"].min()

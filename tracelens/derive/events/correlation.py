@@ -152,7 +152,10 @@ def _is_before(first_id: pl.Expr, first_ns: pl.Expr) -> pl.Expr:
 
 
 def _starter_of_each(calls: pl.DataFrame, key: list[str]) -> pl.DataFrame:
-    """Return, for each key, the outermost call that starts work, else the outermost call."""
+    """Return one call for each key: the outermost call that starts work.
+
+    If no call of a key starts work, its outermost call is returned.
+    """
     # A runtime call and the driver call below it may have one correlation id.
     ordered = calls.sort(
         *key,
@@ -249,8 +252,8 @@ def spans_of_nodes(nodes: pl.DataFrame, spans: pl.DataFrame) -> pl.DataFrame:
 
     Nodes created outside spans are left out.
 
-    - `nodes` has process_id, thread_id, start_ns, graph_node_id and original_id. For a copy,
-      original_id is the node that was copied, otherwise None.
+    - `nodes` has process_id, thread_id, start_ns, graph_node_id and original_id. For a copied
+      node, original_id is the node that was copied. For any other node, it is None.
     - The row number of `spans` is the span_id.
     """
     columns = nodes.select(*_NODE, "original_id", "thread_id", "start_ns")
@@ -275,10 +278,10 @@ def spans_of_nodes(nodes: pl.DataFrame, spans: pl.DataFrame) -> pl.DataFrame:
 
 
 def _made_as_original(nodes: pl.DataFrame, every_node: pl.DataFrame) -> pl.DataFrame:
-    """Replace the thread and time of each copy by those of the node that was copied.
+    """Replace thread_id, start_ns and original_id of each copied node by those of its original.
 
-    Its original_id is also replaced by that node's original_id, because that node may be a copy,
-    too. `every_node` lists all nodes, with a node's id in the column `copied_id`.
+    The new original_id is None, unless the original is itself a copy. `every_node` lists all nodes,
+    with a node's id in the column `copied_id`.
     """
     copied_from = nodes.select("process_id", copied_id="original_id")
     original = copied_from.join(

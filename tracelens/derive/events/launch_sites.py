@@ -119,7 +119,7 @@ def depths(tree: pl.DataFrame, rows: pl.Series) -> pl.DataFrame:
 def accumulation_and_roots(tree: pl.DataFrame) -> tuple[pl.Series, pl.Series]:
     """Return whether each span lies in an AccumulateGrad node, and the paths of root modules.
 
-    A root module is an outermost module with other modules inside, its layers.
+    A root module is an outermost module that has layers.
     """
     has_path = tree["module_path"].is_not_null()
     is_module = (tree["kind"] == "module") & has_path
@@ -169,9 +169,10 @@ def _compiled_roots(
     is_compiled: pl.Series,
     is_wrapper: pl.Series,
 ) -> pl.Series:
-    """Return the paths of outermost modules that have layers although no layer's call is recorded.
+    """Return the paths of compiled outermost modules, whose layers' calls are not recorded.
 
-    A wrapper, such as OptimizedModule, calls such a module, or the module calls a compiled graph.
+    A module is compiled if it runs in a wrapper such as OptimizedModule, or if a compiled graph
+    runs directly in it.
     """
     parent = tree["parent_id"]
     path = tree["module_path"]

@@ -24,12 +24,12 @@ They are not layers and do not appear in a path.
 
 
 def mark_modules(spans: pl.DataFrame, parent: pl.Series) -> tuple[pl.Series, int, int]:
-    """Return each span's module_path, and the numbers of ambiguous spans and too deep modules.
+    """Return each span's module_path, and count ambiguous spans and module calls nested too deep.
 
     - A forward span gets the path of the module call around it. A backward span gets the path of
       the forward op that made its autograd node. Spans outside modules get None.
     - An ambiguous span is a backward span whose forward op could be on several threads.
-    - A module call nested deeper than MODULES.value is too deep. Paths leave it out.
+    - A module call is nested too deep if it is deeper than the limit MODULES. Paths leave it out.
     """
     forward, n_too_deep = _chains(parent, spans)
     if not spans["sequence_number"].count():
@@ -91,8 +91,8 @@ def _paths_of_nodes(keyed: pl.DataFrame) -> pl.DataFrame:
 def _chains(parent: pl.Series, spans: pl.DataFrame) -> tuple[pl.Series, int]:
     """Return the module path around each span, and the number of module calls nested too deep.
 
-    A path joins the names of the module calls by dots, outermost first. A recorded exact path
-    replaces the names above it.
+    A path joins the names of the module calls by dots, outermost first. If a module call has an
+    exact_path, that path replaces its name and all names before it.
     """
     named = _named_modules(spans)
     if not len(named):

@@ -15,7 +15,7 @@ from tracelens.native.columns import memory, series
 TOLERANCE_NS = 1000
 """A child may outlast its parent by this much.
 
-Profilers stop the two clocks one after the other.
+A profiler does not read the ends of child and parent at the same moment.
 """
 _MANY = 1 << 10
 """Below this number of spans and calls the Python loop is faster than preparing columns for C."""
@@ -54,8 +54,8 @@ def nest(spans: pl.DataFrame, calls: pl.DataFrame) -> Nesting:
     - `calls`: process_id, thread_id, start_ns and duration_ns
 
     `parent_hint` is the row of the caller, the span that made the call. It is None if the caller
-    was not recorded. A recorded caller makes one call at a time, so a call of its ends at the
-    latest when its next call starts.
+    was not recorded. A caller makes one call at a time, so a span with a parent_hint ends at the
+    latest when its caller's next call starts.
     """
     is_fast = LIBRARY is not None and spans.height + calls.height >= _MANY
     return nest_fast(spans, calls) if is_fast else nest_in_python(spans, calls)
@@ -339,9 +339,9 @@ def _hints(
 
 
 def _thread_numbers(spans: pl.DataFrame, calls: pl.DataFrame) -> tuple[list[pl.Series] | None, int]:
-    """Return a number for the thread of each span and of each call; None for one thread.
+    """Return the thread numbers of spans and of calls, and the largest possible number of threads.
 
-    Also return the largest possible number of threads.
+    Return None instead of thread numbers if there is only one thread.
     """
     threads = [pl.zeros(frame.height, pl.Int64, eager=True) for frame in (spans, calls)]
     n_threads = 1

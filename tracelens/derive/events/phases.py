@@ -30,9 +30,11 @@ _OTHER = r"(?i)^\W*(?:h2d|data|dataloader|loss)\W*$|^enumerate\(DataLoader\)"
 def mark_phases(spans: pl.DataFrame, parent: pl.Series) -> pl.Series:
     """Return each span's phase, None if nothing shows it.
 
-    The span's own name or kind shows the phase, or else that of its nearest ancestor that does so.
-    Without such a span, the phase is that of the annotation in progress in the process when the
-    span starts.
+    The phase comes from the first of these that shows one:
+
+    - the name or kind of the span itself
+    - the name or kind of an ancestor, the nearest ancestor first
+    - the annotation in progress in the process when the span starts
     """
     kind = pl.col("kind")
     is_annotation = kind.is_in(["annotation", "nvtx"])

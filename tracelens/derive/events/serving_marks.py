@@ -7,7 +7,7 @@ _SUMS = ("sq", "sk", "sqsq", "sqsk")
 
 
 def _lengths(of: str) -> str:
-    """Return the pattern of a text such as (sq4sk9sqsq16sqsk36), which captures the four numbers.
+    """Return a pattern that captures the four numbers in a text such as (sq4sk9sqsq16sqsk36).
 
     `of` is c for sums over requests in prefill, g for sums over requests in decode.
     """
@@ -178,7 +178,11 @@ def _needed_pairs_of_details() -> pl.Expr:
 
 
 def _numbers_in_marks(names: pl.Series) -> pl.DataFrame:
-    """Return one row per mark: the captured texts of each of _FORMS, as structs, and _DETAILS."""
+    """Return the numbers in the names of marks, one row per mark.
+
+    Each of _FORMS is a column of structs with the captured texts. Each of _DETAILS is a column of
+    numbers.
+    """
     name = pl.col("name")
     for pattern, text in _ATOM:
         name = name.str.replace(pattern, text)

@@ -45,13 +45,13 @@ def find_marks(spans: pl.DataFrame, pattern: str | None = None) -> pl.DataFrame:
     """Return the marks of steps in spans, sorted by start.
 
     - `process_id`, `thread_id`, `start_ns`, `end_ns`, `name`
-    - `step`: the number in the name. Without one, or if a process uses a number twice, marks are
-      counted from 0.
-    - `window`: number of a window, a run of a process's marks with consecutive step numbers
+    - `step`: the number in the name. If a name has no number, or if a process uses a number twice,
+      all marks are counted from 0.
+    - `window`: number of the window. A window is a process's marks with consecutive step numbers.
     - `until_ns`: start of the next mark in the window. The last mark in a window has its own end.
 
-    Spans have process_id, thread_id, kind, name, start_ns and duration_ns. `pattern` replaces the
-    known marks, for spans of any kind; its first group, if any, is the number.
+    Spans have process_id, thread_id, kind, name, start_ns and duration_ns. With `pattern`, a span
+    of any kind is a mark if its name matches. The pattern's first group, if any, is the number.
     """
     chosen = _chosen(_named(spans, pattern))
     is_of_server = chosen["family"].is_in([_OF_SERVERS])
@@ -230,9 +230,9 @@ def _until(steps: pl.DataFrame, moment: int | None) -> pl.DataFrame:
 
 
 def _done_by(work: pl.DataFrame, moments: pl.Series) -> pl.Series:
-    """Return, for each moment, the latest end of the work that was launched before, or None.
+    """Return, for each moment, when all work that was launched before the moment is done.
 
-    `work` has launch_ns and end_ns.
+    The result is None if no work was launched before. `work` has launch_ns and end_ns.
     """
     ordered = work.sort("launch_ns", nulls_last=False)
     reached = ordered["end_ns"].cum_max()
@@ -316,9 +316,9 @@ def _has_group(pattern: str) -> bool:
 def _chosen(marks: pl.DataFrame) -> pl.DataFrame:
     """Return the outer or the inner marks of one of FAMILIES.
 
-    An inner mark lies inside another mark of its family and thread. The first marks that mark
-    several steps are returned, outer before inner ones, family by family. If none mark several
-    steps, the first marks of all are returned.
+    An inner mark lies inside another mark of its family and thread. The families are tried in
+    order, and in each family first the outer and then the inner marks. The first marks with several
+    steps are returned, or else the first marks found.
     """
     candidates = []
     families = marks.partition_by("family", as_dict=True)

@@ -190,15 +190,15 @@ def _fits(role: str, word: str) -> bool:
 def computed_in(bound: Bound, *, by_first: bool) -> tuple[str, int]:
     """Return the element type of a call's arithmetic, and the bytes per element of its results.
 
-    With `by_first`, the first input determines the type: further inputs of a matrix product may be
-    scales. Otherwise torch's type promotion determines it: tensors with dimensions take precedence
-    over scalars.
+    With `by_first`, the element type is that of the first input. Otherwise, torch's type promotion
+    determines the element type: tensors with dimensions take precedence over scalars.
     """
     number = bound.value("y")
     inputs = bound.all("twlm") or bound.all("on")
     if not inputs:
         raise UnknownWorkError
     with_dimensions = [tensor for tensor in inputs if tensor.shape] or inputs
+    # Further inputs of a matrix product may be scale factors.
     if by_first:
         with_dimensions = inputs = inputs[:1]
     highest = max(

@@ -7,10 +7,11 @@ from tracelens.derive.kernels.bound_call import Bound, Family, no_outputs, resul
 from tracelens.derive.kernels.recorded_call import Tensor, UnknownWorkError
 
 
-def _pairs_of_listed(bound: Bound) -> int:
-    """Return the FLOPs of attention to chosen keys; two inputs are lists of their indices.
+def _flops_of_listed(bound: Bound) -> int:
+    """Return the FLOPs of attention in which each query reads only listed keys.
 
-    Queries are (tokens, heads, width). Keys are also the values.
+    The first input is the queries, with the shape (tokens, heads, width). The second and the third
+    input list the indices of keys.
     """
     queries, *lists = (bound.nth(n) for n in range(3))
     if len(queries.shape) != 3:
@@ -156,7 +157,7 @@ def _tables_changed(bound: Bound) -> int:
 
 
 CACHES: Mapping[str, Family] = {
-    "attention_to_listed": Family(result_like(0), reads=_listed_read, flops=_pairs_of_listed),
+    "attention_to_listed": Family(result_like(0), reads=_listed_read, flops=_flops_of_listed),
     "split_cache": Family(no_outputs, reads=_queries_read, flops=_own_split, cache=_split_keys),
     "scores_of_cache": Family(
         no_outputs,

@@ -59,11 +59,13 @@ def _casts_after_copies(trace: Trace) -> pl.DataFrame:
 
 
 def _casts(trace: Trace) -> pl.DataFrame:
-    """Return the kernels of ATen's casting copies, one row per kernel.
+    """Return ATen's kernels that copy to another element type, one row per kernel.
 
-    - _PLACE, span_id, blocks, threads (per block)
+    - the columns of _PLACE, and span_id
+    - blocks: number of thread blocks
+    - threads: threads per block
     - work: elements per thread, 4 if unknown
-    - written_bytes: bytes per written element, by the functor's name
+    - written_bytes: bytes per written element, None if the kernel's name does not show the type
     """
     kernels = trace.select("kernels", *_PLACE, "span_id", "name", *SHAPE)
     casts = kernels.filter(*matching(kernels["name"], _CAST_NAME))
@@ -144,7 +146,10 @@ def _nearby_pairs(copies: pl.DataFrame, casts: pl.DataFrame) -> pl.DataFrame:
 
 
 def _fitting_pairs(pairs: pl.DataFrame) -> pl.DataFrame:
-    """Keep pairs in which the cast may read the copied elements, and writes narrower elements."""
+    """Keep pairs of a copy and a cast in which the cast's grid fits the number of copied elements.
+
+    The cast must also write narrower elements than it reads.
+    """
     widths = pl.DataFrame({"read_bytes": [8, 4]})
     elements = pl.col("size_bytes") // pl.col("read_bytes")
     per_block = pl.col("threads") * pl.col("work")

@@ -73,7 +73,8 @@ def _evidence(
 def roof_ns() -> pl.Expr:
     """Return the least time of a call in ns by the roofline, from its work and its device's peaks.
 
-    The time is None if bytes or bandwidth are unknown, or for a product without a known peak.
+    The time is None if the bytes or the bandwidth are unknown. For a call that computes products,
+    the time is also None if the peak of FLOPs is unknown.
     """
     flops, moved = (
         1e9 * pl.col("needed_flops") / pl.col("peak_flops_per_s"),

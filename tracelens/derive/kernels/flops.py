@@ -29,8 +29,11 @@ class Work(Struct, frozen=True):
 
 
 _Counted = tuple[int, int, Sequence[int], Sequence[int]]
-"""FLOPs as torch counts them, FLOPs that any kernel has to compute, number of elements of each
-output, and positions of inputs that are not read."""
+"""A call's work in four parts.
+
+They are the FLOPs as torch counts them, the FLOPs that no kernel can avoid, the number of elements
+of each output, and the positions of the inputs that are not read.
+"""
 _Formula = Callable[[RecordedCall], _Counted]
 
 

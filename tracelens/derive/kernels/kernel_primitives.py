@@ -389,6 +389,6 @@ CONTEXT_DECIDES: dict[str, tuple[str, ...]] = {
 }
 """Rules for kernels whose op and name show different primitives.
 
-A key is the op's primitive. It replaces each of the values, and `unknown`. A kernel keeps any other
-primitive by its name, such as a layout change below a convolution.
+A key is the op's primitive. If a kernel's name shows one of the values, or nothing (`unknown`), the
+kernel gets the op's primitive. Otherwise, it keeps the primitive that its name shows.
 """

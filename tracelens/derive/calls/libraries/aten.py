@@ -47,9 +47,9 @@ _REPEATED = (
     ),
 )
 _SUMMAND = ("or", ("not", _SAME_SHAPE), _REPEATED, alike("in1", "out"))
-"""The constraint that a summand has the layout of the result, unless it is broadcast.
+"""The constraint that the second summand, `in1`, is broadcast or has the layout of `out`.
 
-A summand is broadcast if its shape is smaller, or a stride is 0.
+`in1` is broadcast if it has another shape than `in0`, or if it is repeated with a stride of 0.
 """
 _OVERWRITES = (
     "and",

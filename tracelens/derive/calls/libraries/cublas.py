@@ -45,9 +45,10 @@ epilogue adds such a bias.
 
 
 def _adds_instead_of_a_bias(nodes: Sequence[Any]) -> bool:
-    """Return whether the product has no bias, but adds a tensor of the shape of its result.
+    """Return whether a product without a bias is followed by the addition of a tensor.
 
-    One call can add either a bias or such a tensor.
+    The tensor must have the shape of the product. One call of cuBLAS can add either a bias or such
+    a tensor.
     """
     product, total = nodes
     return (
