@@ -1,5 +1,7 @@
 """Compare two runs' kernel time by library and primitive, and find kernels that both runs have."""
 
+from functools import cache
+
 import polars as pl
 
 from tracelens.analyses.analysis import Analysis, Chart, SplitBars, named
@@ -26,6 +28,7 @@ def compare_cross_layer(base: Trace, other: Trace) -> pl.DataFrame:
     for trace in (base, other):
         trace.require("compare_cross_layer", "kernels")
 
+    @cache
     def times_by_name(trace: Trace) -> pl.DataFrame:
         kernels = trace.select("kernels", "name", *_KEY, "duration_ns")
         times = kernels.group_by("name", *_KEY).agg(pl.col("duration_ns").sum())
