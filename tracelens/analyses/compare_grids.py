@@ -3,9 +3,10 @@
 import polars as pl
 
 from tracelens.analyses.analysis import TOP, Analysis, Bars, Chart, SplitBars
+from tracelens.derive.columns.lookup import numbered
 from tracelens.derive.columns.ratios import over, percent, speedup
+from tracelens.derive.columns.side_by_side import side_by_side
 from tracelens.derive.comparing.comparability import same_steps
-from tracelens.derive.comparing.rows import side_by_side
 from tracelens.derive.kernels.grids import SHAPE, by_grid
 from tracelens.schemas.results.grids import COMPARE_GRIDS
 from tracelens.trace import Trace
@@ -20,12 +21,9 @@ def compare_grids(base: Trace, other: Trace) -> pl.DataFrame:
     time in both traces together, longest first. Raises MissingTableError if one of the traces has
     no kernels.
     """
-    sides = []
     for trace in (base, other):
         trace.require("compare_grids", "kernels")
-        sides.append(_grids(trace))
-    same, left = _match_kernels(*sides)
-    rows = pl.concat([same, _match_primitives(*left)], how="diagonal_relaxed")
+    rows = _paired(_grids(base), _grids(other))
     return COMPARE_GRIDS.conform(
         rows.with_columns(*_means("base"), *_means("other"))
         .with_columns(
@@ -99,63 +97,50 @@ def _grids(trace: Trace) -> pl.DataFrame:
     )
 
 
-def _match_kernels(
-    base: pl.DataFrame, other: pl.DataFrame
-) -> tuple[pl.DataFrame, list[pl.DataFrame]]:
-    """Match grids of the same kernel.
+def _paired(base: pl.DataFrame, other: pl.DataFrame) -> pl.DataFrame:
+    """Pair the grids of two runs, first by kernel and grid, then by kernel alone.
 
-    Return the matched grids of both traces in one frame, and the unmatched rows of base and of
-    other.
+    If a kernel has several grids left, those with the longest times are paired. Grids without a
+    partner are summed by primitive.
     """
-    equal = base.join(
-        other,
-        on=["name", *SHAPE],
-        how="semi",
-        nulls_equal=True,
-    ).select("name", *SHAPE, _equal=True)
-    key = ["name", "_equal", "_order", *(f"_{column}" for column in SHAPE)]
-    sides = [
-        side.join(
-            equal,
-            on=["name", *SHAPE],
-            how="left",
-            nulls_equal=True,
-            maintain_order="left",
-        )
-        # Equal grids are matched first, then the others in the order of the rows: by total time.
-        .with_columns(
-            _order=pl.when(pl.col("_equal").is_null()).then(
-                pl.int_range(pl.len()).over("name", "_equal")
-            ),
-            **{f"_{column}": pl.when(pl.col("_equal")).then(column) for column in SHAPE},
-        )
-        for side in (base, other)
-    ]
-    base_side, other_side = (
-        side.rename({column: f"{prefix}_{column}" for column in (*SHAPE, *_SUMS)})
-        for prefix, side in zip(("base", "other"), sides, strict=True)
+    grid, _ = numbered(pl.concat([base, other]), ["name", *SHAPE])
+    of_equal_grids, base, other = _pair_by(
+        ["name", "grid"],
+        base.with_columns(grid=grid.head(base.height)),
+        other.with_columns(grid=grid.tail(other.height)),
     )
-    matched = base_side.join(
-        other_side.drop("primitive"),
-        on=key,
-        how="inner",
-        nulls_equal=True,
+    position = pl.int_range(pl.len()).over("name")
+    of_equal_names, base, other = _pair_by(
+        ["name", "position"],
+        base.with_columns(position=position),
+        other.with_columns(position=position),
     )
-    left = [
-        side.join(matched, on=key, how="anti", nulls_equal=True).select(base.columns)
-        for side in sides
-    ]
-    return matched.drop(key[1:]).with_columns(match=pl.lit("kernel")), left
-
-
-def _match_primitives(base: pl.DataFrame, other: pl.DataFrame) -> pl.DataFrame:
-    """Sum the unmatched kernels by primitive, with base and other side by side."""
     base_sums, other_sums = (
         side.group_by("primitive").agg(pl.col(_SUMS).sum()) for side in (base, other)
     )
-    return side_by_side(base_sums, other_sums, ["primitive"]).with_columns(
+    by_primitive = side_by_side(base_sums, other_sums, ["primitive"], absent=0).with_columns(
         pl.col("match").replace("both", "primitive")
     )
+    return pl.concat([of_equal_grids, of_equal_names, by_primitive], how="diagonal_relaxed")
+
+
+def _pair_by(
+    key: list[str],
+    base: pl.DataFrame,
+    other: pl.DataFrame,
+) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
+    """Return the rows whose key is in both runs, side by side, and each run's other rows.
+
+    A pair has the primitive of base.
+    """
+    pairs = side_by_side(
+        base.join(other, on=key, how="semi"),
+        other.join(base, on=key, how="semi"),
+        key,
+    ).with_columns(primitive="base_primitive", match=pl.lit("kernel"))
+    only_base = base.join(other, on=key, how="anti", maintain_order="left")
+    only_other = other.join(base, on=key, how="anti", maintain_order="left")
+    return pairs, only_base, only_other
 
 
 def _means(side: str) -> tuple[pl.Expr, pl.Expr]:

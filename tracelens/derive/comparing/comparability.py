@@ -1,45 +1,14 @@
 """Check whether two runs are of one program and did the same work."""
 
-from collections.abc import Sequence
-
 import polars as pl
 
 from tracelens.derive.comparing.name_spelling import with_one_spelling
-from tracelens.derive.comparing.op_inputs import inputs_of_ops
 from tracelens.derive.comparing.significance import Rules
-from tracelens.derive.layers.compilation import other_device, shows_compilation
+from tracelens.derive.layers.compilation import other_device
 from tracelens.derive.layers.graph_capture import captured_for
-from tracelens.derive.layers.graph_replay import has_replays
 from tracelens.derive.time.step_table import steps_of
 from tracelens.trace import Trace
 
-INVALIDATES = {
-    "program": "everything: these are two programs",
-    "gpu": "every time; nothing is judged without --across-devices",
-    "driver": "times of launches and copies",
-    "software": "times of ops and kernels, which may be the libraries' doing",
-    "ranks": "collectives, and each rank's share of the work",
-    "steps": "sums over the capture; values per step can be compared",
-    "calls": "totals: one run made more calls; compare values per call",
-    "shapes": "every time: the amount of work differs",
-    "dtypes": "times of kernels and copies: bytes and arithmetic differ",
-    "compiled": "ops and kernels by name; steps and layers can be compared",
-    "graphs": "launches, and what the host does meanwhile",
-    "profiler": "host times: profilers cost different amounts",
-    "options": "host times: recording more costs more",
-}
-"""Properties of a run, each with the comparisons that are invalid if the property differs."""
-_OPTIONS = (
-    "record_shapes",
-    "with_stack",
-    "with_modules",
-    "profile_memory",
-    "with_flops",
-    "light_window",
-    "traced",
-    "cuda_graph_trace",
-)
-_TOOLS = ("schemaVersion", "cupti_version", "nsys", "nsys_schema", "gdb", "py-spy")
 _SOME, _MOST = 0.1, 0.5
 
 
@@ -184,108 +153,3 @@ def _unlike_captures(base: Trace, other: Trace) -> str | None:
         f"{base.name} holds {' and '.join(held[0])}, {other.name} {' and '.join(held[1])}: there is"
         " nothing to compare; name two captures of one kind"
     )
-
-
-def facts(base: Trace, other: Trace) -> list[tuple[str, str | None, str | None]]:
-    """Return the properties in INVALIDATES of two runs: (property, value in base, value in other).
-
-    A value is text, None if it was not recorded.
-    """
-    alike = shares(base, other)
-    percentages = (
-        ", ".join(f"{share:.0%} of {kind} in both" for kind, share in alike.items()) or None
-    )
-    rows = [("program", percentages, base.name if unrelated(base, other) else percentages)]
-    for what, about in _ABOUT.items():
-        rows.append((what, about(base), about(other)))
-        if what == "gpu":
-            rows += [
-                ("driver", *_versions(base, other, of_driver=True)),
-                ("software", *_versions(base, other, of_driver=False)),
-            ]
-        if what == "calls":
-            rows += [
-                (column, *inputs_of_ops(base, other, f"input_{column}"))
-                for column in ("shapes", "dtypes")
-            ]
-    return rows
-
-
-def _versions(base: Trace, other: Trace, *, of_driver: bool) -> tuple[str | None, str | None]:
-    """Return each run's versions of the software that both captures record, as one text per run.
-
-    With `of_driver`, only drivers are listed. Otherwise, all software but drivers is listed. Both
-    texts are None if there is nothing to list.
-    """
-    sides = [_known_versions(trace, of_driver=of_driver) for trace in (base, other)]
-    in_both = sides[0].keys() & sides[1].keys()
-    base_words, other_words = (
-        {
-            f"{key} {value}".removeprefix("driver ")
-            for key in in_both
-            for value in sorted(versions[key])
-        }
-        for versions in sides
-    )
-    return _listed(base_words), _listed(other_words)
-
-
-def _known_versions(trace: Trace, *, of_driver: bool) -> dict[str, set[str]]:
-    versions: dict[str, set[str]] = {}
-    for source in trace.manifest.sources:
-        for key, value in (source.get("versions") or {}).items():
-            if ("driver" in key) == of_driver and key not in _TOOLS:
-                versions.setdefault(key, set()).add(str(value))
-    return versions
-
-
-def _steps(trace: Trace) -> str | None:
-    launching = trace.select("kernels", "rank", "step").drop_nulls()
-    n = launching.unique().group_by("rank").len()["len"]
-    return _between(n.to_list()) if len(n) else ("none marked" if trace.has("kernels") else None)
-
-
-def _calls(trace: Trace) -> str | None:
-    kernels = trace.select("kernels", "rank", "step")
-    inside = kernels.drop_nulls("step")
-    n = (inside if inside.height else kernels).group_by("rank", "step").len()["len"]
-    return (
-        f"{_between(n.to_list())} kernels {'a step' if inside.height else 'in all'}"
-        if len(n)
-        else None
-    )
-
-
-def _options(trace: Trace) -> str | None:
-    settings = [source.get("settings") or {} for source in trace.manifest.sources]
-    return _listed(
-        {f"{key}={options[key]}" for options in settings for key in _OPTIONS if options.get(key)}
-    ) or (
-        "none" if any(source.get("kind") == "torch" for source in trace.manifest.sources) else None
-    )
-
-
-def _listed(words: set[str]) -> str | None:
-    return ", ".join(sorted(words)) or None
-
-
-def _between(numbers: Sequence[int]) -> str:
-    low = min(numbers)
-    high = max(numbers)
-    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
-
-
-_ABOUT = {
-    "gpu": lambda trace: _listed(set(trace.devices["name"]) - {"unknown"}),
-    "ranks": lambda trace: f"{len(trace.manifest.ranks):,}",
-    "steps": _steps,
-    "calls": _calls,
-    "compiled": lambda trace: "yes" if shows_compilation(trace) else "no",
-    "graphs": lambda trace: (
-        ("replayed" if has_replays(trace) else "none") if trace.has("kernels") else None
-    ),
-    "profiler": lambda trace: _listed(
-        {str(s.get("producer", s.get("kind"))) for s in trace.manifest.sources}
-    ),
-    "options": _options,
-}

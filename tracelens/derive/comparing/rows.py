@@ -9,6 +9,7 @@ import polars as pl
 from msgspec import Struct
 
 from tracelens.derive.columns.ratios import speedup, which_side
+from tracelens.derive.columns.side_by_side import side_by_side
 from tracelens.derive.comparing.comparability import not_judged
 from tracelens.derive.comparing.per_step import fill_steps, in_steps, of_runs, sum_steps
 from tracelens.derive.comparing.significance import Rules, judge
@@ -40,11 +41,15 @@ class Comparison(Struct, frozen=True):
     tick: float = 0.0  # resolution of the clock; values within two ticks are equal
 
     def sums(self, base: Trace, other: Trace) -> pl.DataFrame:
-        """Return the measured columns of both runs as `side_by_side` does; nothing is judged."""
+        """Return the measured columns of both runs as `side_by_side` does; nothing is judged.
+
+        An integer that a run lacks is 0.
+        """
         return side_by_side(
             self.measure(base),
             self.measure(other),
             self.key,
+            absent=0,
         )
 
     def values(
@@ -116,39 +121,6 @@ class Comparison(Struct, frozen=True):
         longer_ns = pl.max_horizontal("base_ns", "other_ns")
         descending = [True] + [False] * len(key)
         return rows.sort(longer_ns, *key, descending=descending)
-
-
-def side_by_side(
-    base: pl.DataFrame,
-    other: pl.DataFrame,
-    key: Sequence[str],
-) -> pl.DataFrame:
-    """Return one row per key of either run, with the other columns of both runs.
-
-    These columns get the prefix base_ or other_. An integer that a run lacks is 0, and other values
-    are None. The column `match` is "both", "only_base" or "only_other".
-    """
-    both = _with_prefix("base_", base, key).join(
-        _with_prefix("other_", other, key),
-        on=key,
-        how="full",
-        coalesce=True,
-    )
-    sums = pl.selectors.integer() - pl.selectors.by_name(key)
-    match = which_side("base_has_row", "other_has_row")
-    rows = both.with_columns(sums.fill_null(0), match=match)
-    return rows.drop("base_has_row", "other_has_row")
-
-
-def _with_prefix(
-    prefix: str,
-    rows: pl.DataFrame,
-    key: Sequence[str],
-) -> pl.DataFrame:
-    """Put the prefix before all names but those of the key, and add the column PREFIXhas_row."""
-    with_mark = rows.with_columns(has_row=pl.lit(value=True))
-    renamed = {name: f"{prefix}{name}" for name in with_mark.columns if name not in key}
-    return with_mark.rename(renamed).cast({pl.Categorical: pl.String})
 
 
 def _with_speedups(rows: pl.DataFrame, *, by_step: bool) -> pl.DataFrame:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import polars as pl
 
-from tracelens.derive.columns.ratios import which_side
+from tracelens.derive.columns.side_by_side import side_by_side
 from tracelens.derive.layers.attribution import attribute_kernels
 from tracelens.derive.time.program_phases import in_program
 from tracelens.schemas.device import PRIMITIVES
@@ -181,28 +181,13 @@ def executions(trace: Trace, way: Way) -> pl.DataFrame:
 
 
 def _joined(base: pl.DataFrame, other: pl.DataFrame) -> pl.DataFrame:
-    """Join two runs' times by rank, layer and phase; `match` says which runs have the row."""
-    sides = [
-        frame.select(
-            *_KEY,
-            "class_name",
-            **{f"{which}_{name}": name for name in _SIDE},
-            **{f"n_{which}": "n"},
-        )
-        for which, frame in (("base", base), ("other", other))
-    ]
-    both = sides[0].join(
-        sides[1],
-        on=_KEY,
-        how="full",
-        coalesce=True,
-        nulls_equal=True,
-        maintain_order="left_right",
+    """Put two runs' times side by side; `match` says which runs have the row."""
+    columns = [*_KEY, "class_name", *_SIDE, "n"]
+    both = side_by_side(base.select(columns), other.select(columns), _KEY)
+    class_name = pl.coalesce("base_class_name", "other_class_name")
+    return both.rename({"base_n": "n_base", "other_n": "n_other"}).with_columns(
+        class_name=class_name
     )
-    return both.with_columns(
-        class_name=pl.coalesce("class_name", "class_name_right"),
-        match=which_side("base_estimate_ns", "other_estimate_ns"),
-    ).drop("class_name_right")
 
 
 def _ways(measured: pl.DataFrame) -> list[Way]:
