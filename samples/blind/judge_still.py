@@ -1,0 +1,86 @@
+"""Judge captures of take_still.py: one JSON row per program, or two if its first take moved.
+
+python -m samples.blind.judge_still FOLDER… ROWS.jsonl
+
+Each FOLDER is of one run, and has pairs.json and its captures. The first take of a program has a
+row, and so has its first take that held still. README.md has the rules.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import tracelens as tl
+from samples.blind.judge import _step
+from tracelens.collectors.torch.live.settings import Settings
+from tracelens.collectors.torch.recording import read_recording
+from tracelens.errors import TracelensError
+from tracelens.trace.combine import combine
+
+_BESIDE = {"never": ("never_before", "never_after"), "own": ("before", "after")}
+"""The blocks beside the recorded steps: of the process that never records, and of the same one."""
+Row = dict[str, Any]
+
+
+def judged(folder: Path) -> Iterator[Row]:
+    """Yield the rows of a run."""
+    run = json.loads((folder / "pairs.json").read_text())
+    for name, takes in run["takes"].items():
+        row: Row = {"kind": run["kind"], "name": name, "n_takes": len(takes)}
+        if not takes:
+            yield row | {"first": True, "still": False, "why": "no time"}
+            continue
+        still = [taken for taken in takes if taken.get("still")]
+        chosen = {taken["number"]: taken for taken in (takes[0], *still[:1])}
+        for number, taken in chosen.items():
+            is_first = number == takes[0]["number"]
+            place = folder / run["kind"] / f"{name}.{number}"
+            yield row | {"take": number, "first": is_first} | row_of(run["kind"], place, taken)
+
+
+def row_of(kind: str, place: Path, taken: dict[str, Any]) -> Row:
+    """Return a take's measured times and what is predicted of its capture.
+
+    A capture without a number counts as a prediction of the recorded step. If there is no such step
+    either, it counts as a prediction of nothing, which is 100 % too short.
+    """
+    if "failed" in taken:
+        return {"still": False, "why": taken["failed"]}
+    row: Row = {"still": taken["still"]}
+    for word, names in _BESIDE.items():
+        times = [statistics.median(taken[name]["ms"]) for name in names if name in taken]
+        row |= {word: times, f"truth_{word}": round(statistics.geometric_mean(times), 4)}
+    blocks = ("never_before", "before", "recorded", "after", "never_after")
+    row["counts_ns"] = [statistics.median(taken[b]["counts_ns"]) for b in blocks if b in taken]
+    try:
+        row |= _step(trace_of(kind, place))
+    except (TracelensError, OSError, IndexError, KeyError) as error:
+        row |= {"recorded": 0.0, "said": None, "why": f"no step: {error}"[:200]}
+    if row["said"] is None:
+        recorded = row["recorded"] or 0.0
+        row |= {"said": recorded, "low": recorded, "high": recorded}
+    return row
+
+
+def trace_of(kind: str, place: Path) -> tl.Trace:
+    """Read a capture."""
+    if kind == "nsys":
+        return tl.collect(place.with_name(f"{place.name}.sqlite"))
+    captures, *_ = read_recording(place, Settings(str(place), light=True))
+    return combine(captures)
+
+
+def main() -> None:
+    """Write the rows."""
+    *folders, rows = map(Path, sys.argv[1:])
+    found = (row for folder in folders for row in judged(folder))
+    rows.write_text("".join(json.dumps(row) + "\n" for row in found))
+
+
+if __name__ == "__main__":
+    main()
