@@ -5,6 +5,8 @@ import hashlib
 import json
 import math
 import re
+import sys
+from importlib import import_module
 from pathlib import Path
 
 import polars as pl
@@ -33,6 +35,7 @@ from tracelens.schemas import TABLES
 from tracelens.storage.table import Table
 from tracelens.trace import Trace
 from tracelens.views.first_screen import card
+from tracelens.views.formats.html import _hidden
 from tracelens.views.page import _code, _environment, to_html
 from tracelens.views.values import shorten_apart
 
@@ -359,3 +362,12 @@ def test_each_view_of_a_job_has_all_steps_of_its_rank_above_it() -> None:
     ranks = {about["data-rank"] for _, about in tags if about.get("data-step")}
     assert ranks == {"ranks 1, 0", "rank 0", "rank 1"}
     assert {about["data-overview"] for _, about in tags if "data-overview" in about} == ranks
+
+
+def test_a_hidden_package_can_be_imported_afterwards(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "colorsys", raising=False)
+    with _hidden(("colorsys", "json")):
+        assert import_module("json") is json
+        with pytest.raises(ImportError):
+            import_module("colorsys")
+    assert import_module("colorsys").__name__ == "colorsys"

@@ -308,9 +308,6 @@ def write_report(
 
     If the format holds a single table and that table has no rows, warn of it.
     """
-    # Altair imports jsonschema. If a notebook server is installed, that imports 39 grammars of
-    # addresses, which take 3 s to build. Charts hold no addresses to check.
-    sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
     with progress(f"writing {form.name}"):
         n_rows = rows or form.default_rows(is_asked=report.is_asked)
         written = form.write(report, screen(n_rows, to_file=out is not None))
