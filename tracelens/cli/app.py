@@ -255,8 +255,10 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         raise SystemExit(EXIT_INPUT) from None
     AT_END.clear()  # actions of an earlier call of this function do not belong to this command
     try:
-        if words[:1] == ["report"] and _are_traces(words[1:]):
-            _answer(words[1:])
+        has_page = words[-2:-1] == ["--html"] and not words[-1].startswith("-")
+        sources = words[1:-2] if has_page else words[1:]
+        if words[:1] == ["report"] and _are_traces(sources):
+            _report(sources, words[-1] if has_page else None)
         else:
             app(args=words, obj=command, prog_name="tracelens")
     except SystemExit as ended:
@@ -277,15 +279,15 @@ def _are_traces(words: Sequence[str]) -> bool:
     return bool(words) and are_files and are_readable
 
 
-def _answer(words: Sequence[str]) -> None:
-    """Answer for traces, as `report` without options does, but without Typer."""
-    # Typer (0.29) would import Pydantic to find that there is no option. This takes 0.06 s, a
-    # twelfth of a small answer.
+def _report(sources: Sequence[str], page: str | None) -> None:
+    """Answer for traces, or write their page, as `report` does, but without Typer."""
+    # Typer (0.29) would import Pydantic to read the options. This takes 0.06 s, a twelfth of a
+    # small answer.
     report = _module("report").report
     _let_interrupts_raise()
     try:
         with _ended_by_errors(debug=False):
-            report([*map(Path, words)])
+            report([*map(Path, sources)], html=None if page is None else Path(page))
     except typer.Exit as ended:
         raise SystemExit(ended.exit_code) from ended
 
