@@ -22,8 +22,8 @@ ASKED_EXAMPLES = int(os.environ.get("TRACELENS_EXAMPLES", "0"))
 
 
 def examples(n: int) -> int:
-    """Choose the number of examples: a fifth of `n` in CI, never more than are asked for."""
-    return min(max(3, n // 5) if IN_CI else n, ASKED_EXAMPLES or n)
+    """Choose the number of examples: a tenth of `n` in CI, never more than are asked for."""
+    return min(max(3, n // 10) if IN_CI else n, ASKED_EXAMPLES or n)
 
 
 settings.register_profile(
