@@ -54,10 +54,11 @@ LOWEST_TESTS := analyses_registry cli export_perfetto formats gdb_live nsys nvml
 NOT_LOWEST := inlined or tail_calls or forwarded or the_thread_is_the_one or 16000_frames or skipped_and_limited or \
   cannot_be_written or seen_enough or only_ascii or loads_nothing or takes_30_kb
 WITHOUT_LIBRARY := nesting torch_formats
+FEW := not hypothesis and not exhaustive
 test-lowest sanitized: export TRACELENS_CAPTURES := /nowhere
 test-lowest: $(VENV)-lowest/installed
-	$(VENV)-lowest/bin/python -m pytest -q -m 'not hypothesis' -k 'not ($(NOT_LOWEST))' $(LOWEST_TESTS:%=tests/test_%.py)
-	TRACELENS_NATIVE=off $(VENV)-lowest/bin/python -m pytest -q -m 'not hypothesis' $(WITHOUT_LIBRARY:%=tests/test_%.py)
+	$(VENV)-lowest/bin/python -m pytest -q -m '$(FEW)' -k 'not ($(NOT_LOWEST))' $(LOWEST_TESTS:%=tests/test_%.py)
+	TRACELENS_NATIVE=off $(VENV)-lowest/bin/python -m pytest -q -m '$(FEW)' $(WITHOUT_LIBRARY:%=tests/test_%.py)
 
 # The tests that reach the native library, and a fuzzer of what it reads, with every access and every sum checked. What
 # only compares the same reading with others, takes the plain path, reads one more trace of a kind or another layout of the
@@ -67,12 +68,12 @@ NATIVE_TESTS := torch_fast torch_damage nesting_fast call_tree_fast op_times_fas
 NOT_SANITIZED := by_both or other_tests or linear or standard_library or captures or a_trace_changed or any_bytes \
   or which_path or plain or resnet50_train
 CHECKS := address,undefined
-FUZZ_INPUTS ?= 100000
+FUZZ_INPUTS ?= 30000
 sanitized: $(VENV)/installed-for-tests
 	rm -rf build/sanitized
 	TRACELENS_SANITIZE=$(CHECKS) $(BIN)/python setup.py --quiet build_ext --build-lib build/sanitized --build-temp build/objects
 	ASAN_OPTIONS=detect_leaks=0 LD_PRELOAD="$$(cc -print-file-name=libasan.so)" TRACELENS_EXAMPLES=10 \
-	  $(BIN)/python -m pytest -q -p tests.sanitized -k 'not ($(NOT_SANITIZED))' $(NATIVE_TESTS:%=tests/test_%.py)
+	  $(BIN)/python -m pytest -q -p tests.sanitized -m 'not exhaustive' -k 'not ($(NOT_SANITIZED))' $(NATIVE_TESTS:%=tests/test_%.py)
 	ASAN_OPTIONS=detect_leaks=0 LD_PRELOAD="$$(cc -print-file-name=libasan.so)" $(BIN)/python -m tools.fuzz.calls 2000
 	$(BIN)/python -m tools.fuzz.calls 2000 --failing-memory
 	$(BIN)/python -m tools.fuzz $(FUZZ_INPUTS)
