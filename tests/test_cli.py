@@ -468,7 +468,11 @@ def test_a_reader_that_has_seen_enough_is_no_failure(source: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "why"), [(">/dev/full", "No space left on device"), (">&-", "it is closed")]
+    ("words", "why"),
+    [
+        (">/dev/full", "No space left on device"),
+        pytest.param(">&-", "it is closed", marks=pytest.mark.exhaustive),
+    ],
 )
 def test_an_output_that_cannot_be_written_is_one_line(source: Path, words: str, why: str) -> None:
     command = f"exec {sys.executable} -m tracelens report '{source}' {words}"

@@ -161,6 +161,8 @@ def test_folders_named_as_partitions_are_no_columns(
     ]
 
 
+# test_engines has a bad file of a job, and a rank that is missing.
+@pytest.mark.exhaustive
 def test_a_damaged_file_costs_its_rank(
     tmp_path: Path, bucket: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -249,6 +251,8 @@ def test_of_two_drivers_one_wins(tmp_path: Path, bucket: str) -> None:
     same_tables(tl.open(target), tl.collect(tmp_path / "runs"))
 
 
+# test_engines has a driver that writes while another is at work.
+@pytest.mark.exhaustive
 def test_the_driver_that_ends_second_says_so(tmp_path: Path, bucket: str) -> None:
     """The second driver finds the first one's ranks.
 

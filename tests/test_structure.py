@@ -232,6 +232,8 @@ def test_lower_bounds_are_those_that_are_tested() -> None:
     assert len(tested) == len(set(asked))
 
 
+# The test above has the list of packages, and every installation compiles the library.
+@pytest.mark.exhaustive
 def test_wheel_installs_nothing_but_tracelens(tmp_path: Path) -> None:
     command = [
         sys.executable,
