@@ -20,6 +20,16 @@ def every(nth: int, values: Iterable[Any]) -> list[Any]:
 def _marked(values: Iterable[Any], is_kept: Callable[[int, Any], bool]) -> list[Any]:
     """Mark as exhaustive the values that are not kept."""
     return [
-        value if is_kept(place, value) else pytest.param(value, marks=pytest.mark.exhaustive)
-        for place, value in enumerate(values)
+        value if is_kept(place, value) else _exhaustive(value) for place, value in enumerate(values)
     ]
+
+
+def _exhaustive(value: Any) -> Any:
+    """Mark a value as exhaustive; a value that is a parameter with an id keeps it."""
+    if isinstance(value, type(pytest.param())):
+        return pytest.param(
+            *value.values,
+            id=value.id,
+            marks=[*value.marks, pytest.mark.exhaustive],
+        )
+    return pytest.param(value, marks=pytest.mark.exhaustive)

@@ -28,7 +28,7 @@ from tracelens.errors import SourceError, ToolError, UsageError
         "conv_relu",
         pytest.param("conv_as_gemm_relu", marks=pytest.mark.exhaustive),
         pytest.param("conv", marks=pytest.mark.exhaustive),
-        "conv_as_gemm",
+        pytest.param("conv_as_gemm", marks=pytest.mark.exhaustive),
     ],
 )
 def test_an_applied_plan_computes_what_the_model_does(tmp_path: Path, cheap: str) -> None:

@@ -430,7 +430,7 @@ CAPTURES = sorted(
         pytest.param(
             path,
             id=f"{path.parent.parent.name}/{path.name}",
-            marks=[] if at % 10 == 0 else pytest.mark.exhaustive,
+            marks=[] if at % 40 == 0 else pytest.mark.exhaustive,
         )
         for at, path in enumerate(CAPTURES)
     ],

@@ -31,7 +31,7 @@ int main(void) { FIRST; cudnnConvolutionForward(1); END; return 0; }
     [
         ("exit(3)", 3, True),
         ("abort()", 128 + signal.SIGABRT, False),
-        ("*(volatile int *)0 = 1", 139, False),
+        pytest.param("*(volatile int *)0 = 1", 139, False, marks=pytest.mark.exhaustive),
     ],
     ids=["exits", "aborts", "crashes"],
 )
@@ -45,7 +45,11 @@ def test_a_program_that_fails_keeps_its_code_and_stacks(
 
 
 @pytest.mark.parametrize(
-    "obstinate", ["", "signal(SIGTERM, SIG_IGN)"], ids=["ends", "must be killed"]
+    "obstinate",
+    [
+        pytest.param("", id="ends", marks=pytest.mark.exhaustive),
+        pytest.param("signal(SIGTERM, SIG_IGN)", id="must be killed"),
+    ],
 )
 def test_a_program_that_hangs_is_killed_and_its_stacks_kept(
     tmp_path: Path, obstinate: str, monkeypatch: pytest.MonkeyPatch

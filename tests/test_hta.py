@@ -18,7 +18,7 @@ import tracelens as tl
 from tests import hta_peer
 from tests.cases import WHOLE, make_trace
 from tests.hta_peer import parsed_by_hta
-from tests.selection import every
+from tests.selection import every, only
 from tests.sources import ALL_TRACES, collected, torch_events, torch_folder, torch_trace
 from tests.torch_files import call, kernel, span, write
 from tracelens.errors import MissingTableError, ToolError
@@ -317,7 +317,7 @@ def events(analysis: Any, rank: int) -> pl.DataFrame:
 
 
 @pytest.mark.parametrize("last_step", [True, False])
-@pytest.mark.parametrize("name", [*ONE_RANK, DDP])
+@pytest.mark.parametrize("name", every(4, [*ONE_RANK, DDP]))
 def test_our_tables_hold_every_event_as_hta_parses_it(name: str, last_step: bool) -> None:
     """To the last bit of every time.
 
@@ -344,7 +344,7 @@ def test_rounded_times_are_htas(name: str) -> None:
         assert events(ours, rank).equals(events(theirs, rank))
 
 
-@pytest.mark.parametrize("name", SOME)
+@pytest.mark.parametrize("name", only(["alexnet_eager", DDP], SOME))
 @pytest.mark.parametrize("analysis", [*hta_peer.FAST, *hta_peer.SLOW])
 def test_every_analysis_of_hta_gives_the_same(name: str, analysis: str, tmp_path: Path) -> None:
     if analysis in hta_peer.SLOW and name not in SMALL:

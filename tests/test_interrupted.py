@@ -12,6 +12,7 @@ import pytest
 
 import tracelens as tl
 from tests.command_line import command_line
+from tests.selection import every
 
 ROOT = Path(__file__).resolve().parents[1]
 SAMPLE = ROOT / "samples" / "torch" / "resnet50_eager.pt.trace.json.gz"
@@ -120,7 +121,9 @@ def test_a_collect_stopped_while_writing_leaves_no_trace(
     collect_again(out, capsys)
 
 
-@pytest.mark.parametrize("module", ["polars", "tracelens.report", "tracelens.cli.io", "typer.core"])
+@pytest.mark.parametrize(
+    "module", every(2, ["polars", "tracelens.report", "tracelens.cli.io", "typer.core"])
+)
 def test_interrupted_while_modules_are_imported(module: str) -> None:
     process = subprocess.run(
         [sys.executable, "-c", IMPORTING, module, "report", "no-such.json"],

@@ -229,7 +229,12 @@ def test_without_stacks_modules_are_marked_one_by_one(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("loop", "source", "recorded"),
     [
-        ("for _ in range(6): model(x)", "outermost module", [3, 4, 5]),
+        pytest.param(
+            "for _ in range(6): model(x)",
+            "outermost module",
+            [3, 4, 5],
+            marks=pytest.mark.exhaustive,
+        ),
         pytest.param(
             "for _ in range(6): model(next(iter(loader))[0])",
             "data loader",
@@ -237,10 +242,11 @@ def test_without_stacks_modules_are_marked_one_by_one(tmp_path: Path) -> None:
             marks=pytest.mark.exhaustive,
         ),
         ("for (batch,) in loader: model(batch)", "data loader", [3, 4, 5]),
-        (
+        pytest.param(
             "batch = next(iter(loader))[0]\nfor _ in range(9): model(batch)",
             "outermost module",
             [3, 4, 5],
+            marks=pytest.mark.exhaustive,
         ),
         # Two calls a step and an optimizer that steps every second batch: the optimizer's word
         # counts.

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.conftest import examples
+from tests.selection import every
 from tests.torch_files import REAL_TRACES
 from tracelens.collectors.torch.raw_tables import raw_tables
 from tracelens.collectors.torch.reading import read_plainly
@@ -48,7 +49,7 @@ def test_any_spans_and_calls(
     same(frame.with_columns(parent_hint=pl.Series(own, dtype=pl.Int64)), called)
 
 
-@pytest.mark.parametrize("path", REAL_TRACES)
+@pytest.mark.parametrize("path", every(3, REAL_TRACES))
 def test_real_traces(path: Path) -> None:
     said = Diagnostics()
     raw = raw_tables(

@@ -18,6 +18,7 @@ import pytest
 from samples.nsys.cut import cut
 from tests import nsys_exports, nsys_stats
 from tests.cases import declared
+from tests.selection import every, only
 from tests.sources import MORE
 from tracelens.collectors import collect, nsys
 from tracelens.collectors.nsys import export as reading
@@ -46,7 +47,9 @@ def _capture(path: Path) -> Capture:
 
 
 @pytest.mark.parametrize(
-    ("export", "table"), list(_printed()), ids=lambda x: x if isinstance(x, str) else x.stem
+    ("export", "table"),
+    every(3, [pytest.param(*one) for one in _printed()]),
+    ids=lambda x: x if isinstance(x, str) else x.stem,
 )
 def test_every_row_that_nsys_printed(export: Path, table: str) -> None:
     tables = _capture(export).tables
@@ -112,7 +115,7 @@ def test_nsys_own_parquet_and_arrow_give_the_same_tables(name: str) -> None:
         _assert_same(_capture(folder / f"{name}.sqlite"), _capture(other))
 
 
-@pytest.mark.parametrize("suffix", [".parquet", ".arrow"])
+@pytest.mark.parametrize("suffix", only([".parquet"], [".parquet", ".arrow"]))
 def test_a_sample_rewritten_gives_the_same_tables(tmp_path: Path, suffix: str) -> None:
     _assert_same(
         _capture(SAMPLE), _capture(nsys_exports.rewrite(SAMPLE, tmp_path / "export", suffix))

@@ -28,6 +28,7 @@ from tests.fast_and_slow import (
     same_of_file,
     traces,
 )
+from tests.selection import every
 from tests.torch_files import REAL_TRACES
 from tracelens.collectors.torch import fields
 from tracelens.collectors.torch.reading import read_native
@@ -55,7 +56,7 @@ pytestmark = pytest.mark.skipif(LIBRARY is None, reason="the native library was 
 # --- real traces ---
 
 
-@pytest.mark.parametrize("path", REAL_TRACES)
+@pytest.mark.parametrize("path", every(3, REAL_TRACES))
 def test_every_cell_of_real_traces(path: Path) -> None:
     expected = read_slowly(ByteSource(path, Diagnostics()))
     assert_read_fast(ByteSource(path, Diagnostics()), expected)
@@ -145,7 +146,7 @@ def expected(event: dict[str, Any], column: fields.Column) -> Any:  # noqa: PLR0
 # --- damage ---
 
 
-@pytest.mark.parametrize("value", [*map(str.encode, VALUES), *BYTES])
+@pytest.mark.parametrize("value", every(3, [*map(str.encode, VALUES), *BYTES]))
 def test_an_odd_value_in_a_key_of_each_kind(value: bytes) -> None:
     """Chance pairs few of the values with the keys that they are odd for."""
     kinds = {how: key for key, how in fields.KEYS.items()}
@@ -217,7 +218,9 @@ def test_many_refused_events_among_others() -> None:
     same_of_bytes(content, 100_000, block_bytes=200_000)
 
 
-@pytest.mark.parametrize("event", [b"{}", b'{"ph":"X","cat":"cpu_op","name":1,"ts":1,"dur":1}'])
+@pytest.mark.parametrize(
+    "event", every(2, [b"{}", b'{"ph":"X","cat":"cpu_op","name":1,"ts":1,"dur":1}'])
+)
 def test_nothing_but_refused_events(event: bytes) -> None:
     same_of_bytes(b"[" + b",".join([event] * 70_000) + b"]", 1 << 20)
 

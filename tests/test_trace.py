@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from tests.cases import make_trace
 from tests.conftest import examples
+from tests.selection import every
 from tracelens.errors import MissingTableError, SchemaError, SourceError
 from tracelens.schemas import SCHEMA_VERSION, TABLES
 from tracelens.storage.table import Column
@@ -54,7 +55,7 @@ def filled(name: str, data: st.DataObject) -> pl.DataFrame:
     )
 
 
-@pytest.mark.parametrize("name", TABLES)
+@pytest.mark.parametrize("name", every(3, TABLES))
 @settings(
     max_examples=examples(8),
     deadline=None,

@@ -158,7 +158,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> tl.Trace:
     [
         (ATTENTION, ATTENTION),
         pytest.param("linear_add", "addmm", marks=pytest.mark.exhaustive),
-        ("linear_gelu", "_addmm_activation"),
+        pytest.param("linear_gelu", "_addmm_activation", marks=pytest.mark.exhaustive),
     ],
 )
 def test_an_applied_plan_of_a_transformer_computes_the_same(
