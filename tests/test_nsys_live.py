@@ -156,7 +156,7 @@ def test_the_exit_code_is_the_programs_whatever_nsys_says(
     assert found.captures[0].tables["kernels"].height == 717
 
 
-# The next test has the codes, and test_program the command that ends with its program's.
+# The test above has nsys's codes, and test_live_programs a command that exits with its program's.
 @pytest.mark.exhaustive
 def test_the_exit_code_reaches_the_shell_and_the_trace_is_kept(tmp_path: Path) -> None:
     assert run_cli("--out", "x.tracelens", "--", "sh", "-c", "exit 9").returncode == 9
