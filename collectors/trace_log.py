@@ -175,18 +175,22 @@ def _take(log: _Log, about: dict[str, Any], payload: str) -> None:
     elif "inductor_output_code" in about:
         log.code.setdefault(which, []).append((log.lowered.get(which, ""), payload))
     elif isinstance(about.get("artifact"), dict):
-        name = str(about["artifact"].get("name"))
-        if name == "torch_version":
-            match = re.search(r'"pytorch_version": "([\w.+]{1,40})"', payload)
-            log.torch = match[1] if match else None
-        elif name == "inductor_post_grad_graph":
-            log.lowered[which] = payload
-        elif _CACHE.match(name) and (key := _KEY.search(payload)) and log.code.get(which):
-            # Every process or run that takes a graph from the cache logs it again.
-            log.graphs[key[1]] = (
-                log.dynamo.get(which, ""),
-                *log.code[which].pop(),
-            )
+        _take_artifact(log, str(about["artifact"].get("name")), which, payload)
+
+
+def _take_artifact(log: _Log, name: str, which: _CompileId, payload: str) -> None:
+    """Take an artifact of the compilation `which`: torch's version, a graph, or a graph's key."""
+    if name == "torch_version":
+        match = re.search(r'"pytorch_version": "([\w.+]{1,40})"', payload)
+        log.torch = match[1] if match else None
+    elif name == "inductor_post_grad_graph":
+        log.lowered[which] = payload
+    elif _CACHE.match(name) and (key := _KEY.search(payload)) and log.code.get(which):
+        # Every process or run that takes a graph from the cache logs it again.
+        log.graphs[key[1]] = (
+            log.dynamo.get(which, ""),
+            *log.code[which].pop(),
+        )
 
 
 def _inputs(printed_graph: str) -> dict[str, str | None]:

@@ -219,28 +219,29 @@ def with_sampled_lines(
     if "op_ns" in activities.columns:
         of_process = pl.col("op_ns").is_not_null()
     keeps_path = (pl.col("cause") == "launch") & ~of_process
-    rows = activities.select("start_ns", "duration_ns", "what", keeps_path).rows()
-    functions = {what: _functions(what) for _, _, what, _ in rows}
-    elsewhere: dict[tuple[str | None, Function], Counter[Line]] = {}
-    lines_of_rows: list[dict[Function, Line | None]] = []
-    for start, length, what, is_kept in rows:
-        lines: dict[Function, Line | None] = {}
-        for function in () if is_kept else functions[what]:
+    paths = activities["what"].to_list()
+    functions = {path: _functions(path) for path in paths}
+    times_by_path: dict[tuple[str | None, Function], Counter[Line]] = {}
+    lines_of_rows: list[dict[Function, Line]] = []
+    rows = activities.select("start_ns", "duration_ns", "what", is_kept=keeps_path).rows()
+    for start, length, path, is_kept in rows:
+        lines: dict[Function, Line] = {}
+        for function in () if is_kept else functions[path]:
             times = recorded.lines_of(function, start, start + length)
             if not times:
                 continue
             lines[function] = _most(times)
             # The line of a call does not show what a function itself does. If the path ends in the
             # function, only intervals with a sample count.
-            is_own_work = function is None or str(what).endswith(f": {function[1]}")
+            is_own_work = function is None or str(path).endswith(f": {function[1]}")
             if not is_own_work or recorded.within(start, start + length):
-                elsewhere.setdefault((what, function), Counter()).update(times)
+                times_by_path.setdefault((path, function), Counter()).update(times)
         lines_of_rows.append(lines)
-    usual = {key: _most(times) for key, times in elsewhere.items()}
+    usual_lines = {key: _most(times) for key, times in times_by_path.items()}
     texts = []
-    for (_, _, what, _), lines in zip(rows, lines_of_rows, strict=True):
-        known = {key: lines.get(key) or usual.get((what, key)) for key in functions[what]}
-        texts.append(_with_lines(what, known))
+    for path, lines in zip(paths, lines_of_rows, strict=True):
+        known = {key: lines.get(key) or usual_lines.get((path, key)) for key in functions[path]}
+        texts.append(_with_lines(path, known))
     named = pl.Series("what", texts, dtype=pl.String).cast(activities.schema["what"])
     return activities.with_columns(named)
 

@@ -58,12 +58,7 @@ def layer_oracle(
     layer. Raises MissingTableError if no layer is matched, UsageError for an unknown method or an
     invalid cost.
     """
-    if method is not None and method not in _METHODS:
-        raise UsageError(f"no method is called {method}; the methods are {', '.join(_METHODS)}")
-    if switch_cost_ns is not None and not 0 <= switch_cost_ns < float("inf"):
-        raise UsageError(
-            f"switch_cost_ns is a number of nanoseconds from 0 on, found {switch_cost_ns}"
-        )
+    _check(method, switch_cost_ns)
     kernels = both_kernel_times(base, other)
     pairs = layer_pairs(base, other, kernels)
     way = _chosen_way(pairs, method)
@@ -73,17 +68,12 @@ def layer_oracle(
     # Timed alone, each compiled layer is a region, whose call is part of its time.
     region_ns = measured_ns if way["method"] == "layer" else 0.0
     if beyond_spread:
-        is_clear = pl.col("is_clear").fill_null(value=True)
-        unchanged_ns = pl.col("base_ns") + region_ns
-        all_layers = all_layers.with_columns(
-            other_ns=pl.when(is_clear).then("other_ns").otherwise(unchanged_ns)
-        )
+        all_layers = _without_unclear(all_layers, region_ns)
     # The profiler's times sum the operations of each layer.
-    by_profiler = way | {"method": "profiler"}
+    profiled_layers = _ordered(pairs, way | {"method": "profiler"}, base, other)
     rows: list[dict[str, Any]] = []
     for rank in all_layers["rank"].unique().sort():
-        is_of_rank = pl.col("rank") == rank
-        layers = all_layers.filter(is_of_rank).to_dicts()
+        layers = all_layers.filter(rank=rank).to_dicts()
         paths = {"best_of_two": best_of_two(layers)}
         if kernels is not None and way["method"] == "kernels":
             times = operations(kernels, rank)
@@ -91,9 +81,8 @@ def layer_oracle(
                 clear = {layer["layer"] for layer in layers if layer["is_clear"]}
                 times = {layer: of_layer for layer, of_layer in times.items() if layer in clear}
             paths["profile_timed"] = by_operation(layers, times)
-        elif _timed_by(pairs, by_profiler).height:
-            profiled = _ordered(pairs, by_profiler, base, other).filter(is_of_rank)
-            paths["profile_timed"] = best_of_two(profiled.to_dicts())
+        elif profiled_layers.height:
+            paths["profile_timed"] = best_of_two(profiled_layers.filter(rank=rank).to_dicts())
         paths["dynamic"] = dynamic(layers, change_ns, region_ns)
         rows += [
             {"oracle": oracle, "rank": rank, "method": way["method"]} | row
@@ -104,6 +93,22 @@ def layer_oracle(
     if compiled_sides(base, other, way) != (False, True):
         frame = frame.with_columns(pl.col("choice").replace({"eager": "base", "compiled": "other"}))
     return frame
+
+
+def _check(method: str | None, switch_cost_ns: float | None) -> None:
+    if method is not None and method not in _METHODS:
+        raise UsageError(f"no method is called {method}; the methods are {', '.join(_METHODS)}")
+    if switch_cost_ns is not None and not 0 <= switch_cost_ns < float("inf"):
+        raise UsageError(
+            f"switch_cost_ns is a number of nanoseconds from 0 on, found {switch_cost_ns}"
+        )
+
+
+def _without_unclear(layers: pl.DataFrame, region_ns: float) -> pl.DataFrame:
+    """Make layers equally fast in both runs if the ranges of their times overlap."""
+    is_clear = pl.col("is_clear").fill_null(value=True)
+    unchanged_ns = pl.col("base_ns") + region_ns
+    return layers.with_columns(other_ns=pl.when(is_clear).then("other_ns").otherwise(unchanged_ns))
 
 
 def _chosen_way(pairs: pl.DataFrame, method: str | None) -> dict[str, Any]:

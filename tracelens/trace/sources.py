@@ -4,7 +4,7 @@ import errno
 import logging
 import os
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
@@ -103,30 +103,41 @@ def sources_of(
                 " (tracelens demo has one)"
             )
         _refuse_endless(path)
-        for member in _members(path, kind):
-            _refuse_endless(member)
-            collector = COLLECTORS[kind or detect(member)]
-            for file in collector.files_of(member):
-                if file == path or collector.begins_as_one(file):
-                    sources.append((collector, file))
-                else:
-                    skipped.append(file)
-        known = {*skipped, *(file for _, file in sources)}
-        inside = sorted(path.iterdir()) if path.is_dir() else []
-        skipped += [
-            file for file in inside if file not in known and file.is_file() and is_damaged(file)
-        ]
-        if path.is_dir() and not any(file.is_relative_to(path) for _, file in sources):
-            if traces := [file for file in inside if is_stored_trace(file)]:
-                some = ", ".join(str(file) for file in traces[:_NAMED])
-                raise SourceError(
-                    f"{path}: is a folder with {len(traces):,} traces, not one; name one of them:"
-                    f" {some}{' …' if len(traces) > _NAMED else ''}"
-                )
-            raise SourceError(
-                f"{path}: found a directory with nothing to collect, expected: {_expected()}"
-            )
+        for collector, file in _files_at(path, kind):
+            if file == path or collector.begins_as_one(file):
+                sources.append((collector, file))
+            else:
+                skipped.append(file)
+        if path.is_dir():
+            known = {*skipped, *(file for _, file in sources)}
+            others = [file for file in sorted(path.iterdir()) if file not in known]
+            skipped += [file for file in others if file.is_file() and is_damaged(file)]
+            if not any(file.is_relative_to(path) for _, file in sources):
+                raise _nothing_in(path)
     return sources
+
+
+def _files_at(path: Path, kind: str | None) -> Iterator[tuple[Collector, Path]]:
+    """Yield each file that a collector takes from a path, with the collector."""
+    for member in _members(path, kind):
+        _refuse_endless(member)
+        collector = COLLECTORS[kind or detect(member)]
+        for file in collector.files_of(member):
+            yield collector, file
+
+
+def _nothing_in(folder: Path) -> SourceError:
+    """Return the error for a folder without a source."""
+    traces = [file for file in sorted(folder.iterdir()) if is_stored_trace(file)]
+    if not traces:
+        return SourceError(
+            f"{folder}: found a directory with nothing to collect, expected: {_expected()}"
+        )
+    some = ", ".join(str(file) for file in traces[:_NAMED])
+    return SourceError(
+        f"{folder}: is a folder with {len(traces):,} traces, not one; name one of them:"
+        f" {some}{' …' if len(traces) > _NAMED else ''}"
+    )
 
 
 def is_damaged(file: Path) -> bool:

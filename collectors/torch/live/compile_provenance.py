@@ -21,6 +21,7 @@ import os
 import re
 import shutil
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -90,11 +91,23 @@ class Recorder:
                 "this torch does not report what kernels are made from; torch 2.8 and later do"
             )
             return
+        self._use_own_cache()
         config: Any = importlib.import_module("torch._inductor.config")
-        output: Any = importlib.import_module("torch._inductor.output_code")
+        has_level = hasattr(config.trace, LEVEL)
+        self._configure(config)
+        self._hook_kernels(original, calls_original=has_level)
+        if not has_level:
+            self._enable_tracing(config)
+        self._hook_graphs()
+
+    def _use_own_cache(self) -> None:
+        """Let Inductor compile anew, into a folder of its own."""
         self._cache = tempfile.mkdtemp(prefix="tracelens-inductor-")
         self._old_cache = os.environ.get(_CACHE)
         os.environ[_CACHE] = self._cache
+
+    def _configure(self, config: Any) -> None:
+        """Turn provenance and profiling of C++ kernels on, and CUDA graphs off."""
         if hasattr(config.trace, LEVEL):
             self._set(config.trace, LEVEL, 1)
         if config.triton.cudagraphs:
@@ -103,24 +116,30 @@ class Recorder:
         cpp = getattr(config, "cpp", None)
         if hasattr(cpp, CPP_PROFILE):
             self._set(cpp, CPP_PROFILE, True)
+
+    def _hook_kernels(self, original: Callable[..., Any], *, calls_original: bool) -> None:
+        """Replace Inductor's hook for kernels wherever it is imported."""
         extern: Any = importlib.import_module("torch._inductor.ir").ExternKernel
         # Up to torch 2.9 the hook is called for some library calls only after all generated kernels
         # of the graph.
         hook_gets_all = "kernel_name" in inspect.signature(extern.codegen_comment).parameters
-        hook = self._hook(original if hasattr(config.trace, LEVEL) else _nothing, hook_gets_all)
+        hook = self._hook(original if calls_original else _nothing, hook_gets_all)
         for name in (*HOMES, *USERS):
             if _attribute(name, HOOK) is original:
                 self._set(importlib.import_module(name), HOOK, hook)
         if not hook_gets_all:
             self._set(extern, "codegen_comment", self._commented(extern.codegen_comment))
-        if not hasattr(config.trace, LEVEL):
-            for name in ASKING:
-                module = importlib.import_module(name)
-                self._set(
-                    module,
-                    "config",
-                    _Override(module.config, trace=_Override(config.trace, enabled=True)),
-                )
+
+    def _enable_tracing(self, config: Any) -> None:
+        """Make the modules that ask whether to trace see that tracing is on."""
+        for name in ASKING:
+            module = importlib.import_module(name)
+            enabled = _Override(config.trace, enabled=True)
+            self._set(module, "config", _Override(module.config, trace=enabled))
+
+    def _hook_graphs(self) -> None:
+        """Record each compiled graph, and name it in the trace if torch does not."""
+        output: Any = importlib.import_module("torch._inductor.output_code")
         graph = output.CompiledFxGraph
         self._set(graph, "__init__", self._compiled(graph.__init__))
         if ANNOTATION not in inspect.getsource(graph):

@@ -11,7 +11,7 @@ import sys
 import sysconfig
 import threading
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
@@ -183,6 +183,7 @@ def _line(code: CodeType, offset: int) -> int:
 
 _Place = tuple[str, str, int]
 """File, function and line."""
+_PYTHON_CALLS = (_EventType.PyCall, _EventType.PyCCall)
 
 
 def _calls(profiler: Any) -> list[tuple[int, int, _Place]]:
@@ -195,33 +196,45 @@ def _calls(profiler: Any) -> list[tuple[int, int, _Place]]:
     if not roots:
         return []
     began_ns = min(event.start_time_ns for event in roots)
-    shortest_ns = (max(event.end_time_ns for event in roots) - began_ns) // _SHORTEST
-    kinds = (_EventType.PyCall, _EventType.PyCCall)
+    ended_ns = max(event.end_time_ns for event in roots)
+    shortest_ns = (ended_ns - began_ns) // _SHORTEST
     calls: dict[int, list[tuple[int, int, _Place]]] = {}
-    marking: set[int] = set()
+    marking_threads: set[int] = set()
+    for event in _events_to_note(roots, shortest_ns):
+        if event.tag in _PYTHON_CALLS:
+            caller = _caller(event.typed[1])
+            if caller is not None:
+                end_ns = event.start_time_ns + event.duration_time_ns
+                call = (event.start_time_ns, end_ns, caller)
+                calls.setdefault(event.start_tid, []).append(call)
+        elif _op_name(event).startswith("ProfilerStep#"):
+            marking_threads.add(event.start_tid)
+    return [call for thread in marking_threads or calls for call in calls.get(thread, ())]
+
+
+def _events_to_note(roots: Any, shortest_ns: int) -> Iterator[Any]:
+    """Yield the events of the tree without most short ones.
+
+    A short event is left out if it begins soon after another Python call of the same frame. Events
+    inside short events and inside ATen's ops are left out, too.
+    """
     siblings = [roots]
     while siblings:
-        noted_ns = 0
+        last_call_ns = 0
         for event in siblings.pop():
-            start_ns, length_ns = event.start_time_ns, event.duration_time_ns
-            is_long = length_ns >= shortest_ns
-            # A short call is left out soon after another call of the same frame.
-            if not is_long and start_ns < noted_ns + _APART * shortest_ns:
+            is_long = event.duration_time_ns >= shortest_ns
+            if not is_long and event.start_time_ns < last_call_ns + _APART * shortest_ns:
                 continue
-            if event.tag in kinds:
-                noted_ns = start_ns
-                caller = _caller(event.typed[1])
-                if caller is not None:
-                    call = (start_ns, start_ns + length_ns, caller)
-                    calls.setdefault(event.start_tid, []).append(call)
-            elif event.tag == _EventType.TorchOp:
-                name = name_of(event)
-                if name.startswith("ProfilerStep#"):
-                    marking.add(event.start_tid)
-                is_long = is_long and not name.startswith("aten::")
-            if is_long:
+            yield event
+            if event.tag in _PYTHON_CALLS:
+                last_call_ns = event.start_time_ns
+            if is_long and not _op_name(event).startswith("aten::"):
                 siblings.append(event.children)
-    return [call for thread in marking or calls for call in calls.get(thread, ())]
+
+
+def _op_name(event: Any) -> str:
+    """Return the name of an op, an empty text for other events."""
+    return name_of(event) if event.tag == _EventType.TorchOp else ""
 
 
 def _caller(called: Any) -> _Place | None:

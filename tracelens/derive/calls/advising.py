@@ -14,13 +14,11 @@ from tracelens.derive.calls.call_tensors import places_of
 from tracelens.derive.calls.constraints import LAYOUTS, NHWC, Z3Solver, enumerate_layouts, has_z3
 from tracelens.derive.calls.costs import Costs
 from tracelens.derive.calls.op_catalog import OTHER, VIEWS
-from tracelens.derive.calls.search import Call, Have, Part, Search
+from tracelens.derive.calls.search import TRANSFORMS, Call, Have, Part, Search
 from tracelens.derive.calls.sequence import Advised, advise_calls
 from tracelens.derive.time.model import time_model
 from tracelens.derive.time.time_parts import rank_times
 from tracelens.trace import Trace
-
-TRANSFORMS = ("to_nhwc", "to_nchw")
 
 GREEDY = "greedy"
 """The solver's name in a plan that was built greedily, without a search."""

@@ -7,7 +7,7 @@ A* expands the state with the least sum of its cost so far and a lower bound of 
 import heapq
 import itertools
 import math
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from msgspec import Struct, field
@@ -34,6 +34,7 @@ MOST_STATES = 1_000
 The largest sub-graph of ResNet-50 takes 156 states; a damaged graph may take endlessly many.
 """
 _VIEW = "view"
+TRANSFORMS = ("to_nhwc", "to_nchw")  # they convert a tensor to another layout
 
 
 class Call(Struct, frozen=True):
@@ -185,22 +186,16 @@ class Search(Struct):
             if covered == all_names and _are_there(part.wanted, nodes, have, wanted):
                 return cost, list(calls)
             for call, results in self._next(part, nodes, matches, covered, have):
-                is_transform = call.function in ("to_nhwc", "to_nchw")
-                covered_then = covered if is_transform else covered | frozenset(call.nodes)
-                have_then = frozenset(
-                    (name, layout)
-                    for name, layout in have | results
-                    if name in part.kept or any(r not in covered_then for r in readers[name])
-                )
+                following = _after(call, (covered, have | results), part, readers)
                 cost_then = cost + call.cost.ns + self.launch_ns
-                least_rest = sum(ns for name, ns in least.items() if name not in covered_then)
+                least_rest = sum(ns for name, ns in least.items() if name not in following[0])
                 heapq.heappush(
                     queue,
                     (
                         cost_then + least_rest,
                         next(order),
                         cost_then,
-                        (covered_then, have_then),
+                        following,
                         (*calls, call),
                     ),
                 )
@@ -314,6 +309,19 @@ class Search(Struct):
             self.statistics.n_checks += 1
             self._legal[key] = self.solve(match.function.constraints, places)
         return self._legal[key]
+
+
+def _after(call: Call, state: _State, part: Part, readers: Mapping[str, list[str]]) -> _State:
+    """Return the state after a call, without tensors that no later call reads."""
+    covered, have = state
+    if call.function not in TRANSFORMS:
+        covered |= frozenset(call.nodes)
+    still_read = frozenset(
+        (name, layout)
+        for name, layout in have
+        if name in part.kept or any(reader not in covered for reader in readers[name])
+    )
+    return covered, still_read
 
 
 def _is_live(

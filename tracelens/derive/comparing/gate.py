@@ -223,17 +223,9 @@ def _verdict(
     worst_row = worst_first.row(0, named=True)
     states = [_STATES[state] for state in judged["state"]]
     worst = _STATES[worst_row["state"]]
-    reasons = [_reason(expression, worst_row)]
-    n_unclear = states.count(UNCLEAR)
-    if n_unclear and worst != UNCLEAR:
-        reasons.append(f"{n_unclear:,} of {judged.height:,} cannot be judged")
-    if n_only_new:
-        reasons.append(f"{n_only_new:,} only in new, which are not shares of base")
-    if unlike is not None:
-        hint = "" if rules.any_work else " (--any-work judges it all the same)"
-        reasons.append(f"the work of the runs differs: {unlike}{hint}")
+    doubts = _doubts(states, worst, n_only_new, unlike, rules)
+    reason = "; ".join([_reason(expression, worst_row), *doubts])
     where = _where(judged, worst_row, states.count(FAILED))
-    reason = "; ".join(reasons)
     has_range = worst_row["low"] is not None and worst_row["high"] is not None
     return Verdict(
         expression.text,
@@ -247,6 +239,26 @@ def _verdict(
         (worst_row["low"], worst_row["high"]) if has_range else None,
         worst_row["outcome"],
     )
+
+
+def _doubts(
+    states: list[str],
+    worst: str,
+    n_only_new: int,
+    unlike: str | None,
+    rules: Rules,
+) -> list[str]:
+    """Return reasons to doubt a verdict: rows that are not judged, and other work."""
+    doubts = []
+    n_unclear = states.count(UNCLEAR)
+    if n_unclear and worst != UNCLEAR:
+        doubts.append(f"{n_unclear:,} of {len(states):,} cannot be judged")
+    if n_only_new:
+        doubts.append(f"{n_only_new:,} only in new, which are not shares of base")
+    if unlike is not None:
+        hint = "" if rules.any_work else " (--any-work judges it all the same)"
+        doubts.append(f"the work of the runs differs: {unlike}{hint}")
+    return doubts
 
 
 def _where(

@@ -68,26 +68,26 @@ def _synchronizations(excerpt: Excerpt, work: Work, starts: Ints, ends: Ints) ->
         end = int(ends[call])
         candidates = (work.launched < begin) & (work.ends <= end)
         stream = recorded.get(call)
-        is_known = stream is not None and bool((streams == stream).any())
-        if is_known:
+        has_stream = stream is not None and bool((streams == stream).any())
+        if has_stream:
             candidates &= streams == stream
         rows = np.flatnonzero(candidates)
         if not len(rows):
             continue
-        chosen = int(rows[np.argmax(work.ends[rows])])
-        waited = work.ends[chosen] > begin
-        if not waited and (is_implicit[call] or "Event" in names[call]):
+        awaited = int(rows[np.argmax(work.ends[rows])])
+        has_waited = work.ends[awaited] > begin
+        if not has_waited and (is_implicit[call] or "Event" in names[call]):
             continue  # nothing shows what it would have waited for
-        whole = end - int(work.ends[chosen])
-        if waited and is_implicit[call] and whole > end - begin:
+        after_work_ns = end - int(work.ends[awaited])
+        if has_waited and is_implicit[call] and after_work_ns > end - begin:
             continue
         waits.append(
             HostWait(
                 call,
-                chosen,
-                -1 if waited else end - begin,
-                whole,
-                not is_known,
+                awaited,
+                -1 if has_waited else end - begin,
+                after_work_ns,
+                not has_stream,
             )
         )
     return waits

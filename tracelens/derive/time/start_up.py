@@ -187,29 +187,51 @@ def start_up_end(gaps: Gaps, first: int, awaited_from: int | None = None) -> int
         start = gaps.input_start
     rows = gaps.frame.filter(pl.col("start_ns") >= first)
     later = rows.filter(end_ns < gaps.end).rows(named=True)
-    loading_ns = 0
-    # Start-up ends with the last gap that is mostly start-up, if such gaps take most of the time
-    # until then, and the device did not work steadily between them.
-    for row in later:
-        length = row["end_ns"] - row["start_ns"]
-        if row["load_ns"] >= _MOST * length:
-            if _worked_steadily(row, gaps, start):
-                break
-            loading_ns += length
-            if loading_ns >= _MOST * (row["end_ns"] - first):
-                start = row["end_ns"]
-    longest = 0
+    start = _end_of_loading(later, gaps, first, start)
+    # While another rank waits, a long gap is no start-up.
     if awaited_from is not None:
         later = [row for row in later if row["end_ns"] <= awaited_from]
-    # It may also end with a gap much longer than all later ones, before which the device hardly
-    # worked. While another rank waits, such a gap is no start-up.
-    for row in reversed(later):
+    end_of_longest = _end_of_longest(later, gaps, first)
+    return start if end_of_longest is None else max(start, end_of_longest)
+
+
+def _end_of_loading(
+    rows: list[dict[str, int]],
+    gaps: Gaps,
+    first: int,
+    start: int,
+) -> int:
+    """Return the end of the last gap that is mostly start-up, or `start` if there is none.
+
+    Such gaps must take most of the time from `first` until then, and the device must not work
+    steadily between them.
+    """
+    loading_ns = 0
+    for row in rows:
+        length = row["end_ns"] - row["start_ns"]
+        if row["load_ns"] < _MOST * length:
+            continue
+        if _worked_steadily(row, gaps, start):
+            break
+        loading_ns += length
+        if loading_ns >= _MOST * (row["end_ns"] - first):
+            start = row["end_ns"]
+    return start
+
+
+def _end_of_longest(rows: list[dict[str, int]], gaps: Gaps, first: int) -> int | None:
+    """Return the end of the last gap that is much longer than all later ones, None if none is.
+
+    The device must have hardly worked before the gap.
+    """
+    longest = 0
+    for row in reversed(rows):
         length = row["end_ns"] - row["start_ns"]
         is_much_longer = length >= _MUCH_LONGER * max(longest, LONG_NS)
         if is_much_longer and _hardly_worked_before(row, gaps, first):
-            return max(start, int(row["end_ns"]))
+            return row["end_ns"]
         longest = max(longest, length)
-    return start
+    return None
 
 
 def _worked_steadily(row: dict[str, int], gaps: Gaps, start: int) -> bool:
