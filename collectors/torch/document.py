@@ -171,28 +171,30 @@ class Document:
         while True:
             size = min(size, most)
             text.reach(size + _OVERLAP)
-            cut = last_boundary(text.data, text.at, text.at + size)
-            if cut is None:
-                if has_failed or size >= most or text.left <= size:
-                    if not has_failed:
-                        self._no_intact_before = text.offset + min(size, text.left) - _OVERLAP
-                    return []
+            boundary = last_boundary(text.data, text.at, text.at + size)
+            if boundary is None and has_failed:
+                return []
+            if boundary is None and (size >= most or text.left <= size):
+                self._no_intact_before = text.offset + min(size, text.left) - _OVERLAP
+                return []
+            if boundary is None:
                 size *= 4
                 continue
-            batch = decode_whole(text.data[text.at : cut[0]])
+            end, next_event = boundary
+            batch = decode_whole(text.data[text.at : end])
             if batch is not None:
-                text.at = cut[1]
+                text.at = next_event
                 self._at_once = min(2 * size, _MOSTLY_AT_ONCE)
                 return batch
-            is_first = last_boundary(text.data, text.at, cut[0]) is None
-            if is_first or size <= _FEWEST_AT_ONCE:
+            is_one_event = last_boundary(text.data, text.at, end) is None
+            if is_one_event:
+                # The text before `end` is read event by event, without another attempt here.
+                self._no_intact_before = text.offset + end - text.at
+            if is_one_event or size <= _FEWEST_AT_ONCE:
                 self._at_once = _FEWEST_AT_ONCE
-                if is_first:
-                    # The text before `cut` is read event by event, without another attempt here.
-                    self._no_intact_before = text.offset + cut[0] - text.at
                 return []
             has_failed = True
-            size = max(_FEWEST_AT_ONCE, min(size, cut[0] - text.at) // 8)
+            size = max(_FEWEST_AT_ONCE, min(size, end - text.at) // 8)
 
     def _intact_lines(self) -> list[Event]:
         """Return the next events of a text that has one event per line and no list around them."""

@@ -227,11 +227,11 @@ def _cupti_and_work_ns(raw: Mapping[str, pl.DataFrame]) -> tuple[float, float]:
     # A call longer than the median launch waits or works, so it counts like the median launch. If
     # launches are slower than this limit, the host was slow only during the recording.
     launch_ns = min(median_ns, SLOWEST_LAUNCH_NS)
-    called = calls.select("correlation_id").unique()
     # The integer types of each table are as narrow as its own values allow.
     start_ns = pl.col("start_ns").cast(pl.Int64)
     times = {"start_ns": start_ns, "end_ns": start_ns + pl.col("duration_ns")}
     device = pl.col("device_id").cast(pl.Int64)
+    called = calls.select("correlation_id").unique()
     work = pl.concat(
         table.join(called, on="correlation_id").select(device, **times) for table in tables
     )

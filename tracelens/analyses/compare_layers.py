@@ -1,5 +1,6 @@
 """Compare layers of an eager and a compiled run: times, speedup with its range, slower layers."""
 
+from collections.abc import Iterator
 from functools import partial
 
 import polars as pl
@@ -179,22 +180,25 @@ def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:
                 f" base only, {(part['match'] == 'only_other').sum():,} in new only: fused into"
                 " others, optimised away, or not attributed."
             )
-    kernels = frame.filter(pl.col("method") == "kernels")
-    if kernels.height:
-        outside = kernels.filter(pl.col("layer").str.starts_with("("))
-        for side, word in SIDE_WORDS.items():
-            share = _sum(outside, f"{side}_estimate_ns") / (
-                _sum(kernels, f"{side}_estimate_ns") or 1.0
-            )
-            sentences.append(f"{share:.1%} of kernel time in {word} belongs to no layer.")
-        steps = [_marks_steps(trace) for trace in (base, other)]
-        if not all(steps):
-            where = "either trace" if not any(steps) else "base" if not steps[0] else "new"
-            sentences.append(
-                f"No step is marked in {where}, so the whole trace counts as one: there is a"
-                " speedup only where both ran as many kernels."
-            )
-    return sentences
+    return [*sentences, *_doubts(base, other, frame.filter(method="kernels"))]
+
+
+def _doubts(base: Trace, other: Trace, kernel_times: pl.DataFrame) -> Iterator[str]:
+    """Yield the shares of kernel time outside of layers, and the runs without marked steps."""
+    if kernel_times.is_empty():
+        return
+    outside = kernel_times.filter(pl.col("layer").str.starts_with("("))
+    for side, word in SIDE_WORDS.items():
+        column = f"{side}_estimate_ns"
+        share = _sum(outside, column) / (_sum(kernel_times, column) or 1.0)
+        yield f"{share:.1%} of kernel time in {word} belongs to no layer."
+    marks_steps = [_marks_steps(trace) for trace in (base, other)]
+    if not all(marks_steps):
+        where = "either trace" if not any(marks_steps) else "new" if marks_steps[0] else "base"
+        yield (
+            f"No step is marked in {where}, so the whole trace counts as one: there is a speedup"
+            " only where both ran as many kernels."
+        )
 
 
 def _name(way: tuple[object, ...]) -> str:

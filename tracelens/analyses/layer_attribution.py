@@ -1,5 +1,7 @@
 """Sum the GPU time of each layer, by library and primitive, forward and backward."""
 
+from collections.abc import Iterator
+
 import polars as pl
 
 from tracelens.analyses.analysis import Analysis, Chart, Parallel, SplitBars, named
@@ -73,39 +75,9 @@ def _with_rests(frame: pl.DataFrame) -> pl.DataFrame:
 def notes(trace: Trace, frame: pl.DataFrame, base: Trace | None = None) -> list[str]:
     """Give the attributed share of kernel time, its evidence, and a way to attribute the rest."""
     sentences = []
-    for (rank,), part in frame.group_by("rank", maintain_order=True):
-        lost = part.filter(pl.col("layer").is_in(_RESTS))["share_frac"].sum()
-        layout = (part["layout_frac"] * part["share_frac"]).sum()
-        kernels = trace.select("kernels", "rank", "primitive").filter(pl.col("rank") == rank)
-        n_layout = (kernels["primitive"] == "layout").sum()
-        sentences.append(
-            f"Rank {rank}: {1 - lost:.1%} of kernel time belongs to a layer, or to a row such as"
-            f" (optimizer); {layout:.1%} is layout transforms ({n_layout:,} of {kernels.height:,}"
-            " kernels)."
-        )
-        in_range = part.filter(evidence=RANGE_EVIDENCE)["share_frac"].sum()
-        if in_range:
-            sentences.append(
-                f"Rank {rank}: {in_range:.1%} was {RANGE_EVIDENCE}: it is the backward pass, which"
-                " autograd runs on threads of its own."
-            )
-        root_only = int(part["root_only_ns"].sum())
-        if root_only:
-            share = root_only / max(int(part["duration_total_ns"].sum()), 1)
-            sentences.append(
-                f"Rank {rank}: {duration(root_only)} of {UNATTRIBUTED}, {share:.1%} of kernel"
-                " time, ran in the root module or a wrapper around it (torch.compile,"
-                " DistributedDataParallel) and in no layer within: operations of the model itself,"
-                " or a compiled model, which calls no layers; collect torch --compile-provenance"
-                " tells whose kernels those are."
-            )
-        split = part.filter(pl.col("low_ns") < pl.col("high_ns"))
-        if split.height:
-            sentences.append(
-                f"Rank {rank}: {split.height} rows hold parts of fused kernels, split by the"
-                " bytes that each module's operators write; low and high are the results of"
-                " other splits."
-            )
+    for (rank,), rows in frame.group_by("rank", maintain_order=True):
+        primitives = trace.select("kernels", "rank", "primitive").filter(rank=rank)["primitive"]
+        sentences += [f"Rank {rank}: {text}" for text in _describe_rank(rows, primitives)]
     sentences += _describe_replays(trace, frame, base)
     by_base = frame["evidence"].is_in((BASE_EVIDENCE, CAPTURE_EVIDENCE)).any()
     is_known = (~frame["layer"].str.starts_with("(")).any() or by_base
@@ -115,6 +87,38 @@ def notes(trace: Trace, frame: pl.DataFrame, base: Trace | None = None) -> list[
             " with_modules=True."
         )
     return sentences
+
+
+def _describe_rank(rows: pl.DataFrame, primitives: pl.Series) -> Iterator[str]:
+    """Describe the attribution of a rank, from its rows and the primitives of its kernels."""
+    lost = rows.filter(pl.col("layer").is_in(_RESTS))["share_frac"].sum()
+    layout = (rows["layout_frac"] * rows["share_frac"]).sum()
+    n_layout = (primitives == "layout").sum()
+    yield (
+        f"{1 - lost:.1%} of kernel time belongs to a layer, or to a row such as (optimizer);"
+        f" {layout:.1%} is layout transforms ({n_layout:,} of {len(primitives):,} kernels)."
+    )
+    in_range = rows.filter(evidence=RANGE_EVIDENCE)["share_frac"].sum()
+    if in_range:
+        yield (
+            f"{in_range:.1%} was {RANGE_EVIDENCE}: it is the backward pass, which autograd runs on"
+            " threads of its own."
+        )
+    root_only = int(rows["root_only_ns"].sum())
+    if root_only:
+        share = root_only / max(int(rows["duration_total_ns"].sum()), 1)
+        yield (
+            f"{duration(root_only)} of {UNATTRIBUTED}, {share:.1%} of kernel time, ran in the root"
+            " module or a wrapper around it (torch.compile, DistributedDataParallel) and in no"
+            " layer within: operations of the model itself, or a compiled model, which calls no"
+            " layers; collect torch --compile-provenance tells whose kernels those are."
+        )
+    split = rows.filter(pl.col("low_ns") < pl.col("high_ns"))
+    if split.height:
+        yield (
+            f"{split.height} rows hold parts of fused kernels, split by the bytes that each"
+            " module's operators write; low and high are the results of other splits."
+        )
 
 
 def _describe_replays(trace: Trace, frame: pl.DataFrame, base: Trace | None) -> list[str]:

@@ -191,21 +191,20 @@ def _exported(model: Any, inputs: Any) -> list[dict[str, Any]]:
     nodes = list(program.graph.nodes)
     (ending,) = (node for node in nodes if node.op == "output")
     returned = {node.name for node in ending.all_input_nodes}
-    same: dict[str, str] = {}
+    calls_of_results: dict[str, str] = {}
     rows: dict[str, dict[str, Any]] = {}
     for node in nodes:
         if node.op == "output":
             continue
         if _is_first_result(node):
-            same[node.name] = node.args[0].name
-            if same[node.name] in rows:
-                rows[same[node.name]]["is_output"] |= node.name in returned
+            call = node.args[0].name
+            calls_of_results[node.name] = call
+            if call in rows:
+                rows[call]["is_output"] |= node.name in returned
             continue
-        if node.op == "placeholder":
-            op = "input" if given.get(node.name, "USER_INPUT") == "USER_INPUT" else "parameter"
-        else:
-            op = _called(_target(node))
-        inputs, arguments = _arguments(node, same)
+        is_given = node.op == "placeholder"
+        op = _given_op(given.get(node.name)) if is_given else _called(_target(node))
+        inputs, arguments = _arguments(node, calls_of_results)
         path = [str(module[0]) for module in node.meta.get("nn_module_stack", {}).values()]
         rows[node.name] = graph_row(node.name, op, inputs, arguments) | {
             "alias_of": next((i for i in inputs if i), None) if op in VIEWS else None,
@@ -214,6 +213,11 @@ def _exported(model: Any, inputs: Any) -> list[dict[str, Any]]:
         }
         rows[node.name] |= _tensor_facts(node.meta.get("val"))
     return list(rows.values())
+
+
+def _given_op(kind: str | None) -> str:
+    """Return the op of a tensor that the model is given, from its kind in the graph's signature."""
+    return "input" if kind in (None, "USER_INPUT") else "parameter"
 
 
 def _target(node: Any) -> str:

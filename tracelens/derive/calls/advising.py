@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import polars as pl
@@ -13,7 +13,7 @@ from tracelens.derive.calls.call_graph import Calls, Node, read_calls
 from tracelens.derive.calls.call_tensors import places_of
 from tracelens.derive.calls.constraints import LAYOUTS, NHWC, Z3Solver, enumerate_layouts, has_z3
 from tracelens.derive.calls.costs import Costs
-from tracelens.derive.calls.op_catalog import OTHER, VIEWS
+from tracelens.derive.calls.op_catalog import OTHER, VIEWS, Function
 from tracelens.derive.calls.search import TRANSFORMS, Call, Have, Part, Search
 from tracelens.derive.calls.sequence import Advised, advise_calls
 from tracelens.derive.time.model import time_model
@@ -194,41 +194,48 @@ def candidates_of(advice: Advice) -> list[dict[str, str]]:
     They are the legal calls of unknown time, and all conversions of a sub-graph's inputs to another
     layout.
     """
-    parts = advice.parts
-    search = advice.search
-    costs = advice.search.costs
     candidates: dict[str, dict[str, str]] = {}
-    for part in parts:
-        nodes = {node.name: node for node in (*part.part.given, *part.part.nodes)}
-        for match in search.matches(part.part) if part.is_judged else ():
-            read = [nodes[name] for name in match.inputs]
-            if match.function is OTHER or match.nodes[0].op in VIEWS or not read:
+    for part in advice.parts:
+        for function, nodes, read, layout in _calls_to_measure(advice.search, part):
+            row = advice.search.costs.candidate(function, nodes, layout)
+            if row is None or repr(row) in candidates:
                 continue
-            for layout in LAYOUTS if len(read[0].shape) == 4 else LAYOUTS[:1]:
-                places = places_of(
-                    match.nodes,
-                    read,
-                    (layout,) * len(read),
-                )
-                row = costs.candidate(match.function, match.nodes, layout)
-                if row is None or repr(row) in candidates:
-                    continue
-                if enumerate_layouts(
-                    match.function.constraints,
-                    places | {"view": places["in0"]},
-                ):
-                    candidates[repr(row)] = row
-    for node in (n for part in parts for n in part.part.given if len(n.shape) == 4):
+            places = places_of(nodes, read, (layout,) * len(read))
+            # Only legal calls are measured: a layout of the result has to exist.
+            if enumerate_layouts(function.constraints, places | {"view": places["in0"]}):
+                candidates[repr(row)] = row
+    for part in advice.parts:
+        candidates |= {repr(row): row for row in _conversions(part.part)}
+    return list(candidates.values())
+
+
+def _calls_to_measure(
+    search: Search, part: Advised
+) -> Iterator[tuple[Function, Sequence[Node], Sequence[Node], str]]:
+    """Yield each call that computes: function, covered nodes, inputs, and a layout."""
+    if not part.is_judged:
+        return
+    nodes = {node.name: node for node in (*part.part.given, *part.part.nodes)}
+    for match in search.matches(part.part):
+        read = [nodes[name] for name in match.inputs]
+        if match.function is OTHER or match.nodes[0].op in VIEWS or not read:
+            continue
+        for layout in LAYOUTS if len(read[0].shape) == 4 else LAYOUTS[:1]:
+            yield match.function, match.nodes, read, layout
+
+
+def _conversions(part: Part) -> Iterator[dict[str, str]]:
+    """Yield the conversions of a sub-graph's inputs to each layout."""
+    for node in part.given:
+        if len(node.shape) != 4:
+            continue
         for layout in LAYOUTS:
-            call = json.dumps(["contiguous", [list(node.shape)], []])
-            row = {
+            yield {
                 "function": f"to_{layout.lower()}",
-                "call": call,
+                "call": json.dumps(["contiguous", [list(node.shape)], []]),
                 "dtype": node.dtype,
                 "layout": layout,
             }
-            candidates[repr(row)] = row
-    return list(candidates.values())
 
 
 def plan_of(advice: Advice, about: dict[str, Any]) -> dict[str, Any]:

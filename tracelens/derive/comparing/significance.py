@@ -98,24 +98,39 @@ def judge(  # noqa: PLR0913 - both sides, the key of a row, and the rules
     differences = medians.with_columns(effect=effect, difference=difference, tick=tick)
     is_in_both = pl.col("effect").is_not_null()
     compared = differences.with_columns(n=pl.when(is_in_both).then(fewest))
-    base_variance = _median_variance(base_samples, compared, key)
-    other_variance = (
-        _variance_between_runs(base_samples, compared, key)
-        if by_base
-        else _median_variance(other_samples, compared, key)
-    )
-    # Student's t is computed for even degrees of freedom.
-    n = pl.col("n").cast(pl.Int64)
-    # Twice n - 1 degrees, with n of the side with fewer values.
-    degrees = (n - 1) // 2 * 2 if by_base else 2 * (n - 1)
-    tick_variance = 2 * (pl.col("tick") / 2) ** 2
-    variance = base_variance + other_variance + tick_variance
-    with_errors = compared.with_columns(
-        degrees_of_freedom=degrees.clip(2, _MAX_DEGREES),
-        standard_error=variance.sqrt(),
-    )
+    with_errors = _with_errors(compared, base_samples, other_samples, key, by_base=by_base)
     return _with_outcomes(with_errors, rules, refusal).drop(
         "effect", "difference", "n", "standard_error", "p_value", "degrees_of_freedom", "tick"
+    )
+
+
+def _with_errors(
+    rows: pl.DataFrame,
+    base_samples: pl.DataFrame,
+    other_samples: pl.DataFrame,
+    key: list[str],
+    *,
+    by_base: bool,
+) -> pl.DataFrame:
+    """Add the standard error of each row's difference, and its degrees of freedom.
+
+    With `by_base`, other's runs are too few to show how they vary, so base's runs show it.
+    """
+    base_variance = _median_variance(base_samples, rows, key)
+    other_variance = (
+        _variance_between_runs(base_samples, rows, key)
+        if by_base
+        else _median_variance(other_samples, rows, key)
+    )
+    tick_variance = 2 * (pl.col("tick") / 2) ** 2
+    variance = base_variance + other_variance + tick_variance
+    # `n` is of the side with fewer values. Each side has n - 1 degrees of freedom; Student's t is
+    # computed for even numbers of them.
+    n = pl.col("n").cast(pl.Int64)
+    degrees = (n - 1) // 2 * 2 if by_base else 2 * (n - 1)
+    return rows.with_columns(
+        degrees_of_freedom=degrees.clip(2, _MAX_DEGREES),
+        standard_error=variance.sqrt(),
     )
 
 

@@ -154,32 +154,33 @@ def _values(
     result: list[int],
 ) -> list[object] | None:
     """Return argument values that give a result of this size, None if no values do."""
-    x = inputs[0]
-    if name not in _CONVOLUTIONS:
-        is_smaller = all(
-            size <= given
-            for size, given in zip(
-                result[2:],
-                x[2:],
-                strict=True,
-            )
-        )
-        if len(x) < 3 or result[1] != x[1] or not is_smaller:
-            return None
-        if name in _ADAPTIVE:
-            return [None, result[2:]]
-        windows = [
-            given - size + 1
-            for size, given in zip(
-                result[2:],
-                x[2:],
-                strict=True,
-            )
-        ]
-        ones, zeros = [1] * len(windows), [0] * len(windows)
-        rest = [ones, False] if name == _POOLINGS[0] else [False, True, None]
-        return [None, windows, ones, zeros, *rest]
-    weight = inputs[1] if len(inputs) > 1 else []
+    if name in _CONVOLUTIONS:
+        weight = inputs[1] if len(inputs) > 1 else []
+        return _values_of_convolution(name, inputs[0], weight, result)
+    return _values_of_pooling(name, inputs[0], result)
+
+
+def _values_of_pooling(name: str, x: list[int], result: list[int]) -> list[object] | None:
+    """Return values for a pooling with a stride of 1 and without padding."""
+    sizes = [*zip(x[2:], result[2:], strict=True)]
+    is_smaller = all(pooled <= size for size, pooled in sizes)
+    if len(x) < 3 or result[1] != x[1] or not is_smaller:
+        return None
+    if name in _ADAPTIVE:
+        return [None, result[2:]]
+    windows = [size - pooled + 1 for size, pooled in sizes]
+    ones, zeros = [1] * len(windows), [0] * len(windows)
+    rest = [ones, False] if name == _POOLINGS[0] else [False, True, None]
+    return [None, windows, ones, zeros, *rest]
+
+
+def _values_of_convolution(
+    name: str,
+    x: list[int],
+    weight: list[int],
+    result: list[int],
+) -> list[object] | None:
+    """Return values for a convolution without dilation."""
     if len(weight) != len(x) or len(x) < 3 or result[1] != weight[0]:
         return None
     sizes = zip(

@@ -98,6 +98,17 @@ class Latency(Struct, frozen=True):
     gap_ns: int
 
 
+class _Starts(Struct, frozen=True):
+    """Holds what each work waited for before it started, and for how long. Times are in ns."""
+
+    awaited: Ints  # row of the awaited work on another stream, -1 for none
+    is_recorded: Flags  # whether the trace records this wait
+    awaited_ns: Ints  # from the awaited work's end to the start
+    is_after_unseen: Flags  # whether the work waited for work from before the excerpt
+    launch_ns: Ints  # from the launch, without time of other waits
+    queue_ns: Ints  # from the end of the previous work on the stream, without time of other waits
+
+
 def add_device_edges(
     edges: Edges,
     excerpt: Excerpt,
@@ -110,66 +121,27 @@ def add_device_edges(
     `call_begins` has the graph moment at which each API call begins. `origin` is the moment at
     which the excerpt begins.
     """
-    has_previous = work.previous >= 0
-    gaps = np.where(
-        has_previous,
-        work.starts - work.ends[work.previous],
-        -1,
-    )
-    is_launched = work.calls >= 0
-    latencies = np.where(is_launched, work.starts - work.launched, -1)
-    is_queued = has_previous & (work.ends[work.previous] > work.launched + LEAST_LATENCY_NS)
-    usual = _usual(latencies[is_launched & ~is_queued], gaps[is_queued])
-    # Work starts once it is launched and the previous work on its stream is done. Work that starts
-    # later waited for other work: for the work named by a recorded wait, or else for the work of
-    # another stream that had just ended.
-    awaited, is_recorded = _recorded_waits(excerpt, work)
-    is_late = np.where(
-        is_queued, gaps > _LONG_GAP_NS, latencies > usual.launch_ns + _LONG_LATENCY_NS
-    )
-    for row in np.flatnonzero(is_late & is_launched & (awaited < 0)):
-        awaited[row] = _just_ended(work, int(row))
-    explained = (awaited >= 0) & (work.starts - work.ends[awaited] < _NEAR_NS)
-    is_pageable = excerpt.work["is_pageable"].fill_null(value=False).to_numpy()
-    # A stream's first work that is late for no such reason waited for work from before the excerpt.
-    is_after_unseen = is_late & is_launched & ~has_previous & ~explained & ~is_pageable
-    is_after_unseen &= latencies > _LEAST_DELAY * work.launched
-    launch_ns = np.where(
-        is_queued | explained | is_after_unseen,
-        np.minimum(latencies, usual.launch_ns),
-        latencies,
-    )
-    launch_ns = _graph_latencies(work, launch_ns)
-    queue_ns = np.where(
-        is_queued & ~explained,
-        gaps,
-        np.minimum(gaps, usual.gap_ns),
-    )
-    launched = np.flatnonzero(is_launched)
+    starts, usual = _starts(excerpt, work)
+    launched = np.flatnonzero(work.calls >= 0)
     edges.add(
         call_begins[work.calls[launched]],
         work.begin_moments[launched],
-        launch_ns[launched],
+        starts.launch_ns[launched],
         LAUNCH,
         launched,
         n_calls=1,
     )
-    _add_queue_edges(edges, work, np.flatnonzero(has_previous), queue_ns)
-    waiting = np.flatnonzero(awaited >= 0)
-    waited = np.where(
-        explained,
-        work.starts - work.ends[awaited],
-        0,
-    )
+    _add_queue_edges(edges, work, np.flatnonzero(work.previous >= 0), starts.queue_ns)
+    waiting = np.flatnonzero(starts.awaited >= 0)
     edges.add(
-        work.end_moments[awaited[waiting]],
+        work.end_moments[starts.awaited[waiting]],
         work.begin_moments[waiting],
-        np.minimum(waited[waiting], usual.gap_ns * 4),
+        np.minimum(starts.awaited_ns[waiting], usual.gap_ns * 4),
         DEPENDENCY,
         waiting,
-        is_inferred=~is_recorded[waiting],
+        is_inferred=~starts.is_recorded[waiting],
     )
-    without_cause = np.flatnonzero(~is_launched | is_after_unseen)
+    without_cause = np.flatnonzero((work.calls < 0) | starts.is_after_unseen)
     edges.add(
         origin,
         work.begin_moments[without_cause],
@@ -185,6 +157,47 @@ def add_device_edges(
         np.arange(len(work.starts)),
     )
     return usual
+
+
+def _starts(excerpt: Excerpt, work: Work) -> tuple[_Starts, Latency]:
+    """Find what each work waited for; also return the usual latencies.
+
+    Work starts once it is launched and the previous work on its stream is done. Work that starts
+    later waited for other work: for the work named by a recorded wait, or else for the work of
+    another stream that had just ended.
+    """
+    has_previous = work.previous >= 0
+    is_launched = work.calls >= 0
+    gaps = np.where(has_previous, work.starts - work.ends[work.previous], -1)
+    latencies = np.where(is_launched, work.starts - work.launched, -1)
+    is_queued = has_previous & (work.ends[work.previous] > work.launched + LEAST_LATENCY_NS)
+    usual = _usual(latencies[is_launched & ~is_queued], gaps[is_queued])
+    is_late = np.where(
+        is_queued, gaps > _LONG_GAP_NS, latencies > usual.launch_ns + _LONG_LATENCY_NS
+    )
+    awaited, is_recorded = _recorded_waits(excerpt, work)
+    for row in np.flatnonzero(is_late & is_launched & (awaited < 0)):
+        awaited[row] = _just_ended(work, int(row))
+    since_awaited_ns = work.starts - work.ends[awaited]
+    is_explained = (awaited >= 0) & (since_awaited_ns < _NEAR_NS)
+    is_pageable = excerpt.work["is_pageable"].fill_null(value=False).to_numpy()
+    # A stream's first work that is late for no such reason waited for work from before the excerpt.
+    is_after_unseen = is_late & is_launched & ~has_previous & ~is_explained & ~is_pageable
+    is_after_unseen &= latencies > _LEAST_DELAY * work.launched
+    launch_ns = np.where(
+        is_queued | is_explained | is_after_unseen,
+        np.minimum(latencies, usual.launch_ns),
+        latencies,
+    )
+    starts = _Starts(
+        awaited,
+        is_recorded,
+        np.where(is_explained, since_awaited_ns, 0),
+        is_after_unseen,
+        _graph_latencies(work, launch_ns),
+        np.where(is_queued & ~is_explained, gaps, np.minimum(gaps, usual.gap_ns)),
+    )
+    return starts, usual
 
 
 def _usual(latencies: Ints, gaps: Ints) -> Latency:

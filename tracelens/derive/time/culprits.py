@@ -306,24 +306,10 @@ def _slow_network(trace: Trace, delays: pl.DataFrame) -> Culprit | None:
     slow. Return None also if more than half of the steps are slow, or if the trace has fewer than
     three steps.
     """
-    communication_ns = pl.col("communication_ns")
-    by_step = delays.drop_nulls("step").group_by("step")
-    usual_of_step = communication_ns.quantile(0.5, "lower")
-    steps = by_step.agg(usual_of_step, pl.col("step_ns").median())
-    if steps.height < 3:
-        return None
-    excess_ns = communication_ns - communication_ns.median()
-    communicates_longer = pl.col("excess_ns") >= BLAMED * pl.col("step_ns")
-    long_steps = steps.with_columns(excess_ns=excess_ns).filter(communicates_longer)
-    transfer_ns = pl.col("transfer_ns")
-    slowdown = transfer_ns / transfer_ns.median().over("group_key", *SAME_CALL)
-    transfers = each_transfer(trace).drop_nulls("step").with_columns(slowdown=slowdown)
-    slowdowns = transfers.group_by("step").agg(pl.col("slowdown").median())
-    slow_steps = long_steps.join(
-        slowdowns.filter(pl.col("slowdown") >= SLOW),
-        on="step",
-    ).sort("step")
     all_steps = sorted({*delays["step"].drop_nulls()})
+    if len(all_steps) < 3:
+        return None
+    slow_steps = _long_communication(delays).join(_slow_transfers(trace), on="step").sort("step")
     if slow_steps.is_empty() or 2 * slow_steps.height > len(all_steps):
         return None
     late = frozenset(slow_steps["step"])
@@ -350,3 +336,28 @@ def _slow_network(trace: Trace, delays: pl.DataFrame) -> Culprit | None:
         cost_ns=excess,
         step_ns=step_ns,
     )
+
+
+def _long_communication(delays: pl.DataFrame) -> pl.DataFrame:
+    """Return the steps in which ranks communicate for much longer than in the median step.
+
+    Columns: step, communication_ns and step_ns (of the median rank), and excess_ns.
+    """
+    communication_ns = pl.col("communication_ns")
+    steps = (
+        delays.drop_nulls("step")
+        .group_by("step")
+        .agg(communication_ns.quantile(0.5, "lower"), pl.col("step_ns").median())
+    )
+    excess_ns = communication_ns - communication_ns.median()
+    is_much_longer = pl.col("excess_ns") >= BLAMED * pl.col("step_ns")
+    return steps.with_columns(excess_ns=excess_ns).filter(is_much_longer)
+
+
+def _slow_transfers(trace: Trace) -> pl.DataFrame:
+    """Return the steps in which the median transfer is slow: step and slowdown."""
+    transfer_ns = pl.col("transfer_ns")
+    slowdown = transfer_ns / transfer_ns.median().over("group_key", *SAME_CALL)
+    transfers = each_transfer(trace).drop_nulls("step").with_columns(slowdown=slowdown)
+    slowdowns = transfers.group_by("step").agg(pl.col("slowdown").median())
+    return slowdowns.filter(pl.col("slowdown") >= SLOW)
