@@ -167,19 +167,23 @@ def _read_file(path: Path, folder: Path | None, parts: Iterator[int]) -> list[Ca
             what = "traces without an event, after the first in one file"
             captures[0].diagnostics.add("warning", "empty_trace", what)
     if not captures:
-        if any(severity == "loss" for severity, _ in diagnostics.counts):
-            raise SourceError(
-                f"{path}: no event of the trace is whole; export it again with"
-                " prof.export_chrome_trace(path)"
-            )
-        raise SourceError(
-            f"{path}: the trace has no events; profile at least one step before exporting"
-        )
+        raise _no_events(path, diagnostics)
     for number, capture in enumerate(captures, 1):
         capture.source = source.describe(KIND)
         if len(captures) > 1:
             _number_in_file(capture, number, len(captures))
     return captures
+
+
+def _no_events(path: Path, diagnostics: Diagnostics) -> SourceError:
+    """Return the error for a trace without events."""
+    has_losses = any(severity == "loss" for severity, _ in diagnostics.counts)
+    why = (
+        "no event of the trace is whole; export it again with prof.export_chrome_trace(path)"
+        if has_losses
+        else "the trace has no events; profile at least one step before exporting"
+    )
+    return SourceError(f"{path}: {why}")
 
 
 def _refuse_other_json(path: Path, read: ReadEvents, notes: Diagnostics) -> None:

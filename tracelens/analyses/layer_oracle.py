@@ -78,7 +78,7 @@ def layer_oracle(
         if kernels is not None and way["method"] == "kernels":
             times = operations(kernels, rank)
             if beyond_spread:
-                clear = {layer["layer"] for layer in layers if layer["is_clear"]}
+                clear = {row["layer"] for row in layers if row["is_clear"]}
                 times = {layer: of_layer for layer, of_layer in times.items() if layer in clear}
             paths["profile_timed"] = by_operation(layers, times)
         elif profiled_layers.height:

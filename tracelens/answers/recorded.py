@@ -53,8 +53,8 @@ def uneven_steps(model: TimeModel, rank: int, *, is_busy: bool) -> tuple[str, ..
     if len(times) <= _SIDE:
         return ()
     candidates = range(_SIDE, len(times) - _SIDE + 1)
+    # From such a position on, all steps have another length.
     changes = [position for position in candidates if _is_change(times, position)]
-    # Steps change their length for good.
     if changes:
         first = changes[0]
         before, after = (duration(median(side)) for side in (times[:first], times[first:]))
@@ -62,20 +62,22 @@ def uneven_steps(model: TimeModel, rank: int, *, is_busy: bool) -> tuple[str, ..
     positions = long_steps(times)
     if not positions:
         return ()
-    long = [times[position] for position in positions]
-    rest = [ns for position, ns in enumerate(times) if position not in positions]
+    long_times = [times[position] for position in positions]
+    other_times = [ns for position, ns in enumerate(times) if position not in positions]
     # Long steps are named if they stand out: the shortest exceeds the others by at least the range
     # of the others.
-    if min(long) - max(rest) < max(rest) - min(rest):
+    if min(long_times) - max(other_times) < max(other_times) - min(other_times):
         return (f"steps vary: they take {span_text(min(times), max(times))}",)
-    when = describe_steps([numbers[position] for position in positions], numbers)
-    sentence = f"a step takes {duration(mean(long))} {when}, else {duration(mean(rest))}"
-    least_ns = _OF_EXTRA * (mean(long) - mean(rest))
-    late = [numbers[position] for position in positions]
-    name = _only_in(model.trace, rank, late, least_ns) if is_busy else None
+    long_numbers = [numbers[position] for position in positions]
+    when = describe_steps(long_numbers, numbers)
+    long_ns, other_ns = mean(long_times), mean(other_times)
+    sentence = f"a step takes {duration(long_ns)} {when}, else {duration(other_ns)}"
+    name = None
+    if is_busy:
+        name = _only_in(model.trace, rank, long_numbers, _OF_EXTRA * (long_ns - other_ns))
     if name is None:
         return (sentence,)
-    run = "the long one runs" if len(late) == 1 else "the long ones run"
+    run = "the long one runs" if len(long_numbers) == 1 else "the long ones run"
     return (f"{sentence}: only {run} {function_text(name)}",)
 
 

@@ -10,6 +10,7 @@ from tracelens.derive.columns.per_unique import matching
 from tracelens.derive.columns.split_intervals import overlay
 from tracelens.derive.time.host_waits import WAITS
 from tracelens.derive.time.time_parts import TimeModel
+from tracelens.trace import Trace
 
 _RELEASES = (
     rf"{WAITS}|^<(?:built-in )?(?:method|function) '?(?:poll|select|wait\w*|acquire|recv\w*|accept"
@@ -42,8 +43,28 @@ def python_of_another_thread(model: TimeModel, rank: int, cause: str, place: str
     times = of_threads.agg(ns=_LENGTH.sum())
     by_time = times.sort("ns", descending=True, maintain_order=True)
     process, thread, _ = by_time.row(0)
+    frames, locked = _python_of_others(model.trace, rank, process, thread)
+    of_host = at_place.filter(pl.col("thread_id") == thread)
+    running = _intersection(union(of_host.select(_EDGES)), locked)
+    ran_ns = int(running.select(_LENGTH.sum()).item())
+    host_ns = at_place.select(_LENGTH.sum()).item()
+    if not ran_ns or ran_ns < _MOST * host_ns:
+        return None
+    return _innermost(frames, running, ran_ns)
+
+
+def _python_of_others(
+    trace: Trace,
+    rank: int,
+    process: int | None,
+    thread: int | None,
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Return the Python frames of a process's other threads, and the intervals of Python's lock.
+
+    In these intervals, one of the other threads holds the lock.
+    """
     columns = ("kind", "name", "process_id", "thread_id", "start_ns", "duration_ns")
-    spans = model.trace.select("spans", *columns, rank=rank)
+    spans = trace.select("spans", *columns, rank=rank)
     is_of_process = pl.col("process_id") == process
     is_of_thread = pl.col("thread_id") == thread
     others = spans.filter(is_of_process & ~is_of_thread).with_columns(
@@ -56,14 +77,7 @@ def python_of_another_thread(model: TimeModel, rank: int, cause: str, place: str
     frames = others.filter(holds_lock)
     in_python = union(frames.select(_EDGES))
     released = union(others.filter(~holds_lock).select(_EDGES))
-    locked = _without(in_python, released)
-    host_time = union(at_place.filter(is_of_thread).select(_EDGES))
-    running = _intersection(host_time, locked)
-    ran_ns = int(running.select(_LENGTH.sum()).item())
-    host_ns = at_place.select(_LENGTH.sum()).item()
-    if not ran_ns or ran_ns < _MOST * host_ns:
-        return None
-    return _innermost(frames, running, ran_ns)
+    return frames, _without(in_python, released)
 
 
 def _activities_at(model: TimeModel, rank: int, cause: str, place: str) -> pl.DataFrame:
