@@ -59,12 +59,12 @@ steps timed
 {judged}
 
 Cells are the median error, the 90th percentile, and the share of truths in the range. The costs were chosen with all of
-these captures in view. Compared with steps before and after, every second program by name had errors of 7.3 and 36.3 %, and
-now 5.3 and 26.3 %; the others had 6.4 and 47.7 %, and now 9.4 and 56.8 %. So the two rules are
-about as good, and the simpler one stays, which also holds for hosts of one speed. Most of the large errors that remain
-are of hosts that changed their speed (`gpt_decode`, `conv_infer`), and of programs whose own work on the host took
-another time (`citations_train`, `guesses_infer`), which no launch shows. A loader's waits cannot be told from work,
-because nsys records no Python (`captchas_load`, `meshes_load`).
+these captures in view. Compared with steps before and after, every second program by name had errors of 7.3 and
+36.3 %, and now 5.3 and 26.3 %; the others had 6.4 and 47.7 %, and now 9.4 and 56.8 %. So the two rules are about as
+good, and the simpler one stays, which also holds for hosts of one speed. Most of the large errors that remain are of
+hosts that changed their speed (`gpt_decode`, `conv_infer`), and of programs whose own work on the host took another
+time (`citations_train`, `guesses_infer`), which no launch shows. A loader's waits cannot be told from work, because
+nsys records no Python (`captchas_load`, `meshes_load`).
 
 The captures are not in the repository; the times of the first 37 are. They say how far a prediction can get: two
 processes of one program differ by this much while neither records:
