@@ -196,6 +196,10 @@ def test_what_another_launcher_starts_are_ranks_and_it_is_none(
     assert done.trace.spans.filter(pl.col("name") == "aten::ones")["rank"].to_list() == []
 
 
+PROFILED = "import torch\nmodel = torch.nn.Identity()\nmodel(1)\n"
+FOREIGN = "runs torch.profiler itself"
+
+
 @pytest.mark.parametrize(
     ("program", "why"),
     [
@@ -204,7 +208,13 @@ def test_what_another_launcher_starts_are_ranks_and_it_is_none(
         ([sys.executable, "-c", "print()"], "had not imported torch.*ENV/bin/python"),
         ("import torch, os; os._exit(5)", r"os\._exit.*exit code 5"),
         ("import torch, sys; sys.exit(3)", "failed before its first step.*exit code 3"),
-        ("import torch.profiler as p\nwith p.profile(): pass", "runs torch.profiler itself"),
+        # With stacks, torch looks for calls of modules.
+        (f"{PROFILED}with torch.profiler.profile(with_stack=True): model(1)", FOREIGN),
+        pytest.param(
+            f"{PROFILED}with torch.autograd.profiler.profile(with_stack=True): model(1)",
+            FOREIGN,
+            marks=pytest.mark.exhaustive,
+        ),
     ],
 )
 def test_where_nothing_was_captured_the_reason_is_named(

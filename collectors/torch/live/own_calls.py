@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from torch.autograd import profiler as autograd_profiler
 from torch.profiler import profile
 
 from .at_exit import held_interrupts, is_importing
@@ -41,15 +43,25 @@ class OwnCalls:
 
         Return a function that ends these calls.
         """
-        original = profile.start
+        undo: list[Callable[[], None]] = []
 
-        def start(profiler: Any) -> None:
-            if not self._is_inside:
-                on_foreign()
-            original(profiler)
+        def patch(owner: Any, name: str) -> None:
+            original = getattr(owner, name)
 
-        def undo() -> None:
-            profile.start = original
+            @functools.wraps(original)
+            def start(profiler: Any) -> Any:
+                if not self._is_inside:
+                    on_foreign()
+                return original(profiler)
 
-        profile.start = start
-        return undo
+            setattr(owner, name, start)
+            undo.append(lambda: setattr(owner, name, original))
+
+        patch(profile, "start")
+        patch(autograd_profiler.profile, "__enter__")
+
+        def undo_all() -> None:
+            while undo:
+                undo.pop()()
+
+        return undo_all

@@ -69,6 +69,7 @@ class Recorder:
         self._is_only_timing = False
         self._is_saved = False
         self._is_finished = False
+        self._is_counted = True
         self._own_calls = OwnCalls()
         self._opening = Opening(settings, self._own_calls, self._noting_failures)
         self._light = LightWindow(
@@ -203,8 +204,6 @@ class Recorder:
             self._schedule.first = self.n + 1
             self.times.forget()
             self._drop_window()
-            if self._calls is not None:
-                self._calls.remove()
             self.finder.recorded()
         return True
 
@@ -380,7 +379,7 @@ class Recorder:
         facts = self.status.facts
         facts["source"] = self.finder.source
         facts["n_steps"] = self.n
-        facts["is_counted"] = not self._is_timed()
+        facts["is_counted"] = self._is_counted and not self._is_timed()
         facts["n_active"] = len(self.times.whole())
         facts["n_other_trainers"] = len(self.finder.other_trainers)
         facts["step_ns"] = self.times.step_ns[-1000:]
@@ -405,7 +404,10 @@ class Recorder:
             self.status.note(f"the profiler failed: {type(error).__name__}: {str(error)[:300]}")
 
     def _foreign(self) -> None:
-        """Stop recording, because the program starts torch's profiler itself."""
+        """Stop recording and timing, because the program starts torch's profiler itself."""
+        # The program would crash, because torch takes a replaced `Module.__call__` for its own.
+        self.finder.remove()
+        self._is_counted = False
         self._light.drop()
         leave_attached()
         if not self._is_finished and not self._is_done:
@@ -421,6 +423,8 @@ class Recorder:
 
     def _drop_window(self) -> None:
         window, self._window = self._window, None
+        if self._calls is not None:
+            self._calls.remove()
         with contextlib.suppress(Exception), self._own_calls.marked():
             if window is not None:
                 window.on_trace_ready = None
