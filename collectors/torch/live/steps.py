@@ -89,7 +89,9 @@ class StepFinder:
         self._undo: list[Callable[[], None]] = []
         self._spied: list[Any] = []
         self._has_model = False
-        self._module_calls = OutermostCalls(self.call_begins, self._needs_module_calls)
+        self._module_calls = OutermostCalls(
+            self.call_begins, self._needs_module_calls, lambda: self._is_recording
+        )
 
     def install(self, *, is_child: bool = False) -> None:
         """Install the hooks in torch.
