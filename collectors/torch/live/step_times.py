@@ -204,12 +204,17 @@ class StepTimes:
         }
 
     def _run(self) -> list[_Timed]:
-        """Return the longest run of steps without a profiler, cut to a multiple of `turn` steps."""
-        # Of equally long runs, this takes the last, farthest from the program's start.
-        run = _longest_run([*self._before, *self._after])
-        before = _longest_run(self._before)
+        """Return a run of successive steps without a profiler, cut to a multiple of `turn` steps.
+
+        This is a run after the windows, if it has enough steps. Before the windows, more work is
+        done in each step, to find steps and to time them.
+        """
+        before, after = _longest_run(self._before), _longest_run(self._after)
+        least = whole_turns(TIMED, self.turn)
+        is_enough = _n_steps(after) >= min(least, _n_steps(before))
+        run = after if is_enough else before
         # Steps before the recording are as fast as in a process that never profiled.
-        if self._is_slowed(run) and len(before) >= whole_turns(TIMED, self.turn):
+        if self._is_slowed(run) and len(before) >= least:
             run = before
         # In fewer than `turn` steps, the only wait for a batch may be missing.
         return run[len(run) % self.turn :]
