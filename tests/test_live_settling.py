@@ -139,7 +139,7 @@ def test_whole_turns_of_workers_stand_for_all_steps(
         (12, 9, False, 12),  # too few after them
     ],
 )
-def test_a_run_after_the_windows_stands_for_a_step_if_it_is_long_enough(
+def test_a_long_run_after_the_windows_stands_for_a_step(
     take: Callable[[Any, int, int], None],
     n_before: int,
     n_after: int,
