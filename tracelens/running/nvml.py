@@ -156,11 +156,7 @@ class Sampler(Struct):
         while working:
             for ordinal, name in list(working):
                 try:
-                    device = self._devices[ordinal]
-                    if name == UTILIZATION:
-                        value = float(nvml.nvmlDeviceGetUtilizationRates(device).gpu)
-                    else:
-                        value = float(nvml.nvmlDeviceGetMemoryInfo(device).used)
+                    value = _sample(nvml, self._devices[ordinal], name)
                 except nvml.NVMLError as error:
                     working.remove((ordinal, name))
                     self._reason = f"{name} cannot be read: {error}"
@@ -172,6 +168,13 @@ class Sampler(Struct):
             if self._stopping.wait(period - (time.monotonic() - began) % period):
                 break
         self._cpu_s, self._wall_s = time.thread_time(), time.monotonic() - began
+
+
+def _sample(nvml: ModuleType, device: Any, name: str) -> float:
+    """Return a device's utilization in percent, or its used memory in bytes."""
+    if name == UTILIZATION:
+        return float(nvml.nvmlDeviceGetUtilizationRates(device).gpu)
+    return float(nvml.nvmlDeviceGetMemoryInfo(device).used)
 
 
 def visible_indices(visible: str, uuids: list[str]) -> list[int]:

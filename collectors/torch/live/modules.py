@@ -201,7 +201,7 @@ def _hyperparameters(module: Any) -> dict[str, Any]:
 
     Texts are returned only for torch's own classes.
     """
-    words = type(module).__module__.startswith("torch.nn.")
+    is_of_torch = type(module).__module__.startswith("torch.nn.")
     try:
         names = list(inspect.signature(type(module).__init__).parameters)[1:]
     except (TypeError, ValueError):
@@ -212,7 +212,7 @@ def _hyperparameters(module: Any) -> dict[str, Any]:
         value = vars(module).get(name, parameters.get(name))
         if isinstance(value, torch.Tensor):
             arguments[name] = True
-        elif isinstance(value, (bool, int, float)) or (words and isinstance(value, str)):
+        elif isinstance(value, (bool, int, float)) or (is_of_torch and isinstance(value, str)):
             arguments[name] = value
         elif isinstance(value, (tuple, list)) and all(
             isinstance(v, (bool, int, float)) for v in value

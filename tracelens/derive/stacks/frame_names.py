@@ -13,6 +13,7 @@ UNKNOWN_FUNCTION = "??"
 """gdb's text for a frame whose function has no known name."""
 
 # Every pattern here is linear in its input: no repetition can match the same text in two ways.
+_WORD = re.compile(r"\w{0,40}")
 _BRACKET = re.compile(
     r"""(?<![\w$]) operator (?: \(\) | \[\] | ->\*? | <=> | <<=? | >>=? | [<>]=? )  # brackets that are a name
       | \(anonymous[ ]namespace\)(?:::)? | \{anonymous\}(?:::)?
@@ -115,12 +116,12 @@ def _brackets(text: str) -> Iterator[tuple[re.Match[str], int, int]]:
     for match in _BRACKET.finditer(text):
         bracket = match.group()
         before = len(still_open)
+        # In foo<(a > b)>, the first `>` compares, because the innermost bracket is `(`.
+        ends_template = bracket == ">" and still_open[-1:] == ["<"]
         if bracket in _OPENERS:
             still_open.append(_OPENERS[bracket])
             counts[_OPENERS[bracket]] += 1
-        elif (
-            bracket == ">" and still_open and still_open[-1] == "<"
-        ):  # in foo<(a > b)>, the first `>` compares
+        elif ends_template:
             counts[still_open.pop()] -= 1
         elif bracket in _CLOSERS and counts[_CLOSERS[bracket]]:
             closed = ""
@@ -138,24 +139,26 @@ def _outside_brackets(text: str) -> str:
     kept: list[str] = []
     start = depth = 0
     for match, before, depth in _brackets(text):
-        bracket = match.group()
         if before == 0:
-            kept.append(text[start : match.start()])
-            if bracket.startswith("operator"):
-                kept.append(bracket)
-            elif bracket == "<lambda":
-                kept.append("{lambda}")
-            elif bracket == "{":
-                word = re.match(
-                    r"\w{0,40}",
-                    text[match.end() : match.end() + 40],
-                )
-                kept.append("{" + (word.group() if word else "") + "}")
+            kept += [text[start : match.start()], _kept_of_bracket(match)]
         if depth == 0:
             start = match.end()
     if depth == 0:
         kept.append(text[start:])
     return "".join(kept)
+
+
+def _kept_of_bracket(bracket: re.Match[str]) -> str:
+    """Return what stays of an outermost bracket: an operator, or the first word of a type."""
+    text = bracket.group()
+    if text.startswith("operator"):
+        return text
+    if text == "<lambda":
+        return "{lambda}"
+    if text == "{":
+        word = _WORD.match(bracket.string, bracket.end())
+        return "{" + (word.group() if word else "") + "}"
+    return ""
 
 
 def _without_suffixes(name: str) -> str:
