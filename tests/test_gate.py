@@ -4,13 +4,16 @@ import gzip
 import json
 import re
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 from xml.etree import ElementTree as ET
 
 import pytest
 
 from tests.cases import make_trace
+from tracelens import collect
 from tracelens.cli.app import main, repeat_against
 from tracelens.derive.comparing.expressions import ExpressionError, parse
 from tracelens.derive.comparing.gate import REASON_WIDE, Verdict, evaluate
@@ -377,9 +380,20 @@ def test_one_run_is_judged_by_what_runs_of_base_differ_by() -> None:
     assert (lenient.verdict, slower.verdict) == ("passed", "failed")
 
 
+_FOLDER = TemporaryDirectory()
+
+
+@cache
+def stored(source: str) -> str:
+    """Collect a sample once for all tests that report on it; return its stored trace."""
+    name = Path(source).name.removesuffix(".pt.trace.json.gz")
+    return str(collect(source).write(Path(_FOLDER.name) / f"{name}.tracelens").path)
+
+
 def report(*words: str) -> int:
+    given = [stored(word) if word in {PINNED, PAGEABLE, DOUBLE} else word for word in words]
     with pytest.raises(SystemExit) as ended:
-        main(["report", *words])
+        main(["report", *given])
     return int(str(ended.value.code or 0))
 
 
