@@ -12,6 +12,7 @@ from tracelens.analyses.verdict import notes, verdict
 from tracelens.answers import make_answer
 from tracelens.derive.replay.advised import advised_changes
 from tracelens.errors import UsageError
+from tracelens.trace import Trace
 
 
 def waiting_steps() -> StepTrace:
@@ -23,6 +24,12 @@ def waiting_steps() -> StepTrace:
         made.launch("gemm", start + 20, start + 35, start + 135)
         made.call("cudaDeviceSynchronize", "sync", start + 80, start + 140)
     return made
+
+
+@pytest.fixture(scope="module")
+def waiting() -> Trace:
+    """The trace of those steps."""
+    return waiting_steps().trace("trace_log")
 
 
 def test_without_waits_the_host_and_the_device_overlap() -> None:
@@ -222,9 +229,9 @@ def test_pinned_memory_needs_no_synchronisation_after_the_copy() -> None:
         ("straggler_fixed=3", "expected straggler_fixed"),
     ],
 )
-def test_what_cannot_be_answered_says_why(change: str, words: str) -> None:
+def test_what_cannot_be_answered_says_why(waiting: Trace, change: str, words: str) -> None:
     with pytest.raises(UsageError, match=words):
-        tl.whatif(waiting_steps().trace("trace_log"), change)
+        tl.whatif(waiting, change)
 
 
 def batches_of(gemm_us: int, copy_us: int = 20, second: str = "aten::relu") -> StepTrace:
