@@ -8,7 +8,7 @@ import select
 import signal
 import socket
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from importlib import import_module
@@ -21,7 +21,7 @@ import pytest
 import tracelens as tl
 from tests.command_line import Result, command_line
 from tests.object_store import make_bucket, object_store
-from tests.selection import only
+from tests.schedules import Call, Schedule
 from tests.sources import SAMPLES
 from tests.test_torch_ranks import EPOCH_US, NCCL
 from tests.torch_files import call, kernel, span, write
@@ -284,11 +284,27 @@ OF_TIME = ("time_breakdown", "idle_gaps", "waiting", "job", "verdict")
 """Analyses of the time model."""
 
 
-@pytest.mark.parametrize("names", only([OF_TIME], [OF_TIME, ()]), ids=["of time", "all"])
+def of_two_ranks() -> Trace:
+    """A small job whose second rank is late for each collective."""
+    calls = [Call("allreduce", 4096, 10**6, 10**5)] * 3
+    return Schedule(2, calls, {(1, at): 10**6 for at in range(3)}).trace()
+
+
+@pytest.mark.parametrize(
+    ("collected", "names"),
+    [
+        (of_two_ranks, OF_TIME),
+        pytest.param(lambda: tl.collect(SAMPLES / "ranks"), (), marks=pytest.mark.exhaustive),
+    ],
+    ids=["of time", "all"],
+)
 def test_no_rank_is_broken_down_where_its_task_did(
-    names: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    collected: Callable[[], Trace],
+    names: tuple[str, ...],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    trace, same = (tl.collect(SAMPLES / "ranks").write(tmp_path / name) for name in ("one", "two"))
+    trace, same = (collected().write(tmp_path / name) for name in ("one", "two"))
     expected = build_report(trace, names=names)
     frames = ask_ranks(same, names or [*ANALYSES], in_turn)
     monkeypatch.setattr(model, "times_of_devices", pytest.fail)
