@@ -14,7 +14,6 @@ from tests.nsys_exports import KERNEL, NAMES, RUNTIME
 from tests.nsys_exports import call as nsys_call
 from tests.nsys_exports import kernel as nsys_kernel
 from tests.nsys_exports import write as write_export
-from tests.selection import every
 from tests.torch_files import call, kernel, span, write
 from tracelens.cli.app import main
 from tracelens.collectors import collect
@@ -149,9 +148,8 @@ def names_after(*names: str) -> list[str]:
     return trace.kernels["name"].to_list()
 
 
-@pytest.mark.parametrize("name", every(3, CLEANED))
-def test_what_tells_who_and_where_is_masked(name: str) -> None:
-    assert names_after(name, "aten::mm") == [CLEANED[name], "aten::mm"]
+def test_what_tells_who_and_where_is_masked() -> None:
+    assert names_after(*CLEANED, "aten::mm") == [*CLEANED.values(), "aten::mm"]
 
 
 def test_a_name_that_merely_looks_long_stays() -> None:

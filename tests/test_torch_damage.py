@@ -61,8 +61,17 @@ REPAIRED: dict[str, tuple[str | bytes, str]] = {
 }
 
 
-@pytest.mark.parametrize("damage", every(2, REPAIRED))
-def test_damage_that_can_be_repaired(tmp_path: Path, damage: str) -> None:
+def test_damage_that_can_be_repaired(tmp_path: Path) -> None:
+    events, names = zip(*REPAIRED.values(), strict=True)
+    capture = read(write(tmp_path / "t.json", around(*events)))
+    assert [name for (name,) in rows(capture, "spans", "name")] == ["first", *names, "last"]
+    assert codes(capture) == {"event_repaired": len(REPAIRED)}
+    assert capture.complete
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("damage", REPAIRED)
+def test_one_damage_alone_can_be_repaired(tmp_path: Path, damage: str) -> None:
     event, name = REPAIRED[damage]
     capture = read(write(tmp_path / "t.json", around(event)))
     assert rows(capture, "spans", "name") == [("first",), (name,), ("last",)]
