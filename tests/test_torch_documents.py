@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.selection import every
+from tests.selection import only
 from tests.torch_files import codes, rows, span, write
 from tracelens.collectors import collect, torch
 from tracelens.errors import SourceError
@@ -38,7 +38,7 @@ BETWEEN = {
 }
 
 
-@pytest.mark.parametrize("between", every(3, BETWEEN))
+@pytest.mark.parametrize("between", only(["nothing", "a record separator", "zeros"], BETWEEN))
 def test_two_traces_one_after_the_other(tmp_path: Path, read: Read, between: str) -> None:
     one = trace("one", baseTimeNanoseconds=1000, distributedInfo={"rank": 3})
     two = trace("two", baseTimeNanoseconds=5000, distributedInfo={"rank": 1}, with_stack=1)
