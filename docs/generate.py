@@ -10,7 +10,7 @@ from typing import Any
 import typer
 
 from tracelens.analyses import ANALYSES
-from tracelens.cli.app import app
+from tracelens.cli.commands import app
 from tracelens.cli.panels import panel_of
 from tracelens.schemas import TABLES
 from tracelens.schemas.raw import RAW_TABLES

@@ -9,8 +9,8 @@ from typer.testing import CliRunner
 import tracelens as tl
 from tests.step_traces import StepTrace
 from tracelens.analyses import unprofiled_step
-from tracelens.cli.app import app
 from tracelens.cli.calibrate import costs_of_capture, with_costs
+from tracelens.cli.commands import app
 from tracelens.derive.replay.costs import SETTING, TORCH_COSTS, Costs, costs_by_kind
 
 RUNNER = CliRunner()

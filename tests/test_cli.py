@@ -504,7 +504,7 @@ def test_text_survives_a_terminal_that_knows_only_ascii(source: Path) -> None:
 def test_a_text_report_loads_nothing_of_pages(source: Path) -> None:
     """Nor what only files of a trace are read by."""
     code = (
-        "import sys; from tracelens.cli.app import app; app(sys.argv[1:], standalone_mode=False);"
+        "import sys; from tracelens.cli.commands import app; app(sys.argv[1:], standalone_mode=False);"
         " print([one for one in ('altair', 'jinja2', 'pandas', 'perfetto', 'vl_convert', 'z3',"
         " 'pyarrow.parquet') if one in sys.modules])"
     )
@@ -515,14 +515,14 @@ def test_a_text_report_loads_nothing_of_pages(source: Path) -> None:
 
 
 def test_an_answer_loads_nothing_of_pages_or_files() -> None:
-    """Nor masked arrays, which Polars imports to make a column from an array, Pydantic or Rich.
+    """Nor masked arrays, which Polars imports to make a column from an array, Rich or Typer.
 
     That NumPy was loaded without threads is not passed on to programs that are run later.
     """
     code = (
         "import os, sys, atexit; from tracelens.cli.app import main; atexit.register(lambda:"
         " print([one for one in ('altair', 'jinja2', 'numpy.ma', 'pandas', 'pyarrow.compute',"
-        " 'pyarrow.parquet', 'pydantic', 'rich.console') if one in sys.modules],"
+        " 'pyarrow.parquet', 'pydantic', 'rich.console', 'typer') if one in sys.modules],"
         " os.environ.get('OPENBLAS_NUM_THREADS'))); main()"
     )
     sample = ROOT / "samples" / "torch" / "alexnet_eager.pt.trace.json.gz"

@@ -13,7 +13,8 @@ import typer
 
 from tests.command_line import Result, command_line
 from tracelens.cli import doctor
-from tracelens.cli.app import COMMANDS, app
+from tracelens.cli.commands import app
+from tracelens.cli.loading import COMMANDS
 
 ROOT = Path(__file__).resolve().parents[1]
 Run = Callable[..., Result]
@@ -98,7 +99,7 @@ def test_every_command_and_option_has_help(name: str) -> None:
 @pytest.mark.slow
 def test_help_lists_commands_without_loading_them() -> None:
     code = (
-        "import sys; from tracelens.cli.app import app; app(['--help'], standalone_mode=False);"
+        "import sys; from tracelens.cli.commands import app; app(['--help'], standalone_mode=False);"
         " print([one for one in ('polars', 'pyarrow', 'numpy') if one in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -141,7 +141,7 @@ def test_memory_that_is_used_up_is_one_line(
     def fail(*_: object) -> None:
         raise MemoryError
 
-    monkeypatch.setattr("tracelens.cli.report.make_answer", fail)
+    monkeypatch.setattr("tracelens.cli.reporting.make_answer", fail)
     done = command_line(capsys, "report", trace)
     assert (done.code, done.err.count("\n")) == (1, 1), done.err
     assert done.err.startswith("error: this process has used all memory that it may take")

@@ -16,7 +16,8 @@ from tests.cases import make_trace
 from tests.test_layer_oracle import BASE, OTHER
 from tests.test_timing_methods import MEASURED, timing
 from tracelens.advisor.plan import make_plan
-from tracelens.cli.app import app, main
+from tracelens.cli.app import main
+from tracelens.cli.commands import app
 from tracelens.derive.comparing.predicted_vs_measured import planned_steps
 from tracelens.errors import MissingTableError, UsageError
 from tracelens.trace import Trace

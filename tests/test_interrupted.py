@@ -122,7 +122,7 @@ def test_a_collect_stopped_while_writing_leaves_no_trace(
 
 
 @pytest.mark.parametrize(
-    "module", every(2, ["polars", "tracelens.report", "tracelens.cli.io", "typer.core"])
+    "module", every(2, ["polars", "tracelens.report", "tracelens.cli.io", "tracelens.cli.output"])
 )
 def test_interrupted_while_modules_are_imported(module: str) -> None:
     process = subprocess.run(

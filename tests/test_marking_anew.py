@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 import tracelens as tl
 from tests.cases import make_trace
 from tests.torch_files import call, kernel, span, write
-from tracelens.cli.app import app
+from tracelens.cli.commands import app
 from tracelens.derive.time.step_table import activities_of, mark_steps_by, steps_of
 from tracelens.errors import UsageError
 

@@ -331,8 +331,8 @@ def test_the_answer_loads_the_analyses_that_it_needs() -> None:
     code = """
 import sys
 import tracelens.cli.app
-print([name for name in ("polars", "pyarrow", "tracelens.analyses") if name in sys.modules])
-import tracelens.cli.report
+print([name for name in ("polars", "pyarrow", "tracelens.analyses", "typer") if name in sys.modules])
+import tracelens.cli.reporting
 import tracelens.analyses
 tracelens.analyses.verdict
 loaded = [name for name in tracelens.analyses.ANALYSES if f"tracelens.analyses.{name}" in sys.modules]

@@ -13,7 +13,7 @@ PROGRAM_MUTANTS = (
     ),
     Mutant(
         "an interrupted command exits with 130",
-        "tracelens/cli/app.py",
+        "tracelens/cli/ending.py",
         "1, 2, 130",
         "1, 2, 131",
         "cli interrupted",
@@ -21,8 +21,8 @@ PROGRAM_MUTANTS = (
     Mutant(
         "a trace that lost events fails the check",
         "tracelens/cli/check.py",
-        "raise typer.Exit(EXIT_LOSSES)",
-        "raise typer.Exit",
+        "raise SystemExit(EXIT_LOSSES)",
+        "raise SystemExit",
         "cli",
     ),
     Mutant(
@@ -240,8 +240,8 @@ PROGRAM_MUTANTS = (
     Mutant(
         "attack: hardly any memory",
         "tracelens/__main__.py",
-        "    _refuse_little_memory()\n    from",
-        "    from",
+        "    _refuse_little_memory()\n    #",
+        "    #",
         "cli_places",
     ),
     # Measuring.

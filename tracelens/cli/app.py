@@ -3,28 +3,21 @@
 Standard output holds results only. Messages go to standard error.
 """
 
-import gc
 import io
 import os
 import signal
 import sys
-import traceback
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
-from functools import cache
-from importlib import import_module
+from collections.abc import Sequence
 from pathlib import Path
 from types import FrameType
-from typing import Annotated, Any, NoReturn
+from typing import NoReturn
 
-import typer
-
-from tracelens.cli.output import AT_END, OPENED, drop_output, emit, tell
-from tracelens.cli.panels import LoadedGroup, PanelledCommand
-from tracelens.errors import SourceError, TracelensError, UsageError, near, printable
+from tracelens.cli.ending import EXIT_INPUT, ended_by_errors
+from tracelens.cli.loading import COMMANDS, let_interrupts_raise, load_module
+from tracelens.cli.output import AT_END, tell
+from tracelens.errors import SourceError
 from tracelens.storage.addresses import refuse_credentials
 
-EXIT_INPUT, EXIT_USAGE, EXIT_INTERRUPTED = 1, 2, 130
 _GLOBAL_OPTIONS = (
     "--version",
     "--debug",
@@ -34,206 +27,6 @@ _GLOBAL_OPTIONS = (
     "--help",
 )
 """Options that stand before a command. Other options in this place belong to `report`."""
-_OF_THE_SYSTEM = (BrokenPipeError, MemoryError, PermissionError)
-"""Errors that are never caused by the rows of a trace."""
-
-
-COMMANDS = {
-    "run": "Capture a program and say what limits it.",
-    "report": "Say what limits a program, or what differs between two.",
-    "whatif": "Predict what a step would take after a change.",
-    "collect": "Read sources, or capture a program, into a trace.",
-    "calibrate": "Measure what the profiler adds on this machine.",
-    "baseline": "Keep earlier runs under a name, to judge new ones by.",
-    "export": "Write a timeline for Perfetto, or stacks for flame graphs.",
-    "query": "Ask a trace's tables with SQL.",
-    "repro": "Write a script that runs one op again.",
-    "mcp": "Serve traces to an agent, read only.",
-    "check": "Say what a trace holds, and what was lost.",
-    "schema": "Describe the tables and analyses.",
-    "plan": "Choose which submodules to compile, from measured layers.",
-    "advise": "Choose library calls for a model, from measured calls.",
-    "peaks": "Measure a GPU's peaks, for report --peaks.",
-    "clean": "Remove unfinished files from an object store.",
-    "doctor": "List the tools and packages found here.",
-    "demo": "Explain a bundled trace.",
-}
-"""Each command's line in `--help`, in this order.
-
-A command's module has its name.
-"""
-
-_WRONG_WORDS: Any = typer.BadParameter.__mro__[1]
-"""Typer's exception for words that it cannot parse.
-
-Old versions of Typer (0.15) use click's UsageError. New ones (0.29) contain a copy of click, and
-use the UsageError of this copy.
-"""
-
-
-@cache
-def _module(name: str) -> Any:
-    """Import and return a command's module."""
-    is_ignored = signal.getsignal(signal.SIGINT) is signal.SIG_IGN
-    # Imported modules stay to the end; collecting garbage among them takes 0.02 s.
-    gc.disable()
-    with _without_blas_threads() if name == "report" else nullcontext():
-        module = import_module(f"tracelens.cli.{name.replace('-', '_')}")
-    if is_ignored:  # importing Polars (1.3x) replaces the handling of SIGINT
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-    gc.freeze()
-    gc.enable()
-    # A verdict makes a million objects. With the usual threshold, garbage collection takes a
-    # twentieth of the time of a verdict, and a tenth of the time of a page.
-    gc.set_threshold(50_000)
-    return module
-
-
-@contextmanager
-def _without_blas_threads() -> Iterator[None]:
-    """Keep OpenBLAS from starting threads if NumPy is imported within this context.
-
-    A report multiplies no matrices. On two cores, a small answer takes 0.84 s of processor time, of
-    which the threads take 0.05 s. Programs that are started later have their usual threads.
-    """
-    name = "OPENBLAS_NUM_THREADS"
-    if name in os.environ:
-        yield
-        return
-    os.environ[name] = "1"
-    try:
-        yield
-    finally:
-        del os.environ[name]
-
-
-@cache
-def _load(name: str) -> Any:
-    """Return a module's command: the function of its name, or the Typer application `app`."""
-    module = _module(name)
-    application = getattr(module, "app", None)
-    if application is None:
-        application = typer.Typer(add_completion=False, rich_markup_mode=None)
-        function = getattr(module, name.replace("-", "_"))
-        settings = getattr(module, "SETTINGS", None)
-        application.command(name, cls=PanelledCommand, context_settings=settings)(function)
-    return typer.main.get_command(application)
-
-
-class _Commands(LoadedGroup):
-    """The group of all commands.
-
-    If a command fails, the group prints the error on one line and sets the exit code.
-    """
-
-    names = (*COMMANDS,)
-    load = staticmethod(_load)
-
-    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 - as the base class has it
-        """List the commands without importing them."""
-        with formatter.section("Commands"):
-            formatter.write_dl([*COMMANDS.items()])
-
-    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Find and import a command. From then on Ctrl-C raises KeyboardInterrupt.
-
-        Raises UsageError for a word that is no command and no file.
-        """
-        if args and args[0] not in COMMANDS:
-            raise UsageError(
-                f"{args[0]}: there is no such command, and no such file here;"
-                f" {near(args[0], COMMANDS)} (tracelens --help lists all)"
-            )
-        resolved = super().resolve_command(ctx, args)
-        _let_interrupts_raise()
-        return resolved
-
-    def invoke(self, ctx: Any) -> Any:
-        """Run the named command."""
-        with _ended_by_errors(debug=bool(ctx.params.get("debug"))):
-            return super().invoke(ctx)
-
-
-def _let_interrupts_raise() -> None:
-    """Make Ctrl-C raise KeyboardInterrupt, unless the process ignores SIGINT."""
-    if callable(signal.getsignal(signal.SIGINT)):
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-
-
-@contextmanager
-def _ended_by_errors(*, debug: bool) -> Iterator[None]:
-    """Print an error of a command as one line, and exit with its code."""
-    try:
-        with _blaming_rows():
-            yield
-        if sys.stdout is not None:  # standard output may be closed, as with `>&-`
-            sys.stdout.flush()
-    except _WRONG_WORDS as error:
-        # A group of commands without a command shows its help
-        lines = error.message.split("\n")
-        error.message = "\n".join(map(printable, lines))
-        raise
-    except TracelensError as error:
-        if debug:
-            traceback.print_exc()
-        for mark in error.marks:
-            tell(mark)
-        tell(f"error: {error}")
-        failed = error.program_exit_code or EXIT_INPUT
-        raise typer.Exit(EXIT_USAGE if isinstance(error, UsageError) else failed) from error
-    except PermissionError as error:  # of a folder that may not be read
-        if debug:
-            traceback.print_exc()
-        tell(f"error: {error.filename}: {error.strerror}; name a place that you may use")
-        raise typer.Exit(EXIT_INPUT) from error
-    except MemoryError as error:
-        tell("error: this process has used all memory that it may take; allow it more")
-        raise typer.Exit(EXIT_INPUT) from error
-    except KeyboardInterrupt:
-        tell("interrupted")
-        raise typer.Exit(EXIT_INTERRUPTED) from None
-    except BrokenPipeError:
-        drop_output()  # the reader, such as `head`, has closed the pipe
-        raise typer.Exit(0) from None
-
-
-@contextmanager
-def _blaming_rows() -> Iterator[None]:
-    """Raise SourceError if an error was caused by impossible rows of a stored trace.
-
-    Other errors are raised unchanged.
-    """
-    OPENED.clear()
-    try:
-        yield
-    except (TracelensError, typer.Exit, typer.Abort, _WRONG_WORDS, *_OF_THE_SYSTEM):
-        raise
-    except BaseException as error:
-        # A panic in Polars is not an Exception.
-        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
-            raise
-        from tracelens.trace.checking import blame_rows  # noqa: PLC0415 - only where it is needed
-
-        with blame_rows(*OPENED):
-            raise
-
-
-app = typer.Typer(
-    cls=_Commands,
-    name="tracelens",
-    help=(
-        "Trace analysis for PyTorch performance work: read profiler traces and call stacks, ask"
-        " what layers cost."
-    ),
-    epilog=(
-        "Exit codes: 0 done; 1 bad input or a failed tool (check: losses or errors); 2 usage; 3 a"
-        " gate failed."
-    ),
-    no_args_is_help=True,
-    context_settings={"help_option_names": ["-h", "--help"]},
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-)
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
@@ -260,6 +53,8 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         if words[:1] == ["report"] and _are_traces(sources):
             _report(sources, words[-1] if has_page else None)
         else:
+            from tracelens.cli.commands import app  # noqa: PLC0415 - loads Typer, see `_report`
+
             app(args=words, obj=command, prog_name="tracelens")
     except SystemExit as ended:
         for end in AT_END:
@@ -281,15 +76,16 @@ def _are_traces(words: Sequence[str]) -> bool:
 
 def _report(sources: Sequence[str], page: str | None) -> None:
     """Answer for traces, or write their page, as `report` does, but without Typer."""
-    # Typer (0.29) would import Pydantic to read the options. This takes 0.06 s, a twelfth of a
-    # small answer.
-    report = _module("report").report
-    _let_interrupts_raise()
-    try:
-        with _ended_by_errors(debug=False):
-            report([*map(Path, sources)], html=None if page is None else Path(page))
-    except typer.Exit as ended:
-        raise SystemExit(ended.exit_code) from ended
+    # Typer (0.29) takes 0.03 s to import, and imports Pydantic to read options, in 0.06 s. A small
+    # answer takes 0.5 s.
+    reporting = load_module("reporting")
+    let_interrupts_raise()
+    with ended_by_errors(debug=False):
+        asked = reporting.Request(
+            [*map(Path, sources)],
+            html=None if page is None else Path(page),
+        )
+        reporting.answer_request(asked)
 
 
 def _terminate(number: int, _frame: FrameType | None) -> NoReturn:
@@ -360,22 +156,3 @@ def repeat_against(words: Sequence[str]) -> list[str]:
             repeated.append("--against")
         repeated.append(word)
     return repeated
-
-
-def _show_version(wanted: bool) -> None:
-    if wanted:
-        from tracelens.trace.combine import installed_version  # noqa: PLC0415 - takes a second
-
-        emit(f"tracelens {installed_version()}\n")
-        raise typer.Exit
-
-
-@app.callback()
-def options(
-    _version: Annotated[
-        bool,
-        typer.Option("--version", help="Show the version.", callback=_show_version, is_eager=True),
-    ] = False,
-    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
-) -> None:
-    """Accept the options that come before the command."""

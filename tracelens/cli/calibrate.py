@@ -10,8 +10,9 @@ from typing import Annotated, Any
 import typer
 from msgspec.structs import astuple
 
-from tracelens.cli.io import OutFile, keep_sources, progress
+from tracelens.cli.io import keep_sources, progress
 from tracelens.cli.next_step import report_command, suggest
+from tracelens.cli.options import OutFile
 from tracelens.cli.output import emit, tell
 from tracelens.collectors import run_program
 from tracelens.collectors.torch import live

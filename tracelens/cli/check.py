@@ -1,10 +1,10 @@
 """The command `check`: say what a trace holds, what was lost, and whether its rows can be true."""
 
 import polars as pl
-import typer
 
-from tracelens.cli.io import Sources, open_any, plain, progress
+from tracelens.cli.io import open_any, plain, progress
 from tracelens.cli.next_step import suggest_report
+from tracelens.cli.options import Sources
 from tracelens.cli.output import emit
 from tracelens.derive.rank_ranges import merge_rows
 from tracelens.trace.checking import problems
@@ -32,6 +32,6 @@ def check(trace: Sources) -> None:
         incomplete = "" if opened.manifest.complete else "; the capture is incomplete"
         emit(f"\nNot clean: {bad.height + len(wrong)} kinds of losses or errors{incomplete}.\n")
         suggest_report(trace)
-        raise typer.Exit(EXIT_LOSSES)
+        raise SystemExit(EXIT_LOSSES)
     emit("\nClean: nothing was lost.\n")
     suggest_report(trace)

@@ -7,8 +7,9 @@ from typing import Annotated
 
 import typer
 
-from tracelens.cli.io import Sources, default_target, keep_sources, open_any, progress
+from tracelens.cli.io import default_target, keep_sources, open_any, progress
 from tracelens.cli.next_step import suggest
+from tracelens.cli.options import Sources
 from tracelens.cli.output import tell
 from tracelens.errors import UsageError, near
 from tracelens.exports import EXPORTS

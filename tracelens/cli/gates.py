@@ -3,8 +3,6 @@
 import os
 from collections.abc import Sequence
 
-import typer
-
 from tracelens.cli.io import progress
 from tracelens.cli.output import tell, warn
 from tracelens.derive.comparing.expressions import Expression, parse
@@ -72,7 +70,7 @@ def conclude(
             " gates; give three of each, or judge by tracelens baseline"
         )
     if FAILED in verdicts:
-        raise typer.Exit(EXIT_GATE)
+        raise SystemExit(EXIT_GATE)
     if UNCLEAR in verdicts:
         n = verdicts.count(UNCLEAR)
         reasons = [result.reason for result in gate if result.verdict == UNCLEAR]
@@ -80,7 +78,7 @@ def conclude(
         failure = "" if strict else "; --strict makes this a failure"
         warn(f"{n} of {len(verdicts)} gates could not be judged{advice}{failure}")
         if strict:
-            raise typer.Exit(EXIT_UNJUDGED)
+            raise SystemExit(EXIT_UNJUDGED)
 
 
 def _advice_on_unclear(reasons: Sequence[str]) -> str:

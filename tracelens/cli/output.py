@@ -10,8 +10,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import typer
-
 from tracelens.errors import SourceError, printable
 from tracelens.storage.atomic_write import replacing
 
@@ -27,7 +25,9 @@ AT_END: list[Callable[[SystemExit], None]] = []
 
 def tell(text: str) -> None:
     """Write one line to standard error."""
-    typer.echo(printable(text), err=True)
+    if sys.stderr is not None:
+        sys.stderr.write(f"{printable(text)}\n")
+        sys.stderr.flush()
 
 
 def warn(text: str) -> None:

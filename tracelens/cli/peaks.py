@@ -4,8 +4,9 @@ import json
 import shlex
 
 from tracelens.advisor.measuring import peaks as measuring
-from tracelens.cli.io import OutFile, keep_sources, progress
+from tracelens.cli.io import keep_sources, progress
 from tracelens.cli.next_step import suggest
+from tracelens.cli.options import OutFile
 from tracelens.cli.output import emit, tell
 
 

@@ -11,8 +11,9 @@ import typer
 from tracelens.advisor.plan import Plan, make_plan
 from tracelens.analyses import layer_oracle
 from tracelens.answers.words import counted
-from tracelens.cli.io import OutFile, keep_sources, open_any, progress
+from tracelens.cli.io import keep_sources, open_any, progress
 from tracelens.cli.next_step import report_command, suggest
+from tracelens.cli.options import OutFile
 from tracelens.cli.output import emit, tell, warn
 from tracelens.derive.comparing.predicted_vs_measured import planned_outcome, planned_steps
 from tracelens.derive.layers.best_mixture import TOTAL

@@ -7,17 +7,9 @@ from typing import Annotated
 import typer
 
 from tracelens.analyses import ANALYSES
-from tracelens.cli.io import (
-    OneFormat,
-    OneTrace,
-    OutFile,
-    format_of,
-    keep_sources,
-    open_any,
-    progress,
-    write_report,
-)
+from tracelens.cli.io import format_of, keep_sources, open_any, progress, write_report
 from tracelens.cli.next_step import suggest
+from tracelens.cli.options import OneFormat, OneTrace, OutFile
 from tracelens.cli.output import warn
 from tracelens.errors import UsageError
 from tracelens.report import Report, build_query

@@ -1,44 +1,19 @@
-"""The command `report`: answer questions about a trace, and judge a comparison by gates."""
+"""The command `report`: answer questions about a trace, and judge a comparison by gates.
 
-from collections.abc import Mapping, Sequence
+Here are its options; `reporting.py` answers.
+"""
+
 from pathlib import Path
 from typing import Annotated
 
-import polars as pl
 import typer
-from msgspec.structs import replace
 
 from tracelens.analyses import ANALYSES
-from tracelens.answers import make_answer
-from tracelens.answers.answer import Answer
-from tracelens.cli.gates import conclude, judge_gates, parse_gates
-from tracelens.cli.io import (
-    Address,
-    OneFormat,
-    Sources,
-    Step,
-    drawn,
-    format_of,
-    keep_sources,
-    open_any,
-    open_base,
-    progress,
-    write_report,
-)
-from tracelens.cli.next_step import open_command, report_command, suggest, suggest_sections
-from tracelens.cli.output import emit, tell
+from tracelens.cli.options import Address, OneFormat, Sources, Step
 from tracelens.cli.panels import COMPARING, GATING, RANKS, READING, SHOWING
-from tracelens.derive.comparing.comparability import unrelated
-from tracelens.derive.comparing.significance import DEFAULT, Rules
-from tracelens.derive.kernels.peaks import read_peaks
-from tracelens.derive.layers.graph_capture import is_capture_of
-from tracelens.report import Report, build_report, check_sections, chosen_analyses
-from tracelens.trace import Trace
-from tracelens.trace.baselines import with_runs
+from tracelens.cli.reporting import Request, answer_request
+from tracelens.derive.comparing.significance import DEFAULT
 from tracelens.views.formats import FORMATS
-from tracelens.views.formats.format import Format
-from tracelens.views.junit import to_junit
-from tracelens.views.summary import SUMMARISED, to_summary
 
 
 def report(  # noqa: PLR0913 - one parameter an option
@@ -193,151 +168,27 @@ def report(  # noqa: PLR0913 - one parameter an option
     With an option for tables (--section, --format, --out, --rows, --peaks, --engine), tables are
     shown in place of the answer: the tables of all sections, or of the named ones.
     """
-    names = section or []
-    base_runs = with_runs(against or [])
-    of_tables = (form, out, rows, peaks, engine, address)
-    is_full = everything or bool(names) or any(option is not None for option in of_tables)
-    wanted: list[tuple[Format, Path | None]] = [] if html is None else [(FORMATS["html"], html)]
-    is_page_alone = html is not None and not everything and form is None and out is None
-    if is_full and not is_page_alone:
-        wanted.append((format_of(form, out), out))
-    gates = parse_gates(
-        fail_on or [],
-        has_base=bool(against),
-        needs_base=strict or any(file is not None for file in (summary, junit)),
-    )
-    check_sections(names, has_base=bool(against))
-    for selected, target in wanted:
-        selected.check(names, target)
-    keep_sources(
-        [*sources, *base_runs, *([peaks] if peaks else [])],
-        [html, out, summary, junit],
-    )
-    measured = None if peaks is None else read_peaks(peaks)
-    runs = [open_any([path], step) for path in sources] if against else [open_any(sources, step)]
-    bases = [open_base(path, runs[0], step) for path in base_runs]
-    rules = Rules(
-        min_effect,
-        bases[1:],
-        runs[1:],
-        across_devices,
-        any_work,
-        any_program=force,
-    )
-    verdicts, blocked = judge_gates(runs, bases, gates, rules)
-    base = bases[0] if bases else None
-    refused = _refusal(runs[0], base, names, rules)
-    if refused is not None:
-        wanted = []
-    shows_answer = refused is None and not wanted
-    answer = _write_answer(runs[0], base, rules) if shows_answer else None
-    if wanted or summary is not None:
-        with progress("answering"):
-            frames = _frames_by_engine(runs[0], base, names, (engine, address))
-            of_sections = build_report(
-                runs[0],
-                base,
-                names,
-                rules,
-                measured,
-                frames=frames,
-            )
-        built = replace(of_sections, gate=verdicts)
-        for selected, target in wanted:
-            write_report(built, selected, target, rows)
-        if summary is not None:
-            _write_summary(built, rules, summary)
-    if junit is not None:
-        emit(to_junit(verdicts or []), junit)
-        tell(f"wrote {junit}")
-    if blocked is not None:
-        raise blocked
-    if refused is None:
-        _suggest(answer, sources, against or [], names, html)
-    conclude(
-        refused,
-        verdicts or [],
-        strict=strict,
-        has_one_run=len(runs) == len(bases) == 1,
-    )
-
-
-def _refusal(
-    trace: Trace,
-    base: Trace | None,
-    names: Sequence[str],
-    rules: Rules,
-) -> str | None:
-    """Return why a comparison of two programs is refused; None if it is allowed."""
-    if base is None or rules.any_program:
-        return None
-    # Only sections that may compare two programs are named.
-    if names and not any(ANALYSES[name].of_one_program for name in names):
-        return None
-    # A base that is the capture of the trace's CUDA graphs is not compared.
-    return None if not names and is_capture_of(base, trace) else unrelated(base, trace)
-
-
-def _write_answer(trace: Trace, base: Trace | None, rules: Rules) -> Answer:
-    """Write the answer to standard output, and return it."""
-    with progress("answering"):
-        answer = make_answer(trace, base, rules)
-    emit(drawn(answer))
-    return answer
-
-
-def _suggest(
-    answer: Answer | None,
-    sources: Sequence[Path],
-    against: Sequence[Path],
-    names: Sequence[str],
-    html: Path | None,
-) -> None:
-    """Suggest the next command: further sections, a section's columns, or the page."""
-    if answer is not None:
-        suggest_sections(sources, against, answer.sections)
-    elif html is not None:
-        suggest(open_command(html))
-    elif names:
-        suggest(f"tracelens schema {names[0]}")
-    else:
-        suggest(report_command(sources, against, "--html", "report.html"))
-
-
-def _write_summary(built: Report, rules: Rules, target: Path) -> None:
-    """Write the comparison as Markdown.
-
-    If the report has only named sections, the sections of a summary are computed for it.
-    """
-    assert built.base is not None
-    with progress("summarising"):
-        chosen = (
-            build_report(built.trace, built.base, SUMMARISED, rules) if built.is_asked else built
+    answer_request(
+        Request(
+            sources,
+            everything=everything,
+            against=against or [],
+            sections=section or [],
+            html=html,
+            form=form,
+            rows=rows,
+            out=out,
+            step=step,
+            peaks=peaks,
+            fail_on=fail_on or [],
+            strict=strict,
+            summary=summary,
+            min_effect=min_effect,
+            across_devices=across_devices,
+            any_work=any_work,
+            force=force,
+            junit=junit,
+            engine=engine,
+            address=address,
         )
-        text = to_summary(replace(chosen, gate=built.gate))
-    emit(text, target)
-    tell(f"wrote {target}")
-
-
-def _frames_by_engine(
-    trace: Trace,
-    base: Trace | None,
-    names: Sequence[str],
-    engine: tuple[str | None, str | None],
-) -> Mapping[str, pl.DataFrame]:
-    """Return the frames of sections that an engine (name, address) computes rank by rank.
-
-    The result is empty without an engine.
-    """
-    if not any(engine):
-        return {}
-    from tracelens.jobs.engines import engine_of  # noqa: PLC0415
-    from tracelens.jobs.run_by_rank import ask_ranks  # noqa: PLC0415
-
-    chosen = [
-        analysis.name
-        for analysis in chosen_analyses(trace, base, names)
-        if base is None or not analysis.takes_base
-    ]
-    # This also gives the trace the intermediate results for the other sections.
-    return ask_ranks(trace, chosen, engine_of(*engine))
+    )

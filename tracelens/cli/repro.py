@@ -5,8 +5,9 @@ from typing import Annotated
 
 import typer
 
-from tracelens.cli.io import OneTrace, OutFile, keep_sources, open_any
+from tracelens.cli.io import keep_sources, open_any
 from tracelens.cli.next_step import suggest
+from tracelens.cli.options import OneTrace, OutFile
 from tracelens.cli.output import emit, tell
 from tracelens.storage.addresses import shown
 from tracelens.views.op_script import op_script

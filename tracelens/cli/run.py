@@ -92,7 +92,7 @@ def run(  # noqa: PLR0913 - one parameter an option
     write_report(built, FORMATS["html"], page_path)
     more = report_command([trace_path], (), *more_of(answer.sections))
     suggest(open_command(page_path), "or", more)
-    raise typer.Exit(done.exit_code)
+    raise SystemExit(done.exit_code)
 
 
 def as_command(command: list[str], *, is_module: bool) -> list[str]:

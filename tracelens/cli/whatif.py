@@ -7,8 +7,9 @@ from typing import Annotated
 
 import typer
 
-from tracelens.cli.io import OneTrace, open_any, progress
+from tracelens.cli.io import open_any, progress
 from tracelens.cli.next_step import report_command, suggest
+from tracelens.cli.options import OneTrace
 from tracelens.cli.output import emit
 from tracelens.derive.columns.time_text import duration, span_text
 from tracelens.derive.replay.changes import usages

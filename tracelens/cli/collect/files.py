@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from tracelens.cli.collect import request as asked
-from tracelens.cli.io import Address, Step
+from tracelens.cli.options import Address, Step
 from tracelens.cli.panels import RANKS
 from tracelens.errors import UsageError
 from tracelens.trace.collector import COLLECTORS

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from tracelens.cli.collect import request as asked
-from tracelens.cli.io import Address, Step
+from tracelens.cli.options import Address, Step
 from tracelens.cli.panels import RANKS, RUNNING
 from tracelens.collectors import nsys as nsys_collector
 from tracelens.collectors.nsys import live

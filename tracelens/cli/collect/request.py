@@ -178,7 +178,7 @@ def read_or_run(
     for remark in filter(None, (*done.remarks, done.cost)):
         tell(remark)
     suggest_report([target])
-    raise typer.Exit(done.exit_code)
+    raise SystemExit(done.exit_code)
 
 
 def capture_program(
@@ -280,7 +280,7 @@ def write_files(paths: list[Path], kind: str | None, request: Request) -> None:
     for text in failed.values():
         tell(f"error: {text}")
     if failed:
-        raise typer.Exit(1)
+        raise SystemExit(1)
 
 
 def _engine(target: Path, request: Request, limit_bytes: int | None) -> Engine | None:

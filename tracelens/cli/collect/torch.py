@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from tracelens.cli.collect import request as asked
-from tracelens.cli.io import Address, Step
+from tracelens.cli.options import Address, Step
 from tracelens.cli.panels import RUNNING
 from tracelens.collectors.torch.live.settings import Settings
 from tracelens.collectors.torch.running import COMPILE_PROVENANCE, GRAPH
