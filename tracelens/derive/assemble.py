@@ -3,6 +3,7 @@
 import polars as pl
 from msgspec import Struct, field
 
+from tracelens.derive.columns.filling import gathered
 from tracelens.derive.columns.per_unique import each_once
 from tracelens.derive.events.api_names import api_kind, strip_version
 from tracelens.derive.events.call_tree import nearest
@@ -291,7 +292,7 @@ def _in_order(spans: pl.DataFrame) -> pl.DataFrame:
     columns = spans.get_columns()
     del spans
     for i in range(len(columns)):
-        columns[i] = columns[i].gather(order)
+        columns[i] = gathered(columns[i], order)
     return pl.DataFrame(columns)
 
 

@@ -68,8 +68,7 @@ def _covered_until(pieces: pl.DataFrame, moments: pl.Series) -> pl.Series:
     ends = pieces["end_ns"]
     rows = last_before(starts, moments)
     lengths = ends - starts
-    covered_so_far = lengths.cum_sum()
-    before = covered_so_far.shift(1, fill_value=0)
+    before = lengths.cum_sum() - lengths
     last_pieces = pl.DataFrame(
         {
             "moment": moments,

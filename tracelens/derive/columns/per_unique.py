@@ -35,14 +35,9 @@ def matching(words: pl.Series, *patterns: str) -> list[pl.Series]:
 
     `words` is Categorical. None matches no pattern.
     """
-    distinct = words.unique()
-    flags = _of_texts([distinct], _matches(patterns))
-    results = []
-    for flag in flags.get_columns():
-        matched = distinct.filter(flag)
-        is_match = words.is_in(matched.implode())
-        results.append(filled(is_match, value=False))
-    return results
+    rows, indices = distinct_rows(_codes(words))
+    flags = _of_texts([words[rows]], _matches(patterns))
+    return [filled(flag, value=False)[indices] for flag in flags.get_columns()]
 
 
 @lru_cache(_REMEMBERED)

@@ -30,7 +30,7 @@ def nearest(parent: pl.Series, values: pl.Series) -> pl.Series:
 
 def outermost(parent: pl.Series, values: pl.Series) -> pl.Series:
     """Return the value of the outermost row that has one, among the row and its ancestors."""
-    return values.gather(outermost_row(parent, values.is_not_null()))
+    return gathered(values, outermost_row(parent, values.is_not_null()))
 
 
 def nearest_row(

@@ -5,6 +5,7 @@ A node of a CUDA graph is linked to the span that created it.
 
 import polars as pl
 
+from tracelens.derive.columns.filling import gathered
 from tracelens.derive.columns.lookup import by_value
 from tracelens.derive.events.nesting import as_rows, nest
 
@@ -63,7 +64,7 @@ class Callers:
             is_before = self._many.is_before(keys)
         else:
             row, is_before = self._by_process(keys)
-        is_graph = self._is_graph.gather(row)
+        is_graph = gathered(self._is_graph, row)
         graph, launched, pre_window, unlinked = (pl.lit(link, pl.Categorical) for link in _LINKS)
         link = (
             pl.when(is_graph)
@@ -74,7 +75,7 @@ class Callers:
             .then(pre_window)
             .otherwise(unlinked)
         )
-        answers = [column.gather(row) for column in self._answers.get_columns()]
+        answers = [gathered(column, row) for column in self._answers.get_columns()]
         links = pl.select(link=link).to_series()
         return work.with_columns(*answers, links)
 
@@ -131,10 +132,10 @@ class _Process:
         position = self._ids.search_sorted(wanted)
         is_beyond = position >= len(self._ids)
         position_or_none = position.set(is_beyond, None)
-        id_there = self._ids.gather(position_or_none)
+        id_there = gathered(self._ids, position_or_none)
         is_other = id_there.ne_missing(wanted)
         position_of_call = position.set(is_other, None)
-        return self._rows.gather(position_of_call)
+        return gathered(self._rows, position_of_call)
 
     def is_before(self, work: pl.DataFrame) -> pl.Series:
         """Return whether work was launched before the process's first recorded call."""

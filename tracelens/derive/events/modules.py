@@ -2,6 +2,7 @@
 
 import polars as pl
 
+from tracelens.derive.columns.filling import gathered
 from tracelens.derive.columns.per_unique import each_once
 from tracelens.derive.events.autograd_nodes import NODE, makers_of_nodes
 from tracelens.derive.events.call_tree import count_among, joined_paths, nearest, outermost
@@ -105,18 +106,18 @@ def _chains(parent: pl.Series, spans: pl.DataFrame) -> tuple[pl.Series, int]:
         eager=True,
     )
     # All paths together grow with the square of the depth, so a limit on depth bounds memory.
-    is_deep = count_among(around_named.gather(parent.gather(named)), every) > MODULES.value
+    is_deep = count_among(gathered(around_named, gathered(parent, named)), every) > MODULES.value
     modules, enclosing = named, around_named
     if is_deep.any():
         modules = named.filter(~is_deep)
         enclosing = nearest(parent, _numbered(modules, spans.height))
     name = each_once(
-        spans["name"].gather(modules),
+        gathered(spans["name"], modules),
         lambda name: name.str.strip_prefix(MODULE_PREFIX),
     )
     exact = spans["exact_path"].gather(modules).cast(pl.Categorical)
     path = exact.zip_with(exact.is_not_null(), name)
-    above = enclosing.gather(parent.gather(modules))
+    above = gathered(enclosing, gathered(parent, modules))
     nothing = above.clear(len(above))
     above_name = above.zip_with(exact.is_null(), nothing)
     return joined_paths(path, above_name, ".").gather(enclosing), int(is_deep.sum())
@@ -129,10 +130,10 @@ def _named_modules(spans: pl.DataFrame) -> pl.Series:
     if not len(modules):
         return modules
     is_wrapper = each_once(
-        spans["name"].gather(modules),
+        gathered(spans["name"], modules),
         lambda name: name.str.contains(WRAPPER),
     )
-    has_exact_path = spans["exact_path"].gather(modules).is_not_null()
+    has_exact_path = gathered(spans["exact_path"], modules).is_not_null()
     # A wrapper, such as DDP, is part of a path only if its exact path was recorded.
     return modules.filter(~is_wrapper | has_exact_path)
 

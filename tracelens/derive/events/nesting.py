@@ -9,6 +9,7 @@ import polars as pl
 import pyarrow as pa
 from msgspec import Struct
 
+from tracelens.derive.columns.filling import gathered
 from tracelens.native import LIBRARY
 from tracelens.native.columns import memory, series
 
@@ -296,7 +297,7 @@ def _positions(order: pl.Series | None) -> pl.Series | None:
 def _at(values: pl.Series, rows: pl.Series | None) -> pl.Series:
     if rows is None:
         return values
-    return values.gather(rows)
+    return gathered(values, rows)
 
 
 def _rows_of(positions: pl.Series, order: pl.Series | None) -> pl.Series:

@@ -4,6 +4,7 @@ from itertools import chain
 
 import polars as pl
 
+from tracelens.derive.columns.filling import gathered
 from tracelens.derive.columns.interval_lookup import during
 from tracelens.derive.columns.per_unique import each_once
 from tracelens.derive.events.capture_edges import CALLS, CaptureEdges
@@ -164,14 +165,14 @@ class StepTimes:
         self._ends.append(by_step.agg(latest_end))
         rows = ends["step"].is_null().arg_true()
         loose = work.select("start_ns", "api_call_id", "link")[rows]
-        call_starts = self._call_starts.gather(loose["api_call_id"])
+        call_starts = gathered(self._call_starts, loose["api_call_id"])
         start_of_call = call_starts.cast(pl.Int64)
         # Work without a call was launched before the trace, or counts as launched when it started.
         is_earlier = pl.col("link") == "pre_window"
         start_without_call = pl.when(is_earlier).then(None).otherwise(start_ns)
         launch_ns = pl.coalesce(start_of_call, start_without_call)
         launches = loose.select(launch_ns=launch_ns)
-        ends_of_loose = ends["end_ns"].gather(rows)
+        ends_of_loose = gathered(ends["end_ns"], rows)
         self._loose.append(launches.with_columns(ends_of_loose))
         if name == "kernels":
             self._kernel_starts.append(work["start_ns"])
@@ -241,7 +242,7 @@ def _done_by(work: pl.DataFrame, moments: pl.Series) -> pl.Series:
     n_launched = launch_ns.search_sorted(moments, side="left")
     row = n_launched.cast(pl.Int64) - 1
     last_launched = row.set(row < 0, None)
-    return reached.gather(last_launched).alias("done_by")
+    return gathered(reached, last_launched).alias("done_by")
 
 
 def _named(spans: pl.DataFrame, pattern: str | None) -> pl.DataFrame:

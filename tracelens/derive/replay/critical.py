@@ -6,6 +6,7 @@ import numpy as np
 import polars as pl
 from msgspec import Struct
 
+from tracelens.derive.columns.filling import gathered
 from tracelens.derive.replay.moment_graph import (
     CALL,
     KINDS,
@@ -177,7 +178,7 @@ def _gathered(values: pl.Series, rows: Ints) -> list[str | None]:
     # Given an array, Polars would import numpy.ma, which takes 0.01 s.
     indices = series(rows.astype(np.int64), pl.Int64())
     known_indices = indices.set(indices < 0, None)
-    texts: list[str | None] = values.cast(pl.String).gather(known_indices).to_list()
+    texts: list[str | None] = gathered(values.cast(pl.String), known_indices).to_list()
     return texts
 
 

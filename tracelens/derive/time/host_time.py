@@ -5,6 +5,7 @@ from collections.abc import Iterable
 import polars as pl
 from msgspec import Struct
 
+from tracelens.derive.columns.filling import gathered
 from tracelens.derive.columns.interval_lookup import during
 from tracelens.derive.columns.lookup import numbered, rows_of, small_ranks_together
 from tracelens.derive.columns.per_unique import distinct_rows, each_pair_once, matching
@@ -149,7 +150,7 @@ class _Reading:
 
     def _of_ranks(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Return the rows of the ranks that are read, sorted by rank."""
-        if not frame["rank"].unique().is_in([*self.places]).all():
+        if not self.places.keys() >= {*frame["rank"].unique()}:
             is_of_ranks = pl.col("rank").is_in([*self.places])
             frame = frame.filter(is_of_ranks)
         return frame if frame["rank"].is_sorted() else frame.sort("rank", maintain_order=True)
@@ -161,19 +162,19 @@ class _Reading:
         """
         names = names.cast(pl.Categorical)
         codes = names.to_physical()
-        highest = names.to_physical().max()
+        highest = codes.max()
         if isinstance(highest, int) and ranks.min() != ranks.max():
             rank_offsets = ranks.cast(pl.Int64) * (1 + highest)
             codes = codes.cast(pl.Int64) + rank_offsets
         rows, like = distinct_rows(codes)
         numbers = []
-        texts = names.gather(rows).cast(pl.String)
-        for rank, text in zip(ranks.gather(rows), texts, strict=True):
+        texts = gathered(names, rows).cast(pl.String)
+        for rank, text in zip(gathered(ranks, rows), texts, strict=True):
             numbers_of_rank = self.places[rank]
             numbers.append(
                 -1 if text is None else numbers_of_rank.setdefault(text, len(numbers_of_rank))
             )
-        return pl.Series(numbers, dtype=pl.Int32).gather(like)
+        return gathered(pl.Series(numbers, dtype=pl.Int32), like)
 
     def take(self, calls: pl.DataFrame) -> None:
         """Add the next calls. All calls of a rank are added before calls of the next rank."""
