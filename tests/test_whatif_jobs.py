@@ -48,6 +48,8 @@ def test_changes_of_a_job_stand_alone() -> None:
     trace = job_of_four(late())
     with pytest.raises(UsageError, match="straggler_fixed for the job as a whole"):
         tl.whatif(trace, "cuda_graph", "straggler_fixed")
+    with pytest.raises(UsageError, match="no change is called 'foo'"):
+        tl.whatif(trace, "foo", "straggler_fixed")
     nobody = job_of_four()
     with pytest.raises(UsageError, match="no rank makes the others wait"):
         tl.whatif(nobody, "straggler_fixed")

@@ -6,9 +6,10 @@ import polars as pl
 
 from tracelens.analyses.analysis import Analysis, Bars, Chart, Parallel, named
 from tracelens.derive.columns.time_text import duration
+from tracelens.derive.replay.faster_change import can_be_faster
 from tracelens.derive.replay.moment_graph import COLLECTIVE, COPY, KERNEL, Flags
-from tracelens.derive.replay.predict import savings
 from tracelens.derive.replay.replay import Replay, replay_error_frac, replays
+from tracelens.derive.replay.savings import savings
 from tracelens.derive.replay.subject import Subject
 from tracelens.derive.replay.unprofiled import LARGEST_ERROR, UnprofiledStep, unprofiled_steps
 from tracelens.derive.time.bounds import PART_WORDS
@@ -27,8 +28,8 @@ def sensitivity(trace: Trace) -> pl.DataFrame:
 
     On each rank, the ops, layers and causes with the most time have one row each. A replay of steps
     around the median step gives the saved time. The replay computes the length of a step from the
-    dependencies of calls and work, without the profiler's cost. Raises MissingTableError without
-    kernels and ops.
+    dependencies of calls and work, without the profiler's cost. `faster OP by 10%` of whatif gives
+    the same. Raises MissingTableError without kernels and ops.
     """
     require_time(trace, "sensitivity")
     steps = unprofiled_steps(trace)
@@ -57,9 +58,11 @@ def notes(_trace: Trace, frame: pl.DataFrame) -> list[str]:
     """Name the row with the largest gain."""
     if not frame.height:
         return ["No step could be replayed, so it is not known what would shorten one."]
-    best = frame.sort("saved_ns", descending=True, maintain_order=True).row(0, named=True)
-    if not best["saved_ns"]:
+    # In a job, the time of a collective is mostly that of waiting for a late rank.
+    own = frame.filter(pl.col("what") != "collectives") if frame["rank"].n_unique() > 1 else frame
+    if not own["saved_ns"].sum():
         return ["No step gets shorter by 10 % less time for any one of these."]
+    best = own.sort("saved_ns", descending=True, maintain_order=True).row(0, named=True)
     saved = f"{duration(best['saved_ns'])}"
     what = best["what"]
     words = PART_WORDS.get(what, what) if best["kind"] == "cause" else what
@@ -85,9 +88,10 @@ def sensitivity_of(trace: Trace, replay: Replay, step: UnprofiledStep | None) ->
     `saved_ns` is the time that a step saves if the op, layer or cause takes a tenth less.
     """
     subject = Subject(trace, replay)
+    can_be = can_be_faster(subject)
     groups = [
-        *_largest(subject, "op", subject.labels.ops),
-        *_largest(subject, "layer", _outer(subject.labels.layers)),
+        *_largest(subject, "op", subject.labels.ops, can_be),
+        *_largest(subject, "layer", _outer(subject.labels.layers), can_be),
         *_causes(subject),
     ]
     gains = savings(
@@ -116,18 +120,20 @@ def _outer(layers: list[str | None]) -> list[str | None]:
     return [None if path is None else ".".join(path.split(".")[:3]) for path in layers]
 
 
-def _largest(subject: Subject, kind: str, names: list[str | None]) -> list[tuple[str, str, Flags]]:
+def _largest(
+    subject: Subject, kind: str, names: list[str | None], can_be_faster: Flags
+) -> list[tuple[str, str, Flags]]:
     """Return the names with the most time, each as `kind`, the name, and flags.
 
     `names` has one name, or None, per edge of the replay's graph. The weight of an edge is a time.
-    The flags say which edges have the returned name.
+    The flags say which edges have the returned name and can be faster.
     """
     frame = pl.DataFrame(
         {
             "name": pl.Series(names, dtype=pl.String),
             "ns": subject.replay.table.graph.weights,
         }
-    )
+    ).with_columns(name=pl.when(pl.Series(can_be_faster)).then("name"))
     sums = frame.drop_nulls().group_by("name").agg(pl.col("ns").sum())
     largest = sums.sort("ns", "name", descending=[True, False]).head(_MOST)["name"].to_list()
     texts = frame["name"]

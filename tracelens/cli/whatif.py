@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Annotated
 
@@ -16,6 +17,8 @@ from tracelens.derive.replay.changes import usages
 from tracelens.derive.replay.predict import Prediction, predict
 from tracelens.derive.replay.unprofiled import UnprofiledStep, unprofiled_steps
 from tracelens.derive.time.bound_places import short_kernel
+from tracelens.derive.time.bounds import PART_WORDS
+from tracelens.derive.time.time_parts import WORTH_IT
 from tracelens.errors import UsageError, printable
 
 
@@ -73,11 +76,15 @@ def whatif(
 
 
 def _without_quotes(words: list[str]) -> list[str]:
-    """Join `faster NAME by X` if a shell passes it as four words, because it was not quoted."""
+    """Join `faster NAME by X` and `network XN`, which a shell passes as words without quotes."""
     changes: list[str] = []
     rest = [*words]
     while rest:
-        n_words = 4 if rest[0] == "faster" and [word.lower() for word in rest[2:3]] == ["by"] else 1
+        n_words = 1
+        if rest[0] == "faster" and [word.lower() for word in rest[2:3]] == ["by"]:
+            n_words = 4
+        elif rest[0] == "network" and re.fullmatch("[xX]?[0-9].*", "".join(rest[1:2])):
+            n_words = 2
         changes.append(" ".join(rest[:n_words]))
         del rest[:n_words]
     return changes
@@ -98,19 +105,29 @@ def _sentences(
         "the job: " if prediction.rank is None else f"rank {prediction.rank}: " if several else ""
     )
     change = printable(" and ".join(changes))
+    whole = "a step" if prediction.rank is None or step is not None else "all that was recorded"
     before = duration(prediction.before_ns)
     of_what = "as recorded, the profiler's cost included"
     if step is not None and step.low_ns is not None and step.high_ns is not None:
         before += f" {_range(step.low_ns, step.high_ns)}"
         of_what = "without the profiler"
-    after = duration(prediction.after_ns) if prediction.has_gain else "no clear gain"
+    after = duration(prediction.after_ns)
+    if prediction.after_ns > (1 + WORTH_IT) * prediction.before_ns:
+        after += ", longer"
+    elif not prediction.has_gain:
+        after += ", no clear gain"
     after += f" {_range(prediction.low_ns, prediction.high_ns)}"
-    first = f"{subject}a step takes {before}, with {change}: {after}\n"
+    first = f"{subject}{whole} takes {before}, with {change}: {after}\n"
     thing = prediction.next or ""
     if prediction.bound == "compute":
         thing = short_kernel(thing)
     place = f": {printable(thing)}" if thing else ""
-    then = f"{first}  times {of_what}; most of the changed step is {prediction.bound}{place}\n"
+    bound = PART_WORDS.get(prediction.bound or "", prediction.bound)
+    is_late = prediction.bound == "straggler"
+    limit = f"the others wait for {thing}" if is_late else f"most of the time is {bound}{place}"
+    then = f"{first}  times {of_what}; then {limit}\n"
+    if prediction.note is not None:
+        then += f"  {prediction.note}\n"
     if prediction.replay_error_frac is None:
         return then
     return f"{then}  the replay misses the recorded step by {prediction.replay_error_frac:.1%}\n"

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from msgspec import Struct
@@ -11,6 +10,8 @@ from msgspec import Struct
 from tracelens.derive.replay.attention_changes import sdpa
 from tracelens.derive.replay.batch_changes import batch
 from tracelens.derive.replay.compile_change import compile_program
+from tracelens.derive.replay.faster_change import USAGE as FASTER
+from tracelens.derive.replay.faster_change import parse_faster
 from tracelens.derive.replay.input_changes import dtype, input_ready, pinned, workers
 from tracelens.derive.replay.job_changes import USAGES as JOB_USAGES
 from tracelens.derive.replay.kernel_changes import (
@@ -42,8 +43,8 @@ _GRAPH_GAP_NS = 100
 
 The medians of three graphs recorded on an H200 are 64 to 96.
 """
-_LEAST_FACTOR = 0.001
-"""The least factor of a change. Smaller factors could make times too long for 64-bit integers."""
+_WAITS_INSIDE = 2
+"""With at least this many waits in a step, one of them is not at the step's end."""
 _SMALL_BYTES = 64
 """A copy of at most this many bytes reads back a number.
 
@@ -91,27 +92,35 @@ def parse_change(subject: Subject, text: str) -> Change | Spread:
 
     Raises UsageError for an unknown change, or if the trace lacks data for it.
     """
-    faster = re.fullmatch(r"faster[ =](.+) (?:BY|by) (\S+)", text.strip())
-    if faster:
-        return _faster(subject, faster[1], faster[2])
-    if re.match(r"faster\b", text.strip()):
-        raise UsageError(f"{text!r}: expected faster OP|LAYER|KERNEL by X")
+    faster = parse_faster(subject, text.strip())
+    if faster is not None:
+        return faster
     word, equals, value = text.strip().partition("=")
     if word not in KINDS_OF_CHANGE:
-        known = [*KINDS_OF_CHANGE, "faster", *JOB_USAGES]
-        raise UsageError(
-            f"no change is called {text!r}; {near(word, known)} (changes: {', '.join(usages())})"
-        )
+        raise unknown_change(text)
     usage = KINDS_OF_CHANGE[word].usage
     if (equals and not value) or (value and "=" not in usage):
         raise UsageError(f"{text[:60]}: expected {usage}")
     return KINDS_OF_CHANGE[word].make(subject, value or None)
 
 
+def is_known(text: str) -> bool:
+    """Return whether an expression names a change, of a rank or of a job."""
+    word = text.strip().partition("=")[0]
+    return word in {*KINDS_OF_CHANGE, *JOB_USAGES} or word.split(" ")[0] in {"faster", *JOB_USAGES}
+
+
+def unknown_change(text: str) -> UsageError:
+    """Return the error for an expression that names no change. It lists those that there are."""
+    known = [*KINDS_OF_CHANGE, "faster", *JOB_USAGES]
+    close = near(text.strip().partition("=")[0].lower(), known)
+    return UsageError(f"no change is called {text!r}; {close} (changes: {', '.join(usages())})")
+
+
 def usages() -> list[str]:
     """List the written form of each change."""
     of_rank = (kind.usage for kind in KINDS_OF_CHANGE.values())
-    return [*of_rank, "faster OP|LAYER|KERNEL by X", *JOB_USAGES.values()]
+    return [*of_rank, FASTER, *JOB_USAGES.values()]
 
 
 def _cuda_graph(subject: Subject, layer: str | None) -> Change:
@@ -129,8 +138,8 @@ def _cuda_graph(subject: Subject, layer: str | None) -> Change:
     chosen = subject.is_host & ~is_own & (issuing | np.isin(table.kinds, (OP, CALL)))
     if layer is not None:
         chosen &= subject.in_layer(layer)
-        require(chosen, f"cuda_graph={layer}: no module of that path has host time in the steps")
-    firsts = _first_of_each_step(subject, chosen)
+        require(chosen, f"cuda_graph={layer}: {_no_such_layer(subject, layer)}")
+    firsts = _first_of_each_step(subject, chosen & (table.is_helper == 0))
     ends_wait = np.isin(
         table.targets,
         table.targets[table.kinds == WAIT],
@@ -156,6 +165,14 @@ def _cuda_graph(subject: Subject, layer: str | None) -> Change:
     return change
 
 
+def _no_such_layer(subject: Subject, layer: str) -> str:
+    """Say that no module with this path has host time, and name others."""
+    layers = sorted({path for path in subject.labels.layers if path})
+    if not layers:
+        return "the trace names no layers; tracelens collect torch -- COMMAND records them"
+    return f"no module of that path has host time in the steps; {near(layer, layers)}"
+
+
 def _first_of_each_step(subject: Subject, chosen: Flags) -> Ints:
     """Return the indices of the first chosen graph edge in each step."""
     table = subject.replay.table
@@ -172,14 +189,7 @@ def _first_of_each_step(subject: Subject, chosen: Flags) -> Ints:
 def _no_sync(subject: Subject, place: str | None) -> Change:
     """Remove the host's waits for the device, and the calls that only wait."""
     table = subject.replay.table
-    excerpt = subject.replay.excerpt
-    names = excerpt.calls["api"].to_list()
-    is_sync = (excerpt.calls["waits"] & (excerpt.calls["kind"] != "memcpy")).to_numpy()
-    reads_back = np.zeros(len(names), bool)
-    for wait in subject.replay.waits:
-        name = excerpt.work["name"][wait.work] if wait.work >= 0 else ""
-        is_copy = excerpt.calls["kind"][wait.call] == "memcpy"
-        reads_back[wait.call] |= is_copy and str(name).startswith("d2h")
+    is_sync, reads_back = _waiting_calls(subject)
     wanted = is_sync | reads_back
     if place is not None:
         spoken = _words_of_calls(subject)
@@ -190,11 +200,9 @@ def _no_sync(subject: Subject, place: str | None) -> Change:
         NONE,
     )
     chosen = picked(wanted, items)
-    where = "" if place is None else f" at {place!r}"
-    require(
-        chosen & (table.kinds == WAIT),
-        f"no_sync: the host waits for no device work{where} in these steps",
-    )
+    is_wait = chosen & (table.kinds == WAIT)
+    if not is_wait.any():
+        raise UsageError(_no_such_wait(subject, is_sync | reads_back, place))
 
     is_number = _read_numbers(subject, wanted)
 
@@ -205,6 +213,47 @@ def _no_sync(subject: Subject, place: str | None) -> Change:
         return np.where(only_waits, 0, changed)
 
     return change
+
+
+def _waiting_calls(subject: Subject) -> tuple[Flags, Flags]:
+    """Flag the API calls that only wait for the device, and the copies to the host that wait."""
+    excerpt = subject.replay.excerpt
+    is_sync = (excerpt.calls["waits"] & (excerpt.calls["kind"] != "memcpy")).to_numpy()
+    reads_back = np.zeros(excerpt.calls.height, bool)
+    for wait in subject.replay.waits:
+        name = excerpt.work["name"][wait.work] if wait.work >= 0 else ""
+        is_copy = excerpt.calls["kind"][wait.call] == "memcpy"
+        reads_back[wait.call] |= is_copy and str(name).startswith("d2h")
+    return is_sync, reads_back
+
+
+def note_of(subject: Subject, changes: Sequence[str]) -> str | None:
+    """Return what a reader must know of a prediction with these changes, None for nothing."""
+    words = {change.strip().partition("=")[0] for change in changes}
+    if "cuda_graph" not in words or "no_sync" in words:
+        return None
+    is_sync, reads_back = _waiting_calls(subject)
+    table = subject.replay.table
+    waits = (table.kinds == WAIT) & picked(is_sync | reads_back, table.items)
+    n_waits = round(waits.sum() / (len(subject.replay.marks) - 1))
+    if n_waits < _WAITS_INSIDE:
+        return None
+    return (
+        f"a CUDA graph ends where the host waits for the device, {n_waits} times a step; these waits"
+        " stay unless no_sync is among the changes"
+    )
+
+
+def _no_such_wait(subject: Subject, waits: Flags, place: str | None) -> str:
+    """Say that the host waits for no device work at a place, and name the places where it does.
+
+    `waits` flags the API calls that wait.
+    """
+    none = "no_sync: the host waits for no device work"
+    places = {text.strip() for text in np.array(_words_of_calls(subject))[waits].tolist()}
+    if place is None or not places:
+        return f"{none} in these steps"
+    return f"{none} at {place!r} in these steps; {near(place, sorted(places))}"
 
 
 def _read_numbers(subject: Subject, calls: Flags) -> Flags:
@@ -256,39 +305,6 @@ def _without(subject: Subject, cause: str | None) -> Change:
 
 _REMOVABLE = ("host", "allocation", "loading", "input")
 """Causes of host time that a program can avoid or move elsewhere."""
-
-
-def _faster(subject: Subject, name: str, times: str) -> Change:
-    """Divide the durations of an op, a layer or a kernel by a factor.
-
-    `name` is a part of an op's or kernel's name, or a layer's path. `times` is the factor as text.
-    """
-    is_number = re.fullmatch(r"[0-9]{1,9}(?:\.[0-9]{1,9})?", times)
-    factor = float(times) if is_number else 0
-    if factor < _LEAST_FACTOR:
-        raise UsageError(f"faster {name}: {times[:40]} is not a factor of at least {_LEAST_FACTOR}")
-    labels = subject.labels
-    table = subject.replay.table
-    word = name.lower()
-    by_name = np.array(
-        [
-            any(text is not None and word in text.lower() for text in texts)
-            for texts in zip(labels.ops, labels.names, strict=True)
-        ]
-    )
-    chosen = (by_name | subject.in_layer(name)) & ~np.isin(table.kinds, (WAIT, LAUNCH))
-    if not chosen.any():
-        known = {text for text in (*labels.ops, *labels.layers) if text}
-        raise UsageError(
-            f"faster {name}: no op, layer or kernel of these steps has that name (an op inside"
-            " another is not known); "
-            f"{near(name, sorted(known))}"
-        )
-    return lambda weights: np.where(
-        chosen,
-        (weights / factor).astype(np.int64),
-        weights,
-    )
 
 
 KINDS_OF_CHANGE = {

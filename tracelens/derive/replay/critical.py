@@ -140,7 +140,8 @@ def labels_of(replay: Replay, edges: Ints) -> Labels:
         excerpt.work["name"],
         np.where(is_work, items, NONE),
     )
-    causes, places = _activities(replay, edges, of_host | of_call)
+    is_main = (of_host | of_call) & (table.is_helper[edges] == 0)
+    causes, places = _activities(replay, edges, is_main)
     between = [place if kind == PYTHON else None for kind, place in zip(kinds, places, strict=True)]
     names = [
         api or name or op or place
@@ -150,11 +151,12 @@ def labels_of(replay: Replay, edges: Ints) -> Labels:
 
 
 def _activities(
-    replay: Replay, edges: Ints, of_host: Flags
+    replay: Replay, edges: Ints, is_main: Flags
 ) -> tuple[list[str | None], list[str | None]]:
-    """Return the recorded cause and activity of the host in each edge, None for device work.
+    """Return the recorded cause and activity of the main threads in each edge.
 
-    Both are recorded on the main thread.
+    Both are None for other threads and for device work. `is_main` flags the edges of the main
+    threads.
     """
     excerpt = replay.excerpt
     is_before_end = pl.col("start_ns") < excerpt.origin_ns + excerpt.marks[-1]
@@ -168,7 +170,7 @@ def _activities(
     sources = table.recorded[table.graph.sources[edges]]
     middle = (sources + table.recorded[table.targets[edges]]) // 2
     rows = np.searchsorted(starts, middle, "right") - 1
-    is_known = of_host & (rows >= 0) & (ends[rows] >= middle)
+    is_known = is_main & (rows >= 0) & (ends[rows] >= middle)
     rows = np.where(is_known, rows, NONE)
     return _gathered(frame["cause"], rows), _gathered(frame["what"], rows)
 

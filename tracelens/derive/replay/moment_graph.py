@@ -60,10 +60,11 @@ class Edges(Struct):
         n_calls: npt.ArrayLike = 0,
         profiler_ns: npt.ArrayLike = 0,
         is_inferred: npt.ArrayLike = 0,
+        is_helper: npt.ArrayLike = 0,
     ) -> None:
         """Add edges, given as columns. A single value applies to all added edges."""
         counts = (n_ops, n_python, n_generated, n_calls, profiler_ns)
-        values = (sources, targets, ns, kind, items, *counts, is_inferred)
+        values = (sources, targets, ns, kind, items, *counts, is_inferred, is_helper)
         columns = np.broadcast_arrays(*(np.atleast_1d(np.asarray(v, np.int64)) for v in values))
         self.parts.append(tuple(columns))
 
@@ -85,6 +86,7 @@ class EdgeTable(Struct, frozen=True):
     n_calls: Ints  # API calls
     profiler_ns: Ints  # time that the host spent in the profiler itself
     is_inferred: Ints
+    is_helper: Ints  # 1 for a host interval of threads that work beside the main ones
     recorded: Ints  # recorded time of each moment in ns
 
 
@@ -111,11 +113,11 @@ def build_table(edges: Edges, times: Ints, classes: Ints) -> tuple[EdgeTable, In
         ns[by_target].copy(),
     )
     columns = [column[by_target] for column in (targets, *others)]
-    kinds, items, n_ops, n_python, n_generated, n_calls, profiler_ns, is_inferred = columns[1:]
+    targets, kinds, items, n_ops, n_python, n_generated, n_calls, profiler_ns, *flags = columns
     return (
         EdgeTable(
             graph,
-            columns[0],
+            targets,
             kinds,
             items,
             n_ops,
@@ -123,8 +125,9 @@ def build_table(edges: Edges, times: Ints, classes: Ints) -> tuple[EdgeTable, In
             n_generated,
             n_calls,
             profiler_ns,
-            is_inferred,
-            times[order],
+            is_inferred=flags[0],
+            is_helper=flags[1],
+            recorded=times[order],
         ),
         new_index,
     )

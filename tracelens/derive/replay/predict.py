@@ -10,7 +10,14 @@ import polars as pl
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
-from tracelens.derive.replay.changes import Doubt, doubt_of, spread_of
+from tracelens.derive.replay.changes import (
+    Doubt,
+    doubt_of,
+    is_known,
+    note_of,
+    spread_of,
+    unknown_change,
+)
 from tracelens.derive.replay.costs import NO_COSTS, Costs, costs_of
 from tracelens.derive.replay.job_changes import is_of_job, predict_job
 from tracelens.derive.replay.moment_graph import (
@@ -19,7 +26,6 @@ from tracelens.derive.replay.moment_graph import (
     FILL,
     KERNEL,
     KINDS,
-    Flags,
     Ints,
 )
 from tracelens.derive.replay.replay import (
@@ -90,6 +96,7 @@ class Prediction(Struct, frozen=True):
     least_saving_ns: int
     most_saving_ns: int
     has_gain: bool  # False if the changes may save nothing
+    note: str | None = None  # what a reader must know of the prediction
 
 
 _COLUMNS = {
@@ -102,6 +109,7 @@ _COLUMNS = {
     "next": pl.String,
     "replay_error_frac": pl.Float64,
     "has_gain": pl.Boolean,
+    "note": pl.String,
 }
 
 
@@ -137,7 +145,12 @@ def predict(
     """
     if rank is not None and rank not in trace.manifest.ranks:
         raise UsageError(f"whatif: the trace has no rank {rank}")
+    unknown = next((change for change in changes if not is_known(change)), None)
+    if unknown is not None and "faster" not in changes:
+        raise unknown_change(unknown)
     of_job = [change for change in changes if is_of_job(change)]
+    if of_job and rank is not None:
+        raise UsageError(f"{of_job[0]}: changes the job as a whole; leave out the rank")
     if of_job:
         return [_of_job(trace, changes, of_job)]
     chosen = {r: subject for r, subject in trace.derived(_subjects).items() if rank in {None, r}}
@@ -244,6 +257,7 @@ def _of_rank(
         least_saving_ns=round(before - high),
         most_saving_ns=round(before - low),
         has_gain=least_gain > WORTH_IT * before,
+        note=note_of(subject, changes),
     )
 
 
@@ -260,8 +274,8 @@ def _replayed(
     changed = [_made(changes, weights) for weights in scenarios]
     befores = [steady_step_ns(replay, weights) * scale for weights in scenarios]
     afters = [steady_step_ns(replay, weights) * scale for weights in changed]
-    device_before = _device_ns(replay, scenarios[0], scale, befores[0])
-    device_after = _device_ns(replay, changed[0], scale, befores[0])
+    device_before = device_ns(replay, scenarios[0], scale, befores[0])
+    device_after = device_ns(replay, changed[0], scale, befores[0])
     return _Replayed(
         replay,
         scale,
@@ -376,7 +390,7 @@ def _changes_device(replay: Replay, before: Ints, after: Ints) -> bool:
     return bool((before != after)[is_work].any())
 
 
-def _device_ns(replay: Replay, weights: Ints, scale: float, before: float) -> float:
+def device_ns(replay: Replay, weights: Ints, scale: float, before: float) -> float:
     """Return the time in ns of a step's device work with these weights, at most `before`.
 
     `before` is the step before the changes. `scale` is the factor from replayed to real time.
@@ -451,31 +465,3 @@ def _bound(subject: Subject, weights: Ints) -> tuple[str, str | None]:
         key=lambda thing: (times_of_bound[thing], thing),
         default=None,
     )
-
-
-def savings(
-    trace: Trace,
-    replay: Replay,
-    step: UnprofiledStep | None,
-    groups: Sequence[Flags],
-    share: float,
-) -> list[tuple[int, int]]:
-    """Return each edge group's time per step, and the step time saved, in ns.
-
-    The saving is computed with `share` of the group's time removed.
-    """
-    scale, costs = scale_and_costs(trace, replay, step)
-    weights = weights_without(replay, costs)
-    before = steady_step_ns(replay, weights)
-    n_steps = len(replay.marks) - 1
-    results = []
-    for chosen in groups:
-        less = np.where(
-            chosen,
-            (weights * (1 - share)).astype(np.int64),
-            weights,
-        )
-        total = weights[chosen].clip(min=0).sum() / n_steps
-        gained = before - steady_step_ns(replay, less)
-        results.append((round(total * scale), round(max(gained, 0) * scale)))
-    return results

@@ -286,6 +286,7 @@ def _add_host_edges(  # noqa: PLR0913, PLR0917 - of three tables each
         n_generated=timeline.n_generated_edges,
         n_calls=ends_call * in_call,
         profiler_ns=timeline.profiler_ns,
+        is_helper=not timeline.is_main,
     )
     edges.add(0, first, timeline.times[0], START)
     if not timeline.is_main:

@@ -41,8 +41,14 @@ class Subject(Struct, dict=True):
 
     @property
     def is_host(self) -> Flags:
-        """True for each edge of the graph in which the host works: ops, Python and API calls."""
-        return np.isin(self.replay.table.kinds, (OP, PYTHON, CALL))
+        """True for each edge of the graph in which the host works: ops, Python and API calls.
+
+        What other threads do between their calls is not known. They mostly sleep, so it is no work.
+        """
+        table = self.replay.table
+        is_pause = (table.kinds == PYTHON) & (table.is_helper == 1)
+        is_host: Flags = np.isin(table.kinds, (OP, PYTHON, CALL)) & ~is_pause
+        return is_host
 
     def of_cause(self, cause: str) -> Flags:
         """Flag the graph edges of host time with this cause, such as `input`."""
