@@ -239,8 +239,8 @@ def note_of(subject: Subject, changes: Sequence[str]) -> str | None:
     if n_waits < _WAITS_INSIDE:
         return None
     return (
-        f"a CUDA graph ends where the host waits for the device, {n_waits} times a step; these waits"
-        " stay unless no_sync is among the changes"
+        f"a CUDA graph ends where the host waits for the device, {n_waits} times a step; these"
+        " waits stay unless no_sync is among the changes"
     )
 
 

@@ -85,8 +85,8 @@ def _stays_frac(name: str, amount: str) -> float:
     if percentage:
         return 1 - float(percentage[1]) / 100
     raise UsageError(
-        f"faster {name}: {amount[:40]} is not a factor of at least {_LEAST_FACTOR}, nor a percentage"
-        " below 100, as 10% for a tenth less time"
+        f"faster {name}: {amount[:40]} is not a factor of at least {_LEAST_FACTOR}, nor a"
+        " percentage below 100, as 10% for a tenth less time"
     )
 
 
