@@ -92,29 +92,25 @@ def parse_change(subject: Subject, text: str) -> Change | Spread:
 
     Raises UsageError for an unknown change, or if the trace lacks data for it.
     """
-    faster = parse_faster(subject, text.strip())
-    if faster is not None:
-        return faster
+    if text.split("=", maxsplit=1)[0].split()[:1] == ["faster"]:
+        return parse_faster(subject, text.strip())
     word, equals, value = text.strip().partition("=")
     if word not in KINDS_OF_CHANGE:
-        raise unknown_change(text)
+        refuse_unknown(text)
     usage = KINDS_OF_CHANGE[word].usage
     if (equals and not value) or (value and "=" not in usage):
         raise UsageError(f"{text[:60]}: expected {usage}")
     return KINDS_OF_CHANGE[word].make(subject, value or None)
 
 
-def is_known(text: str) -> bool:
-    """Return whether an expression names a change, of a rank or of a job."""
-    word = text.strip().partition("=")[0]
-    return word in {*KINDS_OF_CHANGE, *JOB_USAGES} or word.split(" ")[0] in {"faster", *JOB_USAGES}
-
-
-def unknown_change(text: str) -> UsageError:
-    """Return the error for an expression that names no change. It lists those that there are."""
+def refuse_unknown(text: str) -> None:
+    """Raise UsageError if an expression names no change, with a list of the changes."""
     known = [*KINDS_OF_CHANGE, "faster", *JOB_USAGES]
-    close = near(text.strip().partition("=")[0].lower(), known)
-    return UsageError(f"no change is called {text!r}; {close} (changes: {', '.join(usages())})")
+    word = text.strip().partition("=")[0]
+    has_words = word.partition(" ")[0] in {"faster", *JOB_USAGES}
+    if word not in known and not has_words:
+        close = near(word.lower(), known)
+        raise UsageError(f"no change is called {text!r}; {close} (changes: {', '.join(usages())})")
 
 
 def usages() -> list[str]:

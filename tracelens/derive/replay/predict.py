@@ -13,10 +13,9 @@ from msgspec.structs import asdict, replace
 from tracelens.derive.replay.changes import (
     Doubt,
     doubt_of,
-    is_known,
     note_of,
+    refuse_unknown,
     spread_of,
-    unknown_change,
 )
 from tracelens.derive.replay.costs import NO_COSTS, Costs, costs_of
 from tracelens.derive.replay.job_changes import is_of_job, predict_job
@@ -137,17 +136,14 @@ def predict(
 
     - Changes to a whole job give one prediction, for the job.
     - `other`: a trace with another batch size, of the same ranks or of one rank.
-    - `names_bound`: if False, `bound` and `next` are None, which saves up to three quarters of the
-      time.
+    - `names_bound`: if False, `bound`, `next` and `note` are None, which saves up to three quarters
+      of the time.
 
     Raises UsageError for an unknown rank or change, or if the trace lacks data for a change. Raises
     MissingTableError if no step can be replayed.
     """
     if rank is not None and rank not in trace.manifest.ranks:
         raise UsageError(f"whatif: the trace has no rank {rank}")
-    unknown = next((change for change in changes if not is_known(change)), None)
-    if unknown is not None and "faster" not in changes:
-        raise unknown_change(unknown)
     of_job = [change for change in changes if is_of_job(change)]
     if of_job and rank is not None:
         raise UsageError(f"{of_job[0]}: changes the job as a whole; leave out the rank")
@@ -187,6 +183,7 @@ def _of_job(
 ) -> Prediction:
     if len(of_job) < len(changes):
         other = next(change for change in changes if change not in of_job)
+        refuse_unknown(other)
         raise UsageError(
             f"{other}: is replayed rank by rank, {of_job[0]} for the job as a whole; ask for each"
             " alone"
@@ -257,7 +254,7 @@ def _of_rank(
         least_saving_ns=round(before - high),
         most_saving_ns=round(before - low),
         has_gain=least_gain > WORTH_IT * before,
-        note=note_of(subject, changes),
+        note=note_of(subject, changes) if names_bound else None,
     )
 
 
