@@ -203,7 +203,7 @@ def _of_rank(trace: Trace, replay: Replay, steps: pl.DataFrame) -> UnprofiledSte
     )
     high = round(usual + margin + may_miss)
     slowness = costs.slowness if isinstance(costs, CostsOfHost) else 1.0
-    if isinstance(costs, CostsOfHost) and costs.usual_factor < 1:
+    if isinstance(costs, CostsOfHost | CostsBeside) and costs.usual_factor < 1:
         # The host may also be slow without the profiler.
         always_slow = weights_without(replay, replace(costs, slowness=1))
         high = max(high, round(steady_step_ns(replay, always_slow) * scale))
@@ -353,9 +353,11 @@ def weights_without(replay: Replay, costs: Costs, host_factor: float = 1) -> Int
         )
     is_pageable = filled(replay.excerpt.work["is_pageable"], value=False).to_numpy()
     is_staged = (table.kinds == COPY) & picked(is_pageable, table.items)
-    # The host moves the bytes of these copies.
+    # The host moves the bytes of these copies. Under nsys, they took as long at either speed of the
+    # host, because memory limits them.
+    of_copies = 1 if isinstance(costs, CostsBeside) else costs.usual_factor
     slower_copy = min(1 + _COPY_VARIES * (host_factor - 1), _SLOWEST_COPY)
-    copy_factor = costs.usual_factor * max(slower_copy, min(host_factor, 1))
+    copy_factor = of_copies * max(slower_copy, min(host_factor, 1))
     scaled = np.where(is_staged, on_device * copy_factor, on_device).astype(np.int64)
     without = np.where(
         np.isin(table.kinds, _HOST),
