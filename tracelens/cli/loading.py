@@ -49,7 +49,7 @@ def load_module(name: str) -> Any:
     gc.enable()
     # A verdict makes a million objects. With the usual threshold, garbage collection takes a
     # twentieth of the time of a verdict, and a tenth of the time of a page.
-    gc.set_threshold(50_000)
+    gc.set_threshold(200_000)
     return module
 
 
