@@ -26,7 +26,7 @@ def during(
     if not intervals.height or not frame.height:
         no_label = pl.lit(None, dtype).alias(label)
         return frame.with_columns(no_label)
-    disjoint = _innermost_by_process(intervals, label)
+    disjoint = innermost_by_process(intervals, label)
     process_id = pl.col("process_id").cast(pl.Int64)
     asked = frame.select(process_id, "start_ns")
     moments = asked["start_ns"]
@@ -46,7 +46,7 @@ def during(
     return frame.with_columns(labels)
 
 
-def _innermost_by_process(intervals: pl.DataFrame, label: str) -> pl.DataFrame:
+def innermost_by_process(intervals: pl.DataFrame, label: str) -> pl.DataFrame:
     """Return each process's disjoint intervals with the innermost label, sorted by start."""
     process_id = pl.col("process_id")
     end_ns = pl.col("end_ns")

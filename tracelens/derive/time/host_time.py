@@ -6,7 +6,7 @@ import polars as pl
 from msgspec import Struct
 
 from tracelens.derive.columns.filling import gathered
-from tracelens.derive.columns.interval_lookup import during
+from tracelens.derive.columns.interval_lookup import during, innermost_by_process
 from tracelens.derive.columns.lookup import numbered, rows_of, small_ranks_together
 from tracelens.derive.columns.per_unique import distinct_rows, each_pair_once, matching
 from tracelens.derive.time.activity_places import PROFILER
@@ -356,23 +356,15 @@ def _in_regions(trace: Trace, rank: int) -> pl.DataFrame:
 
     A region is the innermost annotation open on the launching thread.
     """
+    places = pl.DataFrame(schema=PLACED)
     regions = _regions(trace, rank)
     if regions.is_empty():
-        return pl.DataFrame(schema=PLACED)
-    columns = (*_THREAD, "api_call_id", "site_id", "start_ns")
-    is_launch = pl.col("kind").is_in(LAUNCHES)
-    calls = trace.select(
-        "api_calls",
-        *columns,
-        where=is_launch,
-        rank=rank,
-    )
+        return places
     opening_threads = regions["thread_id"].unique()
     opens_regions = pl.col("thread_id").is_in(opening_threads.implode())
-    of_thread = _with_region(calls.filter(opens_regions), regions, "thread_id")
-    # A thread without annotations, such as autograd's, works for the region open in its process.
-    of_process = _with_region(calls.filter(~opens_regions), regions, "process_id")
-    placed = pl.concat([of_thread, of_process])
+    regions_of_threads = regions.with_columns(process_id="thread_id")
+    by_thread = innermost_by_process(regions_of_threads, "region")
+    by_process = innermost_by_process(regions, "region")
     ops = trace.select(
         "sites",
         "rank",
@@ -380,7 +372,20 @@ def _in_regions(trace: Trace, rank: int) -> pl.DataFrame:
         "op",
         rank=rank,
     )
-    with_ops = placed.join(
+    columns = (*_THREAD, "api_call_id", "site_id", "start_ns", "kind")
+    is_launch = pl.col("kind").is_in(LAUNCHES)
+    for calls in trace.chunks("api_calls", *columns, rank=rank):
+        launches = calls.filter(is_launch)
+        of_thread = _with_region(launches.filter(opens_regions), by_thread, "thread_id")
+        # A thread without annotations, such as autograd's, works for its process's region.
+        of_process = _with_region(launches.filter(~opens_regions), by_process, "process_id")
+        places.extend(_region_and_op(pl.concat([of_thread, of_process]), ops))
+    return places
+
+
+def _region_and_op(launches: pl.DataFrame, ops: pl.DataFrame) -> pl.DataFrame:
+    """Return launches in regions with region and op as their call path, in PLACED columns."""
+    with_ops = launches.join(
         ops,
         on=["rank", "site_id"],
         how="left",
@@ -404,14 +409,9 @@ def _in_regions(trace: Trace, rank: int) -> pl.DataFrame:
 def _with_region(calls: pl.DataFrame, regions: pl.DataFrame, owner: str) -> pl.DataFrame:
     """Return the calls in regions: rank, api_call_id, site_id and region.
 
-    `owner` is thread_id or process_id: the call and its region agree in this column.
+    `owner` is thread_id or process_id: the call and its region agree in this column. Regions are
+    disjoint, and have the owner as process_id.
     """
-    # `during` finds intervals of the same process, so the owner is given as the process.
-    by_owner = pl.col(owner).alias("process_id")
-    labelled = during(
-        calls.with_columns(by_owner),
-        regions.with_columns(by_owner),
-        *_REGION,
-    )
+    labelled = during(calls.with_columns(process_id=owner), regions, *_REGION)
     in_region = labelled.drop_nulls("region")
     return in_region.select("rank", "api_call_id", "site_id", "region")
