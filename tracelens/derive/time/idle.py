@@ -4,7 +4,8 @@ The cause is the activity, in that time, of the thread that launches the next wo
 idle time between one kernel, copy or fill and the next.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
 
 import polars as pl
 
@@ -52,21 +53,34 @@ def is_counted(device: DeviceWork) -> pl.Expr:
     return pl.col("window").is_in(rows.implode())
 
 
-def in_time_order(device: DeviceWork) -> pl.DataFrame:
-    """Sort a device's work by start, and add end_ns and `gap`.
+def in_time_order(device: DeviceWork) -> Iterator[pl.DataFrame]:
+    """Yield a device's work sorted by start, some rows at a time, with end_ns and `gap`.
 
-    `gap` is the work's row number before sorting. It serves as the id of the gap before the work.
+    `gap` is the work's row number among kernels, then all other work. It serves as the id of the
+    gap before the work.
     """
-    numbered = pl.concat(device.work).with_row_index("gap")
-    work = numbered.sort("start_ns", "duration_ns", "gap")
+    larger = max(device.work, key=len)
+    starts = larger["start_ns"]
+    bounds = starts.gather_every(_WORK_AT_ONCE).unique(maintain_order=True)
+    # No part is empty: each begins with a row of the larger frame.
+    later_bounds = bounds.filter(bounds > starts.min())
     end = pl.col("start_ns") + pl.col("duration_ns")
-    return work.with_columns(pl.col("gap").cast(pl.Int64), end_ns=end)
+    numbered = []
+    n_before = 0
+    for part in device.work:
+        rows = [0, *part["start_ns"].search_sorted(later_bounds), part.height]
+        numbered.append([(n_before + row, part[row:after]) for row, after in pairwise(rows)])
+        n_before += part.height
+    for parts in zip(*numbered, strict=True):
+        work = pl.concat([part.with_row_index("gap", offset=row) for row, part in parts])
+        in_order = work.sort("start_ns", "duration_ns", "gap")
+        yield in_order.with_columns(pl.col("gap").cast(pl.Int64), end_ns=end)
 
 
-def cut_gaps(work: pl.DataFrame, device: DeviceWork) -> Iterator[pl.DataFrame]:
+def cut_gaps(work: Iterable[pl.DataFrame], device: DeviceWork) -> Iterator[pl.DataFrame]:
     """Yield the idle time between work, cut where windows, causes or call paths change.
 
-    Intervals are sorted by start.
+    `work` is the result of `in_time_order`. Intervals are sorted by start.
     """
     after_windows = device.windows.height
     for gaps in _gaps(work, device):
@@ -103,7 +117,7 @@ def known_place(n_places: int) -> pl.Expr:
     return known.alias("place")
 
 
-def _gaps(work: pl.DataFrame, device: DeviceWork) -> Iterator[pl.DataFrame]:
+def _gaps(work: Iterable[pl.DataFrame], device: DeviceWork) -> Iterator[pl.DataFrame]:
     """Yield the idle times (gaps) between device work, sorted by start, in several frames.
 
     The first gap begins with the first window, and the last gap ends with the last window.
@@ -115,39 +129,37 @@ def _gaps(work: pl.DataFrame, device: DeviceWork) -> Iterator[pl.DataFrame]:
     """
     reached = low = device.from_ns
     call_before: int | None = None
-    after_all = _gap_after_all(work, device)
-    for first in range(0, work.height, _WORK_AT_ONCE):
-        part = work.slice(first, _WORK_AT_ONCE)
+    n_work = 0
+    for part in work:
         ends = pl.col("end_ns").cum_max().shift(1).fill_null(low).clip(reached)
         gaps = part.select(
             "gap",
             start_ns=ends,
             end_ns="start_ns",
-            within=pl.int_range(pl.len()) + first > 0,
+            within=pl.int_range(pl.len()) + n_work > 0,
             call="call",
             before=pl.col("call").shift(1, fill_value=call_before),
         )
-        with_calls = _with_calls(gaps.filter(LENGTH > 0), device)
-        is_last = first + part.height == work.height
-        yield pl.concat([with_calls, after_all]) if is_last else with_calls
+        yield _with_calls(gaps.filter(LENGTH > 0), device)
         reached = max(
             reached,
             *part.select(pl.col("end_ns").max()).row(0),
         )
         call_before = part["call"][-1]
-    if work.is_empty():
-        yield after_all
+        n_work += part.height
+    yield _gap_after_all(device, n_work, reached)
 
 
-def _gap_after_all(work: pl.DataFrame, device: DeviceWork) -> pl.DataFrame:
-    """Return the idle time between the last work and the last window's end, if there is any."""
-    ends = [int(end) for end in work["end_ns"].top_k(1)]
-    reached = max(device.from_ns, *ends)
-    high = max(reached, *ends, *device.windows["end_ns"].top_k(1))
+def _gap_after_all(device: DeviceWork, n_work: int, reached: int) -> pl.DataFrame:
+    """Return the idle time between the last work and the last window's end, if there is any.
+
+    The `n_work` rows of work end at the moment `reached`.
+    """
+    high = max([reached, *device.windows["end_ns"].top_k(1)])
     # A main thread explains the time after all work.
     thread = device.last_thread
     end = {
-        "gap": work.height,
+        "gap": n_work,
         "start_ns": reached,
         "end_ns": high,
         "within": False,

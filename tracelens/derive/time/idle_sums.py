@@ -170,8 +170,9 @@ def by_columns(
 
 
 def _by_columns(number: int, device: DeviceWork, causes: pl.Series | None) -> DeviceTimes:
-    work = in_time_order(device)
-    as_recorded = pl.concat(cut_gaps(work, device))
+    parts = [*in_time_order(device)]
+    as_recorded = pl.concat(cut_gaps(parts, device))
+    work = pl.concat(parts)
     launching = _launching_before(as_recorded, work.height)
     intervals = with_true_causes(as_recorded, causes)
     counted = intervals.filter(is_counted(device))

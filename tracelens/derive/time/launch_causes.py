@@ -84,7 +84,7 @@ def _in_busy_ops(
     parts = []
     first = 0
     for (rank, _), device in devices.items():
-        work = in_time_order(device)
+        work = pl.concat(in_time_order(device))
         of_rank = long_gaps.filter(pl.col("rank") == rank)
         parts.append(_on_threads(work, device, of_rank, first))
         first += work.height

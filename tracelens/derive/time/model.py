@@ -39,9 +39,10 @@ def list_idle(trace: Trace) -> pl.DataFrame:
     """
     devices = {}
     if trace.has("kernels"):
-        # Finding phases reads more than is needed afterwards, so it does not fill the cache.
+        # Finding phases and hosts reads more than is needed afterwards, so it does not fill the
+        # cache.
         windows = phases(trace.uncached())
-        hosts = host_times(trace, activities_of(trace))
+        hosts = host_times(trace.uncached(), activities_of(trace))
         devices = works_of_devices(trace, hosts, windows)
     return idle_intervals(trace, devices)
 
