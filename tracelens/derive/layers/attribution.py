@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from tracelens.derive.columns.lookup import numbered
+from tracelens.derive.columns.filling import repeated
+from tracelens.derive.columns.lookup import numbered, rows_of
 from tracelens.derive.columns.ratios import over
 from tracelens.derive.events.launch_sites import accumulation_and_roots, only_in_wrapper
 from tracelens.derive.events.span_trees import with_trees
@@ -239,13 +240,9 @@ def _with_open_ranges(kernels: pl.DataFrame, trace: Trace) -> pl.DataFrame:
     by_range = in_open_backward(trace)
     if by_range.is_empty():
         return kernels.with_columns(by_range=pl.lit(value=False))
-    joined = kernels.join(
-        by_range,
-        on=["rank", "kernel_id"],
-        how="left",
-        maintain_order="left",
-    )
-    return joined.with_columns(pl.col("by_range").fill_null(value=False))
+    rows = rows_of(kernels["rank"], kernels["kernel_id"], by_range.select("rank", "kernel_id"))
+    no_flags = repeated(False, kernels.height, pl.Boolean)
+    return kernels.with_columns(by_range=no_flags.scatter(rows, True))
 
 
 def place_parts(trace: Trace) -> pl.DataFrame:

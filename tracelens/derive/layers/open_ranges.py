@@ -2,8 +2,9 @@
 
 import polars as pl
 
-from tracelens.derive.columns.interval_lookup import during
+from tracelens.derive.columns.interval_lookup import during, innermost_by_process
 from tracelens.derive.columns.intervals import END
+from tracelens.derive.columns.lookup import by_value
 from tracelens.trace import Trace
 
 EVIDENCE = "launched by another thread while a range named backward was open"
@@ -17,21 +18,36 @@ def in_open_backward(trace: Trace) -> pl.DataFrame:
     # This occurs only in traces without ops, because PyTorch's profiler records ops of autograd's
     # threads.
     kernels = _outside_spans(trace)
+    is_in_range = pl.lit(value=True).alias("by_range")
+    no_kernels = kernels.clear().select("rank", "kernel_id", is_in_range)
     ranges = _backward_ranges(trace) if kernels.height else kernels
     if ranges.is_empty():
-        no_kernels = kernels.select("rank", "kernel_id").clear()
-        return no_kernels.with_columns(by_range=pl.lit(value=True))
-    calls = trace.select("api_calls", "rank", "api_call_id", "process_id", "start_ns")
-    launches = kernels.join(calls, on=["rank", "api_call_id"])
-    by_rank = []
-    for (rank,), of_rank in launches.group_by("rank"):
-        is_of_rank = pl.col("rank") == rank
-        ranges_of_rank = ranges.filter(is_of_rank)
-        marked = during(of_rank, ranges_of_rank, "by_range", pl.Boolean)
-        by_rank.append(marked)
-    every_rank = pl.concat(by_rank)
-    in_range = every_rank.filter("by_range")
-    return in_range.select("rank", "kernel_id", "by_range")
+        return no_kernels
+    launches = _calls_in_ranges(trace, ranges)
+    parts = [no_kernels]
+    for rank, of_rank in by_value(kernels, "rank"):
+        if rank in launches:
+            is_launched_in_range = pl.col("api_call_id").is_in(launches[rank].implode())
+            in_range = of_rank.filter(is_launched_in_range)
+            parts.append(in_range.select("rank", "kernel_id", is_in_range))
+    return pl.concat(parts)
+
+
+def _calls_in_ranges(trace: Trace, ranges: pl.DataFrame) -> dict[int, pl.Series]:
+    """Return, by rank, the ids of the API calls outside of spans while a range was open."""
+    ids: dict[int, list[pl.Series]] = {}
+    ranges_of_rank = {}
+    for rank, of_rank in by_value(ranges, "rank"):
+        ranges_of_rank[rank] = innermost_by_process(of_rank, "by_range")
+    columns = ("rank", "api_call_id", "process_id", "start_ns", "span_id")
+    # Calls are read in parts, because a trace has several times as many calls as kernels.
+    for calls in trace.chunks("api_calls", *columns):
+        outside_spans = calls.filter(pl.col("span_id").is_null())
+        for rank, of_rank in by_value(outside_spans, "rank"):
+            if rank in ranges_of_rank:
+                marked = during(of_rank, ranges_of_rank[rank], "by_range", pl.Boolean)
+                ids.setdefault(rank, []).append(marked.filter("by_range")["api_call_id"])
+    return {rank: pl.concat(parts) for rank, parts in ids.items()}
 
 
 def _outside_spans(trace: Trace) -> pl.DataFrame:
