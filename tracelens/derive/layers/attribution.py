@@ -41,6 +41,7 @@ _KIND = [
     "by_range",
 ]
 _KEY = ["rank", "layer", "class_name", "phase"]
+_ROWS_AT_ONCE = 1 << 20
 
 
 def attribute_kernels(
@@ -382,16 +383,18 @@ def kernel_layers(trace: Trace, base: Trace | None = None) -> pl.DataFrame:
 
 def _layers_by_kind(trace: Trace) -> pl.DataFrame:
     """Return rank, kernel_id and layer of each kernel, computed once per kind of kernel (_KIND)."""
-    if trace.has("sites") and not _knows_nodes(trace):
-        columns = ("rank", "kernel_id", "site_id", "link", "is_communication")
-        kernels = _with_open_ranges(trace.select("kernels", *columns), trace)
-        numbers, sites = numbered(
-            kernels,
-            ["rank", "site_id", "by_range", *columns[3:]],
-        )
-        kinds = _of_sites(sites, trace)
+    knows_sites = trace.has("sites") and not _knows_nodes(trace)
+    if knows_sites:
+        key = ["rank", "site_id", "by_range", "link", "is_communication"]
+        columns = [name for name in key if name != "by_range"]
+        kernels = _with_open_ranges(trace.select("kernels", *columns, "kernel_id"), trace)
     else:
+        key = _KIND
         kernels = _located(trace)
-        numbers, kinds = numbered(kernels, _KIND)
-    layers = name_layers(kinds, trace)["layer"]
-    return kernels.select("rank", "kernel_id", layer=layers.gather(numbers))
+    parts = []
+    for part in kernels.iter_slices(_ROWS_AT_ONCE):
+        numbers, kinds = numbered(part, key)
+        located = _of_sites(kinds, trace) if knows_sites else kinds
+        layers = name_layers(located, trace)["layer"]
+        parts.append(part.select("rank", "kernel_id", layer=layers.gather(numbers)))
+    return pl.concat(parts)

@@ -52,10 +52,11 @@ def _calls_in_ranges(trace: Trace, ranges: pl.DataFrame) -> dict[int, pl.Series]
 
 def _outside_spans(trace: Trace) -> pl.DataFrame:
     """Return the kernels with a recorded launch outside of all spans."""
-    kernels = trace.select("kernels", "rank", "kernel_id", "api_call_id", "span_id")
+    columns = ("rank", "kernel_id", "api_call_id", "span_id")
     lacks_span = pl.col("span_id").is_null()
     has_call = pl.col("api_call_id").is_not_null()
-    return kernels.filter(lacks_span & has_call)
+    parts = trace.chunks("kernels", *columns)
+    return pl.concat([part.filter(lacks_span & has_call) for part in parts])
 
 
 def _backward_ranges(trace: Trace) -> pl.DataFrame:

@@ -103,7 +103,7 @@ def idle_of_devices(
 
     A device may have several frames. Causes are those of `times_of_devices`.
     """
-    _, causes = _times_and_causes(trace, devices)
+    causes = _times_and_causes(trace, devices)[1]
     for number, (key, device) in enumerate(devices.items()):
         for idle in counted_idle(device, causes.get(number)):
             yield key, idle
