@@ -23,11 +23,11 @@ def queue_lengths(selection: Selection, rank: int) -> Iterator[_Series]:
     launching_calls = work["api_call_id"]
     if launching_calls.count() == 0:
         return
-    calls = selection.rows("api_calls", rank, "api_call_id")
-    recorded = calls["api_call_id"].sort()
-    has_call = _is_among(recorded, launching_calls)
-    launched = work.filter(has_call).sort("api_call_id")
-    del work, launching_calls, calls, recorded, has_call
+    # A frame of all work is released as soon as the next one is made.
+    has_call = _is_among(_recorded_calls(selection, rank), launching_calls)
+    work = work.filter(has_call)
+    launched = work.sort("api_call_id")
+    del work, launching_calls, has_call
     lengths = dict[tuple[object, ...], float]()
     for window in selection.windows_of_rows(rank):
         for stream, changes in _changes(selection, rank, window, launched):
@@ -38,6 +38,12 @@ def queue_lengths(selection: Selection, rank: int) -> Iterator[_Series]:
             values = within_window.with_columns(length)
             lengths[stream] = float(values["value"][-1])
             yield (device, f"queue length of stream {number}"), values
+
+
+def _recorded_calls(selection: Selection, rank: int) -> pl.Series:
+    """Return the ids of the selected API calls, sorted."""
+    ids = selection.rows("api_calls", rank, "api_call_id")["api_call_id"]
+    return ids if ids.is_sorted() else ids.sort()
 
 
 def _changes(

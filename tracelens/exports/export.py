@@ -16,7 +16,7 @@ from tracelens.derive.time.step_table import steps_of
 from tracelens.errors import UsageError
 from tracelens.trace import Trace
 
-ROWS_AT_ONCE = 1 << 18
+ROWS_AT_ONCE = 1 << 17
 """Number of a table's rows that are read and written at a time."""
 _LARGE = ("spans", "api_calls", "kernels")
 
