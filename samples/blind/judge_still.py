@@ -22,8 +22,9 @@ from tracelens.collectors.torch.recording import read_recording
 from tracelens.errors import TracelensError
 from tracelens.trace.combine import combine
 
-_BESIDE = {"never": ("never_before", "never_after"), "own": ("before", "after")}
-"""The blocks beside the recorded steps: of the process that never records, and of the same one."""
+_BLOCKS = {"beside": ("never_before", "never_after"), "own": ("before", "after")}
+"""Blocks of the process that never records, and those of the captured one."""
+_TRUTHS = {"beside": "truth", "own": "truth_own"}
 Row = dict[str, Any]
 
 
@@ -33,7 +34,7 @@ def judged(folder: Path) -> Iterator[Row]:
     for name, takes in run["takes"].items():
         row: Row = {"kind": run["kind"], "name": name, "n_takes": len(takes)}
         if not takes:
-            yield row | {"first": True, "still": False, "why": "no time"}
+            yield row | {"first": True, "way": "moved", "same": False, "why": "no time"}
             continue
         still = [taken for taken in takes if taken.get("still")]
         chosen = {taken["number"]: taken for taken in (takes[0], *still[:1])}
@@ -50,11 +51,11 @@ def row_of(kind: str, place: Path, taken: dict[str, Any]) -> Row:
     either, it counts as a prediction of nothing, which is 100 % too short.
     """
     if "failed" in taken:
-        return {"still": False, "why": taken["failed"]}
-    row: Row = {"still": taken["still"]}
-    for word, names in _BESIDE.items():
+        return {"way": "moved", "same": False, "why": taken["failed"]}
+    row: Row = {"way": "still" if taken["still"] else "moved", "same": taken["still"]}
+    for word, names in _BLOCKS.items():
         times = [statistics.median(taken[name]["ms"]) for name in names if name in taken]
-        row |= {word: times, f"truth_{word}": round(statistics.geometric_mean(times), 4)}
+        row |= {word: times, _TRUTHS[word]: round(statistics.geometric_mean(times), 4)}
     blocks = ("never_before", "before", "recorded", "after", "never_after")
     row["counts_ns"] = [statistics.median(taken[b]["counts_ns"]) for b in blocks if b in taken]
     try:
