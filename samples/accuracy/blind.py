@@ -12,7 +12,9 @@ from samples.accuracy.blind_rows import (
     errors,
     goals,
     goals_at_speed,
+    goals_still,
     line_of,
+    of_never_recorded,
     of_turns,
     rows,
     said,
@@ -39,6 +41,7 @@ _JUDGED = (
     "ninth",
     "tenth",
     "eleventh",
+    "twelfth",
 )
 _STEADY = ", steady programs"
 _NOTES: dict[str, Callable[[dict[str, Any]], bool]] = {
@@ -67,6 +70,10 @@ _OWN_HEAD = (
 """Steps of the recorded process outside of the recorded range stand beside those without nsys."""
 _SPEED_HEAD = (
     "| Live capture | recorded | predicted | at its speed | error | all blocks | error | |\n"
+    "| --- | ---: | ---: | ---: | ---: | ---: | ---: | --- |"
+)
+_STILL_HEAD = (
+    "| Program | recorded | predicted | never recorded | error | same process | error | |\n"
     "| --- | ---: | ---: | ---: | ---: | ---: | ---: | --- |"
 )
 _CHANGE_HEAD = (
@@ -98,7 +105,8 @@ def _steadiness(row: dict[str, Any]) -> str:
 
 
 def _is_usual(row: dict[str, Any]) -> bool:
-    return row["way"] not in _WAYS and not _is_again(row)
+    is_retaken = not row.get("first", True)
+    return row["way"] not in _WAYS and not _is_again(row) and not is_retaken
 
 
 def _is_again(row: dict[str, Any]) -> bool:
@@ -141,6 +149,10 @@ def tables(name: str) -> list[str]:
         shown = [row for row in rows(name) if row["kind"] == kind and not _is_again(row)]
         chosen = _OWN_HEAD if any("own" in row for row in shown) else head
         chosen = _SPEED_HEAD if any("of_all" in row for row in shown) else chosen
+        if any("first" in row for row in shown):
+            chosen = _STILL_HEAD.replace(
+                "Program", "Live capture" if kind == "live" else "Under nsys"
+            )
         lines += [chosen, *map(line_of, shown), ""] if shown else []
     return lines
 
@@ -255,6 +267,7 @@ def _signs(name: str) -> dict[str, int]:
 
 def _own_turns(name: str) -> Iterable[Predicted]:
     """Yield each unprofiled timing of a program, predicted by its process's other timings."""
+    yield from of_never_recorded(row for row in rows(name) if row.get("first"))
     of_traces = {row["name"]: row["turns"] for row in rows(name) if "turns" in row}
     beside_captures = [
         row["beside"] for row in rows(name) if "blocks" in row or {"beside", "steady"} <= row.keys()
@@ -338,4 +351,5 @@ def section(own_predictions: dict[str, Iterable[Predicted]]) -> str:
     parts += [texts.NINTH.format(own=errors(_against_own("ninth"))), *tables("ninth")]
     parts += [texts.TENTH.format(goals=goals("tenth")), *tables("tenth")]
     parts += [texts.ELEVENTH.format(goals=goals_at_speed("eleventh")), *tables("eleventh")]
+    parts += [texts.TWELFTH.format(goals=goals_still("twelfth")), *tables("twelfth")]
     return "\n".join(parts)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import statistics
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -47,7 +47,8 @@ def said(row: dict[str, Any], what: str) -> Predicted:
 def line_of(row: dict[str, Any]) -> str:
     """Return a row's line of its table."""
     if "said" not in row and row["kind"] != "change":
-        return f"| {row['name']} | {row['way']} | | none: {row['why']} | | | |"
+        before, after = ("", " | | |") if "first" in row else (f" {row['way']} |", " |")
+        return f"| {row['name']} |{before} | none: {row['why']} | | |{after}"
     if "said" not in row:
         return (
             f"| `{row['way']}` | {row['name']} | {row['before']:.3f} | none: {row['why']} |"
@@ -57,6 +58,7 @@ def line_of(row: dict[str, Any]) -> str:
     notes = ["" if is_held else "outside", "" if row["same"] else "another speed"]
     notes += [] if row.get("clear", True) else ["no clear gain"]
     notes += [] if row.get("steady", True) else ["unsteady"]
+    notes += [f"take {row['take'] + 1}"] if "first" in row else []
     notes += [f"{row['n_near']} of {len(row['blocks'])} blocks"] if "blocks" in row else []
     notes += [row["why"]] if "why" in row else []
     predicted = f"{row['said']:.3f} ({row['low']:.3f} to {row['high']:.3f})"
@@ -76,7 +78,7 @@ def line_of(row: dict[str, Any]) -> str:
             f" {max(times):.3f} | {after} | {fresh} | {error} | {note} |"
         )
     if "own" in row or "of_all" in row:
-        other = statistics.median(row["own"]) if "own" in row else row["of_all"]
+        other = row.get("truth_own") or row.get("of_all") or statistics.median(row["own"])
         return (
             f"| {row['name']} | {row['recorded']:.3f} | {predicted} | {row['truth']:.3f} |"
             f" {error} | {other:.3f} | {row['said'] / other - 1:+.1%} | {note} |"
@@ -141,6 +143,41 @@ def goals_at_speed(name: str) -> str:
     return "\n".join(
         [*lines, f"| a turn, by the others | all | {errors(turns, has_range=False)} |"]
     )
+
+
+def goals_still(name: str) -> str:
+    """Return the table of errors by kind and truth, of takes that held still and of first ones."""
+    lines = [
+        "| | compared with | takes | number | median error | 90th percentile | the range holds |",
+        "| --- | --- | --- | ---: | ---: | ---: | ---: |",
+    ]
+    known = [row for row in rows(name) if "said" in row]
+    groups: dict[str, Callable[[dict[str, Any]], bool]] = {
+        "held still": lambda row: row["same"],
+        "first": lambda row: row["first"],
+    }
+    for kind, words in (("nsys", "under nsys"), ("live", "captured live")):
+        for which, is_of in groups.items():
+            chosen = [row for row in known if row["kind"] == kind and is_of(row)]
+            if not chosen:
+                continue
+            own = [said(row | {"truth": row["truth_own"]}, "truth") for row in chosen]
+            never = [said(row, "truth") for row in chosen]
+            lines.append(f"| {words} | never recorded | {which} | {errors(never)} |")
+            if kind == "nsys":
+                lines.append(f"| {words} | same process | {which} | {errors(own)} |")
+            cells = errors(of_never_recorded(chosen), has_range=False)
+            lines.append(
+                f"| never recorded, as a prediction, {words} | same process | {which} | {cells} |"
+            )
+    return "\n".join(lines)
+
+
+def of_never_recorded(chosen: Iterable[dict[str, Any]]) -> Iterator[Predicted]:
+    """Yield the captured process's own steps, predicted by the process that never recorded."""
+    for row in chosen:
+        if "said" in row:
+            yield Predicted("", row["truth"], row["truth_own"], is_held=True, line="")
 
 
 def _steady(name: str) -> Rows:

@@ -32,9 +32,9 @@ def judged(folder: Path) -> Iterator[Row]:
     """Yield the rows of a run."""
     run = json.loads((folder / "pairs.json").read_text())
     for name, takes in run["takes"].items():
-        row: Row = {"kind": run["kind"], "name": name, "n_takes": len(takes)}
+        row: Row = {"kind": run["kind"], "name": name, "way": "usual", "n_takes": len(takes)}
         if not takes:
-            yield row | {"first": True, "way": "moved", "same": False, "why": "no time"}
+            yield row | {"first": True, "same": False, "why": "no time"}
             continue
         still = [taken for taken in takes if taken.get("still")]
         chosen = {taken["number"]: taken for taken in (takes[0], *still[:1])}
@@ -51,8 +51,8 @@ def row_of(kind: str, place: Path, taken: dict[str, Any]) -> Row:
     either, it counts as a prediction of nothing, which is 100 % too short.
     """
     if "failed" in taken:
-        return {"way": "moved", "same": False, "why": taken["failed"]}
-    row: Row = {"way": "still" if taken["still"] else "moved", "same": taken["still"]}
+        return {"same": False, "why": taken["failed"]}
+    row: Row = {"same": taken["still"]}
     for word, names in _BLOCKS.items():
         times = [statistics.median(taken[name]["ms"]) for name in names if name in taken]
         row |= {word: times, _TRUTHS[word]: round(statistics.geometric_mean(times), 4)}
