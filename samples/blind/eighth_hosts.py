@@ -26,14 +26,21 @@ class Coding(nn.Module):
     def __init__(self, width: int, n: int) -> None:
         super().__init__()
         self.encode = nn.Sequential(
-            nn.Conv2d(3, width, 4, 2, 1), nn.ReLU(), nn.Conv2d(width, width, 4, 2, 1), nn.ReLU(),
-            nn.Conv2d(width, width, 3, padding=1), nn.ReLU(), nn.Conv2d(width, width, 1),
-        )  # fmt: skip
+            nn.Conv2d(3, width, 4, 2, 1),
+            nn.ReLU(),
+            nn.Conv2d(width, width, 4, 2, 1),
+            nn.ReLU(),
+            nn.Conv2d(width, width, 3, padding=1),
+            nn.ReLU(),
+            nn.Conv2d(width, width, 1),
+        )
         self.decode = nn.Sequential(
-            nn.Conv2d(width, width, 3, padding=1), nn.ReLU(),
-            nn.ConvTranspose2d(width, width, 4, 2, 1), nn.ReLU(),
+            nn.Conv2d(width, width, 3, padding=1),
+            nn.ReLU(),
+            nn.ConvTranspose2d(width, width, 4, 2, 1),
+            nn.ReLU(),
             nn.ConvTranspose2d(width, 3, 4, 2, 1),
-        )  # fmt: skip
+        )
         self.register_buffer("known", torch.randn(n, width))
         self.register_buffer("sums", self.known.clone())
         self.register_buffer("counts", torch.ones(n))

@@ -89,11 +89,18 @@ def genes_load(option: str, workers: tuple[int, int], batch: int) -> Steps:
         return functional.one_hot(numbers, 4).T.float(), int(piece.count("G") > 100)
 
     net = nn.Sequential(
-        nn.Conv1d(4, 192, 15, padding=7), nn.GELU(), nn.MaxPool1d(4),
-        nn.Conv1d(192, 192, 7, padding=3), nn.GELU(), nn.MaxPool1d(4),
-        nn.Conv1d(192, 192, 5, padding=2), nn.GELU(), nn.AdaptiveAvgPool1d(1),
-        nn.Flatten(), nn.Linear(192, 2),
-    )  # fmt: skip
+        nn.Conv1d(4, 192, 15, padding=7),
+        nn.GELU(),
+        nn.MaxPool1d(4),
+        nn.Conv1d(192, 192, 7, padding=3),
+        nn.GELU(),
+        nn.MaxPool1d(4),
+        nn.Conv1d(192, 192, 5, padding=2),
+        nn.GELU(),
+        nn.AdaptiveAvgPool1d(1),
+        nn.Flatten(),
+        nn.Linear(192, 2),
+    )
     batches = fed(option, Endless(read), workers, batch_size=batch)
     return learn(net, batches, torch.optim.AdamW)
 
@@ -138,10 +145,15 @@ class Scaled(nn.Module):
 def films_infer(option: str, size: tuple[int, ...]) -> Steps:
     """Send twelve films, 36 MiB of bytes, to convolutions over space and time."""
     net = nn.Sequential(
-        Scaled(), nn.Conv3d(3, 24, (3, 7, 7), (2, 4, 4), (1, 3, 3)), nn.ReLU(),
-        nn.Conv3d(24, 48, 3, 2, 1), nn.ReLU(), nn.AdaptiveAvgPool3d(1), nn.Flatten(),
+        Scaled(),
+        nn.Conv3d(3, 24, (3, 7, 7), (2, 4, 4), (1, 3, 3)),
+        nn.ReLU(),
+        nn.Conv3d(24, 48, 3, 2, 1),
+        nn.ReLU(),
+        nn.AdaptiveAvgPool3d(1),
+        nn.Flatten(),
         nn.Linear(48, 25),
-    )  # fmt: skip
+    )
     films = torch.randint(0, 256, (max(size[0] // SMALL, 1), *size[1:]), dtype=torch.uint8)
     return sent(option, [films], net.to(DEVICE).eval())
 
@@ -152,8 +164,11 @@ class Standing(nn.Module):
     def __init__(self, width: int) -> None:
         super().__init__()
         self.each = nn.Sequential(
-            nn.Linear(4, width), nn.ReLU(), nn.Linear(width, width), nn.ReLU(),
-        )  # fmt: skip
+            nn.Linear(4, width),
+            nn.ReLU(),
+            nn.Linear(width, width),
+            nn.ReLU(),
+        )
         self.tell = nn.Linear(width, 40)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
@@ -171,9 +186,14 @@ def lidar_infer(option: str, n: int, size: tuple[int, ...]) -> Steps:
 def quotes_infer(option: str, size: tuple[int, ...]) -> Steps:
     """Send the last quotes of 512 shares in float64, 16 MiB, to convolutions over time."""
     net = nn.Sequential(
-        nn.Conv1d(40, 64, 5, 2), nn.LeakyReLU(), nn.Conv1d(64, 64, 5, 2), nn.LeakyReLU(),
-        nn.Flatten(), nn.Linear(64 * 22, 3), nn.LogSoftmax(1),
-    )  # fmt: skip
+        nn.Conv1d(40, 64, 5, 2),
+        nn.LeakyReLU(),
+        nn.Conv1d(64, 64, 5, 2),
+        nn.LeakyReLU(),
+        nn.Flatten(),
+        nn.Linear(64 * 22, 3),
+        nn.LogSoftmax(1),
+    )
     quotes = torch.randn(max(size[0] // SMALL, 1), *size[1:], dtype=torch.float64)
     return sent(option, [quotes], net.to(DEVICE).eval())
 

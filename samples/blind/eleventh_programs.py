@@ -218,10 +218,18 @@ def craters_infer(option: str, size: tuple[int, ...]) -> Steps:
     """Mark craters in eight pictures of 16-bit integers, 144 MiB; the marks, 18 MiB, come back."""
     batch, bands, height, width = size
     shape = (2, max(batch // SMALL, 1), bands, height // SMALL, width // SMALL)
-    net = nn.Sequential(
-        nn.Conv2d(bands, 16, 3, 2, 1), nn.ReLU(), nn.Conv2d(16, 16, 3, 1, 1), nn.ReLU(),
-        nn.Conv2d(16, 4, 1), nn.PixelShuffle(2),
-    ).to(DEVICE).eval()  # fmt: skip
+    net = (
+        nn.Sequential(
+            nn.Conv2d(bands, 16, 3, 2, 1),
+            nn.ReLU(),
+            nn.Conv2d(16, 16, 3, 1, 1),
+            nn.ReLU(),
+            nn.Conv2d(16, 4, 1),
+            nn.PixelShuffle(2),
+        )
+        .to(DEVICE)
+        .eval()
+    )
     for pictures in cycle(torch.randint(0, 4096, shape, dtype=torch.int16)):
         with torch.no_grad():
             told = net(pictures.to(DEVICE).float() / 4096)

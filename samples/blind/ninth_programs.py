@@ -302,10 +302,19 @@ def backs_infer(option: str, size: tuple[int, ...]) -> Steps:  # noqa: ARG001 - 
     """Take the background out of eight pictures: 9 MiB of bytes go there, 12 MiB come back."""
     batch, bands, height, width = size
     shape = (max(batch // SMALL, 1), bands, height // min(SMALL, 4), width // min(SMALL, 4))
-    net = nn.Sequential(
-        nn.Conv2d(bands, 24, 5, 4, 2), nn.ReLU(), nn.Conv2d(24, 24, 3, padding=1), nn.ReLU(),
-        nn.Conv2d(24, 16, 3, padding=1), nn.PixelShuffle(4), nn.Sigmoid(),
-    ).to(DEVICE).eval()  # fmt: skip
+    net = (
+        nn.Sequential(
+            nn.Conv2d(bands, 24, 5, 4, 2),
+            nn.ReLU(),
+            nn.Conv2d(24, 24, 3, padding=1),
+            nn.ReLU(),
+            nn.Conv2d(24, 16, 3, padding=1),
+            nn.PixelShuffle(4),
+            nn.Sigmoid(),
+        )
+        .to(DEVICE)
+        .eval()
+    )
     pictures = torch.randint(0, 256, shape, dtype=torch.uint8)
 
     def step() -> None:

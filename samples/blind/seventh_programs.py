@@ -361,12 +361,14 @@ class Moving(nn.Module):
         self.down = nn.ModuleList(nn.Conv2d(width, width, 3, 2, 1) for _ in range(levels - 1))
         self.tell = nn.ModuleList(
             nn.Sequential(
-                nn.Conv2d(2 * width + 2, width, 3, padding=1), nn.LeakyReLU(0.1),
-                nn.Conv2d(width, width, 3, padding=1), nn.LeakyReLU(0.1),
+                nn.Conv2d(2 * width + 2, width, 3, padding=1),
+                nn.LeakyReLU(0.1),
+                nn.Conv2d(width, width, 3, padding=1),
+                nn.LeakyReLU(0.1),
                 nn.Conv2d(width, 2, 3, padding=1),
             )
             for _ in range(2 * levels)
-        )  # fmt: skip
+        )
 
     def seen(self, x: torch.Tensor) -> list[torch.Tensor]:
         found = [self.first(x)]
@@ -493,10 +495,12 @@ class Reading(nn.Module):
 def logs_load(option: str, workers: tuple[int, int], batch: int) -> Steps:
     """Train on lines of logs of several lengths, which the process that trains cleans itself."""
     lines = [
-        " ".join(f"[{(i * k) % 977:03d}] host{k % 9} User{i * k % 83} opened /srv/data/{k}"
-                 for k in range(1, 3 + i % 7))
+        " ".join(
+            f"[{(i * k) % 977:03d}] host{k % 9} User{i * k % 83} opened /srv/data/{k}"
+            for k in range(1, 3 + i % 7)
+        )
         for i in range(1, 500)
-    ]  # fmt: skip
+    ]
 
     def clean(index: int) -> tuple[torch.Tensor, int]:
         words = lines[index % len(lines)].lower().split()
@@ -534,11 +538,19 @@ class Tiles(IterableDataset[Any]):
 def fields_load(option: str, workers: tuple[int, int], batch: int, side: int) -> Steps:
     """Train to mark fields on tiles, which one worker cuts and stretches."""
     net = nn.Sequential(
-        nn.Conv2d(6, 48, 3, padding=1), nn.GroupNorm(8, 48), nn.ReLU(),
-        nn.Conv2d(48, 96, 3, 2, 1), nn.GroupNorm(8, 96), nn.ReLU(),
-        nn.Conv2d(96, 96, 3, padding=1), nn.GroupNorm(8, 96), nn.ReLU(),
-        nn.ConvTranspose2d(96, 48, 2, 2), nn.ReLU(), nn.Conv2d(48, 2, 1),
-    )  # fmt: skip
+        nn.Conv2d(6, 48, 3, padding=1),
+        nn.GroupNorm(8, 48),
+        nn.ReLU(),
+        nn.Conv2d(48, 96, 3, 2, 1),
+        nn.GroupNorm(8, 96),
+        nn.ReLU(),
+        nn.Conv2d(96, 96, 3, padding=1),
+        nn.GroupNorm(8, 96),
+        nn.ReLU(),
+        nn.ConvTranspose2d(96, 48, 2, 2),
+        nn.ReLU(),
+        nn.Conv2d(48, 2, 1),
+    )
     batches = fed(option, Tiles(side), workers, batch_size=batch, pin_memory=ON_GPU)
     return learn(net, batches, torch.optim.AdamW)
 
@@ -550,11 +562,20 @@ def fields_load(option: str, workers: tuple[int, int], batch: int, side: int) ->
 def lungs_infer(option: str, size: tuple[int, ...]) -> Steps:
     """Send sixteen X-ray pictures, 64 MiB together, to a small network."""
     net = nn.Sequential(
-        nn.Conv2d(1, 24, 5, 4, 2), nn.BatchNorm2d(24), nn.Hardswish(),
-        nn.Conv2d(24, 48, 3, 2, 1), nn.BatchNorm2d(48), nn.Hardswish(),
-        nn.Conv2d(48, 96, 3, 2, 1), nn.BatchNorm2d(96), nn.Hardswish(),
-        nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(96, 14), nn.Sigmoid(),
-    )  # fmt: skip
+        nn.Conv2d(1, 24, 5, 4, 2),
+        nn.BatchNorm2d(24),
+        nn.Hardswish(),
+        nn.Conv2d(24, 48, 3, 2, 1),
+        nn.BatchNorm2d(48),
+        nn.Hardswish(),
+        nn.Conv2d(48, 96, 3, 2, 1),
+        nn.BatchNorm2d(96),
+        nn.Hardswish(),
+        nn.AdaptiveAvgPool2d(1),
+        nn.Flatten(),
+        nn.Linear(96, 14),
+        nn.Sigmoid(),
+    )
     pictures = torch.rand(max(size[0] // SMALL, 1), *size[1:])
     return sent(option, [pictures], net.to(DEVICE).eval())
 

@@ -313,10 +313,19 @@ def plates_infer(option: str, size: tuple[int, ...]) -> Steps:
     """Find number plates in eight pictures, 54 MiB of bytes; the likeliest places are read."""
     batch, bands, height, width = size
     shape = (2, max(batch // SMALL, 1), bands, height // SMALL, width // SMALL)
-    net = nn.Sequential(
-        nn.Conv2d(bands, 16, 7, 4, 3), nn.SiLU(), nn.Conv2d(16, 32, 3, 2, 1), nn.SiLU(),
-        nn.Conv2d(32, 64, 3, 2, 1), nn.SiLU(), nn.Conv2d(64, 1, 1),
-    ).to(DEVICE).eval()  # fmt: skip
+    net = (
+        nn.Sequential(
+            nn.Conv2d(bands, 16, 7, 4, 3),
+            nn.SiLU(),
+            nn.Conv2d(16, 32, 3, 2, 1),
+            nn.SiLU(),
+            nn.Conv2d(32, 64, 3, 2, 1),
+            nn.SiLU(),
+            nn.Conv2d(64, 1, 1),
+        )
+        .to(DEVICE)
+        .eval()
+    )
     for pictures in cycle(torch.randint(0, 256, shape, dtype=torch.uint8)):
         with torch.no_grad():
             told = net(pictures.to(DEVICE).float() / 255).flatten(1)
@@ -328,10 +337,19 @@ def plates_infer(option: str, size: tuple[int, ...]) -> Steps:
 def sensors_infer(option: str, size: tuple[int, int]) -> Steps:
     """Send 64 MiB of readings from pinned memory; what is unusual of them, 32 MiB, comes back."""
     n, width = size[0] // SMALL, size[1]
-    net = nn.Sequential(
-        nn.Linear(width, 64), nn.Tanh(), nn.Linear(64, 8), nn.Tanh(),
-        nn.Linear(8, 64), nn.Tanh(), nn.Linear(64, width),
-    ).to(DEVICE).eval()  # fmt: skip
+    net = (
+        nn.Sequential(
+            nn.Linear(width, 64),
+            nn.Tanh(),
+            nn.Linear(64, 8),
+            nn.Tanh(),
+            nn.Linear(8, 64),
+            nn.Tanh(),
+            nn.Linear(64, width),
+        )
+        .to(DEVICE)
+        .eval()
+    )
     windows = [torch.randn(n, width, pin_memory=ON_GPU) for _ in range(2)]
     for window in cycle(windows):
         with torch.no_grad():
