@@ -22,6 +22,7 @@ from tracelens.derive.replay.moment_graph import (
 )
 from tracelens.derive.replay.replay import replay_of, replays, steady_step_ns
 from tracelens.derive.replay.unprofiled import (
+    UnprofiledStep,
     unprofiled_steps,
     weights_of_scenarios,
     weights_without,
@@ -383,6 +384,19 @@ def test_where_the_range_spans_two_bounds_both_are_named(
         low, high = f"{step['low_ns'] / 1e3:.0f} µs", f"{step['high_ns'] / 1e6:.2f} ms"
         limits = f"limited by {bounds[0]} at the short end and by {bounds[1]} at the long end"
         assert sentences == [f"Without the profiler a step would take {low} to {high}, {limits}."]
+
+
+@pytest.mark.parametrize(
+    ("step_us", "told"), [(500, "76 % of it compute"), (800, "52 % of it launches")]
+)
+def test_the_largest_part_of_a_step_without_the_profiler_is_told(
+    monkeypatch: pytest.MonkeyPatch, step_us: int, told: str
+) -> None:
+    """The step becomes shorter, and its 380 µs of kernels do not."""
+    step_ns = step_us * 1_000
+    step = UnprofiledStep(0, 1_000_000, step_ns, step_ns, step_ns, 0.0, "table")
+    monkeypatch.setattr("tracelens.answers.details.unprofiled_steps", lambda _: {0: step})
+    assert f", {told}" in str(make_answer(half_launching(380).trace()).unprofiled)
 
 
 @pytest.mark.parametrize(

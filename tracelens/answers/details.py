@@ -221,7 +221,7 @@ def _profiler_cost(trace: Trace, rank: RankTime, step: UnprofiledStep | None) ->
 
 
 def _replayed_step(rank: RankTime, step: UnprofiledStep | None) -> str | None:
-    """Give the length of a step without the profiler, as a replay estimates it.
+    """Give the length and the largest part of a step without the profiler, as a replay estimates.
 
     Return None if the estimate's range reaches the recorded length.
     """
@@ -232,11 +232,15 @@ def _replayed_step(rank: RankTime, step: UnprofiledStep | None) -> str | None:
     bounds = bounds_of_range(rank, step)
     nouns = PROCESS_WORDS if rank.is_process else PART_WORDS
     limits = (
-        "" if bounds is None else ", limited by " + " or by ".join(nouns[part] for part in bounds)
+        "" if bounds is None else "; limited by " + " or by ".join(nouns[part] for part in bounds)
     )
+    parts = rank.parts_of_step(step.unprofiled_ns)
+    largest = max(parts, key=parts.__getitem__)
+    share = parts[largest] / max(sum(parts.values()), 1)
     return (
         f"without the profiler a step takes about {duration(step.unprofiled_ns)}"
-        f" ({span_text(step.low_ns, step.high_ns)}){limits}"
+        f" ({span_text(step.low_ns, step.high_ns)}), {share * 100:.0f} % of it {nouns[largest]}"
+        f"{limits}"
     )
 
 

@@ -255,8 +255,8 @@ def bounds_of_range(rank: RankTime, step: UnprofiledStep) -> tuple[str, str] | N
     """
     if step.evidence in {"measured", "unknown"} or step.low_ns is None or step.high_ns is None:
         return None
-    shares = (min(ns / max(step.recorded_ns, 1), 1.0) for ns in (step.low_ns, step.high_ns))
-    low, high = (rank.bound_of(share) for share in shares)
+    at_ends = [rank.parts_of_step(ns) for ns in (step.low_ns, step.high_ns)]
+    low, high = (max(parts, key=parts.__getitem__) for parts in at_ends)
     return None if low == high else (low, high)
 
 

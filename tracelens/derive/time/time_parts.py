@@ -251,17 +251,18 @@ class RankTime(Struct, frozen=True):
         """The part that takes most time."""
         return max(PARTS, key=self.shares.__getitem__)
 
-    def bound_of(self, share: float) -> str:
-        """Return the part that would take most time if the step took only `share` of its time.
+    def parts_of_step(self, step_ns: float) -> dict[str, float]:
+        """Return the time in ns of each part of a step that takes `step_ns` without the profiler.
 
-        Only launching and the host's other work are taken to become shorter, because a profiler
-        slows only these parts.
+        Only launching and the host's other work differ from the mean step, because a profiler slows
+        only these parts.
         """
-        slowed = sum(self.parts[part] for part in SLOWED)
-        gone = (1 - share) * sum(self.parts.values())
-        kept = max(1 - gone / slowed, 0.0) if slowed else 1.0
-        times = self.parts | {part: self.parts[part] * kept for part in SLOWED}
-        return max(PARTS, key=times.__getitem__)
+        n_steps = max(self.n_steps * self.n_devices, 1)
+        parts = {part: ns / n_steps for part, ns in self.parts.items()}
+        slowed_ns = sum(parts[part] for part in SLOWED)
+        others_ns = sum(parts.values()) - slowed_ns
+        kept = max(step_ns - others_ns, 0.0) / slowed_ns if slowed_ns else 1.0
+        return parts | {part: parts[part] * kept for part in SLOWED}
 
     @property
     def second(self) -> str | None:
