@@ -1,9 +1,10 @@
 """Judge captures of take_still.py: one JSON row per program, or two if its first take moved.
 
-python -m samples.blind.judge_still FOLDER… ROWS.jsonl
+python -m samples.blind.judge_still [--at-speed] FOLDER… ROWS.jsonl
 
 Each FOLDER is of one run, and has pairs.json and its captures. The first take of a program has a
-row, and so has its first take that held still. README.md has the rules.
+row, and so has its first take that held still. With `--at-speed`, only first takes have rows, which
+are compared with blocks at the captured speed of the host. README.md has the rules.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ from tracelens.trace.combine import combine
 _BLOCKS = {"beside": ("never_before", "never_after"), "own": ("before", "after")}
 """Blocks of the process that never records, and those of the captured one."""
 _TRUTHS = {"beside": "truth", "own": "truth_own"}
+_NEAR = 0.15
+"""Blocks are at the captured speed if their count differs by at most this share."""
 Row = dict[str, Any]
 
 
@@ -76,10 +79,39 @@ def trace_of(kind: str, place: Path) -> tl.Trace:
     return combine(captures)
 
 
+def at_speed(row: Row) -> Row:
+    """Compare a first take with the blocks at the captured speed; `of_all` keeps the other truth.
+
+    The captured speed is the count of the recorded steps. Of a live capture, it is that of the
+    captured process's block, because the capture times such steps.
+    """
+    if "said" not in row:
+        return row
+    counts = row["counts_ns"]
+    captured = len(counts) // 2
+    found: Row = {"of_all": row["truth"], "blocks": row["beside"]}
+    near = _near(row["beside"], (counts[0], counts[-1]), counts[captured])
+    found |= {"n_near": len(near), "same": bool(near)}
+    found["truth"] = round(statistics.geometric_mean(near or row["beside"]), 4)
+    if row["kind"] == "nsys":
+        near = _near(row["own"], (counts[captured - 1], counts[captured + 1]), counts[captured])
+        found["own_same"] = bool(near)
+        found["truth_own"] = round(statistics.geometric_mean(near or row["own"]), 4)
+    return row | found
+
+
+def _near(times: list[float], counts: tuple[float, float], count: float) -> list[float]:
+    """Return the times of the blocks whose count is near that of the captured steps."""
+    return [ms for ms, of in zip(times, counts, strict=True) if abs(of / count - 1) <= _NEAR]
+
+
 def main() -> None:
     """Write the rows."""
-    *folders, rows = map(Path, sys.argv[1:])
+    is_at_speed = sys.argv[1] == "--at-speed"
+    *folders, rows = map(Path, sys.argv[1 + is_at_speed :])
     found = (row for folder in folders for row in judged(folder))
+    if is_at_speed:
+        found = (at_speed(row) for row in found if row["first"])
     rows.write_text("".join(json.dumps(row) + "\n" for row in found))
 
 
