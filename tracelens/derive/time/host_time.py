@@ -180,7 +180,11 @@ class _Reading:
         """Add the next calls. All calls of a rank are added before calls of the next rank."""
         calls = self._of_ranks(calls)
         self.are_rows &= (calls["api_call_id"] == self._next_rows(calls["rank"])).all()
-        thread, distinct_threads = numbered(calls, _THREAD)
+        # Calls of one thread mostly follow each other, so the threads of such runs are numbered.
+        thread_of_call = pl.struct(_THREAD)
+        run = calls.select(thread_of_call.rle_id()).to_series()
+        runs = calls.filter(run.ne_missing(run.shift()))
+        thread_of_run, distinct_threads = numbered(runs, _THREAD)
         thread_numbers = [
             self.threads[rank].setdefault(
                 (process, thread_id),
@@ -197,7 +201,7 @@ class _Reading:
         self.parts.append(
             calls.select(
                 returned=pl.col("start_ns") + pl.col("duration_ns"),
-                thread=pl.Series(thread_numbers, dtype=pl.Int32).gather(thread),
+                thread=pl.Series(thread_numbers, dtype=pl.Int32).gather(thread_of_run).gather(run),
                 place=place.scatter(lacks_place, apis),
             )
         )
