@@ -107,17 +107,18 @@ def _op_of_changing_sizes(trace: Trace) -> str | None:
         "span_id",
         where=is_launch & is_in_step,
     )
-    spans = trace.uncached().select("spans", "rank", "span_id", "name", "input_shapes")
+    names = trace.select("spans", "name")
+    spans = trace.uncached().select("spans", "rank", "span_id", "input_shapes").hstack(names)
     own_spans = calls.select("rank", "span_id")
     rows = rows_of(spans["rank"], spans["span_id"], own_spans)
     ops = spans.select(pl.col("name", "input_shapes").gather(rows))
     launches = calls.lazy().select("rank", "step").with_columns(ops)
     by_op = launches.drop_nulls("input_shapes").group_by("rank", "step", "name")
-    # The codes of equal strings are equal, so sizes are compared by code.
-    codes = pl.col("input_shapes").to_physical().sort()
+    # Equal shapes in any order have equal sums of hashes.
+    codes = pl.col("input_shapes").to_physical()
     sizes_of_steps = by_op.agg(
         n=pl.len(),
-        sizes=codes.cast(pl.String).str.join(";"),
+        sizes=codes.hash().sum(),
     )
     steps_alike = sizes_of_steps.collect().group_by("rank", "name", "n")
     ops_of_steps = steps_alike.agg(
