@@ -11,6 +11,8 @@ AT_ONCE = 1 << 17
 
 Comparing all at once would take longer, because allocating memory is slower than comparing.
 """
+_FEW = 3
+"""Up to this number of distinct values, filtering for each is faster than partitioning."""
 _ROWS_AT_ONCE = 1 << 19
 """Small ranks are read together up to this number of rows."""
 
@@ -22,6 +24,11 @@ def by_value(frame: pl.DataFrame, column: str) -> Iterator[tuple[int, pl.DataFra
     """
     values = frame[column]
     if not values.is_sorted():
+        distinct = values.unique()
+        if len(distinct) <= _FEW:
+            for value in distinct.sort():
+                yield int(value), frame.filter(values == value)
+            return
         parts = frame.partition_by(column, as_dict=True)
         for key in sorted(parts):
             (value,) = key
