@@ -335,6 +335,9 @@ def _frees_in_ops(places: list[tuple[str, int]]) -> bool:
 
 def _makes_room(program: JudgedProgram) -> bool:
     """Return whether most frees of device memory are in ops that allocate directly afterwards."""
+    apis = program.trace.select("api_calls", "api")["api"].unique()
+    if not matching(apis, _DEVICE_RELEASES)[0].any():
+        return False
     of_kinds = pl.col("kind").is_in(_TAKES_MEMORY)
     columns = ("rank", "step", "span_id", "start_ns", "api")
     recorded = program.trace.select("api_calls", *columns, where=of_kinds)
