@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracelens.derive.columns.lookup import is_each_once, numbered, rows_of
+from tracelens.derive.columns.lookup import by_value, is_each_once, numbered, rows_of
 
 SCHEMA = {"rank": pl.Int32, "id": pl.Int64}
 WANTED = [(0, 1), (1, 0), (0, None), (2, 0), (1, 5), (0, -1), (0, 0)]
@@ -56,3 +56,13 @@ def test_groups_are_numbered_by_their_sorted_keys(rows: list[tuple[Any, ...]]) -
 @given(st.lists(st.integers(0, 12), max_size=6))
 def test_rows_that_stand_there_once(rows: list[int]) -> None:
     assert is_each_once(pl.Series(rows, dtype=pl.Int64)) is (len(set(rows)) == len(rows))
+
+
+@pytest.mark.parametrize("n_values", [2, 5])
+def test_by_value_of_few_and_many(n_values: int) -> None:
+    numbers = [n_values - 1 - row % n_values for row in range(3 * n_values)]
+    frame = pl.DataFrame({"rank": numbers, "row": range(3 * n_values)})
+    parts = list(by_value(frame, "rank"))
+    assert [value for value, _ in parts] == list(range(n_values))
+    for value, part in parts:
+        assert part["row"].to_list() == [row for row, rank in enumerate(numbers) if rank == value]
