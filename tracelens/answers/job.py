@@ -1,6 +1,6 @@
 """Answer for a job: the late ranks that others wait for, or the bound of all ranks."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from statistics import mean, median
 from typing import Any
 
@@ -8,16 +8,18 @@ import polars as pl
 
 from tracelens.analyses import job, verdict
 from tracelens.analyses.job import bubble_sentence, waiting_sentence
-from tracelens.answers.answer import WORK, Answer, Bar
-from tracelens.answers.changes import changes_of, changes_of_job
+from tracelens.answers.answer import WORK, Answer, Bar, Change
+from tracelens.answers.changes import changes_of, changes_of_job, widened
 from tracelens.answers.details import incomplete, next_sections
 from tracelens.answers.limits import Limits, program_sentence, special_limits
 from tracelens.answers.program import no_change
 from tracelens.answers.recorded import about
 from tracelens.answers.step_bar import kind_of, percents_in, program_bar
 from tracelens.answers.words import place_text
+from tracelens.derive.columns.time_text import duration, span_text
 from tracelens.derive.rank_ranges import list_ranks
 from tracelens.derive.ranks.missing import describe_missing
+from tracelens.derive.replay.unprofiled_job import UnprofiledJob, unprofiled_job
 from tracelens.derive.time.activity_places import PROFILER
 from tracelens.derive.time.culprit_costs import Culprit
 from tracelens.derive.time.culprits import find_culprits
@@ -58,14 +60,23 @@ def _of_straggler(
     together = mean_rank(judged)
     each = find_culprits(model).each
     place = _place_of(model, each[0]) if each else None
-    changes = changes_of(trace, together.judged_step_ns)
+    unprofiled = unprofiled_job(trace)
     if len(each) == 1:
-        changes = changes_of_job(trace, each[0], together.judged_step_ns, place)
+        changes = changes_of_job(
+            trace,
+            each[0],
+            together.judged_step_ns,
+            place,
+            unprofiled,
+        )
+    else:
+        changes = _changes_of_all(trace, together, unprofiled)
     return Answer(
         sentence[:1].upper() + sentence[1:],
         place=place_text(place),
         details=(more,) if more else (),
         bars=_culprit_bars(each, judged),
+        unprofiled=_without_profiler(unprofiled, together),
         changes=changes,
         no_change=None if changes else no_change(together),
         about=_about(trace),
@@ -122,6 +133,7 @@ def _inconclusive(trace: Trace, judged: Sequence[RankTime], row: dict[str, Any])
         "Which rank the others wait for cannot be told",
         details=(str(row["evidence"]),),
         bars=(program_bar(together),),
+        unprofiled=_without_profiler(unprofiled_job(trace), together),
         no_change=no_change(together),
         about=_about(trace),
         doubts=incomplete(trace),
@@ -159,7 +171,8 @@ def _of_all(trace: Trace, judged: Sequence[RankTime], row: dict[str, Any]) -> An
     culprit = _culprit(row)
     waiting = None if culprit else waiting_sentence(judged, bound)
     without = () if bubble is None else ("waiting",)
-    changes = changes_of(trace, together.judged_step_ns, limits.last_where, without)
+    unprofiled = unprofiled_job(trace)
+    changes = _changes_of_all(trace, together, unprofiled, limits.last_where, without)
     return Answer(
         f"{of_whom} {sentence[:1].lower()}{sentence[1:]}",
         place=place_text(limits.where, is_busy=kind_of(limits.bound) == WORK),
@@ -168,12 +181,46 @@ def _of_all(trace: Trace, judged: Sequence[RankTime], row: dict[str, Any]) -> An
             *(text for text in (*culprit, bubble, waiting) if text),
         ),
         bars=(bar,),
+        unprofiled=_without_profiler(unprofiled, together),
         changes=changes,
         no_change=None if changes else _MORE_MICROBATCHES if bubble else no_change(together),
         about=_about(trace),
         doubts=(*incomplete(trace), *_lacking(trace)),
         sections=next_sections(together, bound),
     )
+
+
+def _changes_of_all(
+    trace: Trace,
+    together: RankTime,
+    unprofiled: UnprofiledJob | None,
+    place: str | None = None,
+    without: Collection[str | None] = (),
+) -> tuple[Change, ...]:
+    """Return the best changes of all ranks. See `changes_of` for `place` and `without`."""
+    changes = changes_of(
+        trace,
+        together.judged_step_ns,
+        place,
+        without,
+        None if unprofiled is None else unprofiled.unprofiled_ns,
+    )
+    return widened(changes, unprofiled)
+
+
+def _without_profiler(step: UnprofiledJob | None, together: RankTime) -> str | None:
+    """Return a sentence on the job's step without the profiler.
+
+    Return None if the step is not known, or if an estimate's range reaches the recorded length.
+    """
+    if step is None:
+        return None
+    words = "without the profiler a step takes"
+    plain, spread = duration(step.unprofiled_ns), span_text(step.low_ns, step.high_ns)
+    if step.is_measured:
+        recorded = duration(together.recorded_step_ns or step.recorded_ns)
+        return f"{words} {plain} ({spread}), under it {recorded}"
+    return None if step.high_ns >= step.recorded_ns else f"{words} about {plain} ({spread})"
 
 
 def _first_place(verdicts: pl.DataFrame, part: str) -> str | None:

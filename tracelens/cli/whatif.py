@@ -16,6 +16,7 @@ from tracelens.derive.columns.time_text import duration, span_text
 from tracelens.derive.replay.changes import usages
 from tracelens.derive.replay.predict import Prediction, predict
 from tracelens.derive.replay.unprofiled import UnprofiledStep, unprofiled_steps
+from tracelens.derive.replay.unprofiled_job import UnprofiledJob, unprofiled_job
 from tracelens.derive.time.bound_places import short_kernel
 from tracelens.derive.time.bounds import PART_WORDS
 from tracelens.derive.time.time_parts import WORTH_IT
@@ -61,12 +62,13 @@ def whatif(
         second = None if other is None else open_any([other])
         predictions = predict(opened, changes, rank, second)
         steps = unprofiled_steps(opened)
+        of_job = unprofiled_job(opened)
     several = len(predictions) > 1
     emit(
         "".join(
             _sentences(prediction, changes, before, several=several)
             for prediction in predictions
-            for before in [None if prediction.rank is None else steps.get(prediction.rank)]
+            for before in [of_job if prediction.rank is None else steps.get(prediction.rank)]
         )
     )
     suggest(
@@ -93,13 +95,13 @@ def _without_quotes(words: list[str]) -> list[str]:
 def _sentences(
     prediction: Prediction,
     changes: list[str],
-    step: UnprofiledStep | None,
+    step: UnprofiledStep | UnprofiledJob | None,
     *,
     several: bool,
 ) -> str:
     """Describe the prediction for one rank, or for the job, in a few lines.
 
-    `step` is the rank's step before the changes; None for a job, or if it is not known.
+    `step` is the step before the changes, None if it is not known.
     """
     subject = (
         "the job: " if prediction.rank is None else f"rank {prediction.rank}: " if several else ""

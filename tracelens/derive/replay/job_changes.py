@@ -8,9 +8,20 @@ from collections.abc import Sequence
 
 import polars as pl
 from msgspec import Struct
+from msgspec.structs import replace
 
 from tracelens.derive.ranks.collective_wait import computing_ns, waits_of
-from tracelens.derive.replay.unprofiled import CHANGE_WIDTH, RUN_SHARE
+from tracelens.derive.replay.unprofiled import (
+    CHANGE_WIDTH,
+    RUN_SHARE,
+    uncertainty_ns,
+)
+from tracelens.derive.replay.unprofiled_job import (
+    WITHOUT_PROFILER,
+    JoinedJob,
+    UnprofiledJob,
+    unprofiled_job,
+)
 from tracelens.derive.time.culprit_costs import LINK, NETWORK, Culprit, delays_of
 from tracelens.derive.time.culprits import find_culprits
 from tracelens.derive.time.job_replay import Removal, Replay, prepare_replay
@@ -42,8 +53,10 @@ class JobStep(Struct, frozen=True):
     after_ns: float
     low_ns: float
     high_ns: float
-    bound: str  # activity with most of the ranks' time after the changes
+    bound: str  # activity with most of the ranks' recorded time after the changes
     next: str | None  # ranks that then make others wait most, None without any
+    replay_error_frac: float | None = None  # of the joint replay of all ranks, None without it
+    least_gain_ns: float = 0.0  # what the changes save at least
 
 
 def is_of_job(change: str) -> bool:
@@ -54,6 +67,7 @@ def is_of_job(change: str) -> bool:
 def predict_job(trace: Trace, changes: Sequence[str]) -> JobStep:
     """Predict a job's mean step with all changes made, by a replay of its collectives.
 
+    The times are without the profiler if the job's step without it is known, else as recorded.
     Raises UsageError for an unknown change, or if the trace lacks data for it.
     """
     factors = [_factor_of(change) for change in changes]
@@ -91,13 +105,87 @@ def predict_job(trace: Trace, changes: Sequence[str]) -> JobStep:
     least = replay.duration_ns(removals, network, concerned, hosts_limit=False) / n_steps
     margin = RUN_SHARE * after + _DOUBT_OF_DELAY * abs(before - without_delay)
     margin += _DOUBT_OF_NETWORK * abs(without_delay - after)
-    return JobStep(
+    recorded = JobStep(
         before,
         after,
         max(min(after, least) - CHANGE_WIDTH * margin, 0.0),
         after + CHANGE_WIDTH * margin,
         "straggler" if others else _bound(trace, replay, removals, network),
         others[0].members.name if others else None,
+        least_gain_ns=before - after - CHANGE_WIDTH * margin,
+    )
+    unprofiled = unprofiled_job(trace)
+    if unprofiled is None:
+        return recorded
+    late = frozenset().union(*(removal.ranks for removal in removals))
+    if unprofiled.joined is None or not _may_ignore(late, removals, replay):
+        return _scaled(recorded, unprofiled)
+    return _joined(recorded, unprofiled, unprofiled.joined, late, network)
+
+
+def _may_ignore(late: frozenset[int], removals: list[Removal], replay: Replay) -> bool:
+    """Return whether the job without these delays is the job in which nobody waits for these ranks.
+
+    It is not if the ranks are late in some steps only, because their later steps begin later, too.
+    Nor is it in a pipeline, whose stages need each other's results.
+    """
+    if not late:
+        return True
+    of_all_steps = all(removal.steps is None for removal in removals)
+    is_pipeline = bool((replay.rows["role"] >= 0).any())
+    return of_all_steps and not is_pipeline and replay.connected_ranks(late) == {*replay.begins}
+
+
+def _scaled(recorded: JobStep, unprofiled: UnprofiledJob) -> JobStep:
+    """Return the step before without the profiler, and the same factors for the step after.
+
+    The range is at least as wide as that of the step before.
+    """
+    before_ns = max(recorded.before_ns, 1.0)
+    after_frac = recorded.after_ns / before_ns
+    below = (recorded.after_ns - recorded.low_ns) / before_ns * unprofiled.unprofiled_ns
+    above = (recorded.high_ns - recorded.after_ns) / before_ns * unprofiled.unprofiled_ns
+    after_ns = after_frac * unprofiled.unprofiled_ns
+    below_step = after_frac * (unprofiled.unprofiled_ns - unprofiled.low_ns)
+    above_step = after_frac * (unprofiled.high_ns - unprofiled.unprofiled_ns)
+    return replace(
+        recorded,
+        before_ns=float(unprofiled.unprofiled_ns),
+        after_ns=after_ns,
+        low_ns=max(after_ns - math.hypot(below, below_step), 0.0),
+        high_ns=after_ns + math.hypot(above, above_step),
+        least_gain_ns=recorded.least_gain_ns / before_ns * unprofiled.unprofiled_ns,
+    )
+
+
+def _joined(
+    recorded: JobStep,
+    unprofiled: UnprofiledJob,
+    joined: JoinedJob,
+    late: frozenset[int],
+    network: float,
+) -> JobStep:
+    """Return the step before and after by a joint replay in which nobody waits for `late` ranks."""
+    step_ns = joined.replay.step_ns
+    before = joined.times[0]
+    on_time = min(step_ns(joined.scenarios[0], ignored=late), before)
+    afters = [
+        min(step_ns(weights, network, late), joined.times[place])
+        for place, weights in enumerate(joined.scenarios)
+    ]
+    usual = afters[0]
+    doubt_ns = _DOUBT_OF_DELAY * (before - on_time) + _DOUBT_OF_NETWORK * abs(on_time - usual)
+    margin = CHANGE_WIDTH * (uncertainty_ns(*afters[:3]) + doubt_ns)
+    below = math.hypot(margin, usual - afters[3])
+    gains = (joined.times[place] - afters[place] for place in WITHOUT_PROFILER)
+    return replace(
+        recorded,
+        before_ns=float(unprofiled.unprofiled_ns),
+        after_ns=usual * joined.scale,
+        low_ns=max((usual - below) * joined.scale, 0.0),
+        high_ns=(usual + margin) * joined.scale,
+        replay_error_frac=joined.error_frac,
+        least_gain_ns=(min(gains) - doubt_ns) * joined.scale,
     )
 
 

@@ -45,6 +45,7 @@ from tracelens.derive.replay.unprofiled import (
     weights_of_scenarios,
     weights_without,
 )
+from tracelens.derive.replay.unprofiled_job import WITHOUT_PROFILER
 from tracelens.derive.time.time_parts import WORTH_IT
 from tracelens.errors import MissingTableError, UsageError
 from tracelens.trace import Trace
@@ -77,14 +78,12 @@ _LONGER = 1.1
 
 A replay of such steps cannot predict the program, so it is refused.
 """
-_WITHOUT_PROFILER = (0, 1, 3)
-"""Indices of the scenarios without the profiler: a usual, a slower and a fast host."""
 
 
 class Prediction(Struct, frozen=True):
     """Holds a rank's predicted step in ns before and after changes, with a range."""
 
-    rank: int | None  # None for the mean step of a job, whose times are as recorded
+    rank: int | None  # None for the step of a job
     before_ns: int
     after_ns: int
     low_ns: int
@@ -117,7 +116,8 @@ def whatif(trace: Trace, *changes: str, other: Trace | None = None) -> pl.DataFr
 
     An example is `tl.whatif(trace, "cuda_graph", "no_sync")`. All changes are made at once. Times
     are without the profiler. Changes to a job, such as `straggler_fixed`, give one row with rank
-    None and times as recorded. `batch=OLD,OTHER:NEW` needs `other`, a trace with batch size OTHER.
+    None; its times are as recorded if the job's step without the profiler is not known.
+    `batch=OLD,OTHER:NEW` needs `other`, a trace with batch size OTHER.
     Raises the errors of `predict`.
     """
     rows = [asdict(prediction) for prediction in predict(trace, changes, other=other)]
@@ -197,10 +197,10 @@ def _of_job(
         round(step.high_ns),
         step.bound,
         step.next,
-        None,
+        step.replay_error_frac,
         round(step.before_ns - step.high_ns),
         round(step.before_ns - step.low_ns),
-        has_gain=step.before_ns - step.high_ns > WORTH_IT * step.before_ns,
+        has_gain=step.least_gain_ns > WORTH_IT * step.before_ns,
     )
 
 
@@ -239,7 +239,7 @@ def _of_rank(
     margin_below = math.hypot(margin, usual - steps.afters[3])
     low, high = max(least_ns - margin_below, floor_ns), most_ns + margin
     lowest, sampling_ns = _widened_by_waits(subject, step, steps, low, margin_below)
-    gains = (steps.befores[place] - steps.afters[place] for place in _WITHOUT_PROFILER)
+    gains = (steps.befores[place] - steps.afters[place] for place in WITHOUT_PROFILER)
     least_gain = min(gains) - (most_ns - usual + doubt_ns)
     bound, next_limit = _bound(subject, steps.changed) if names_bound else (None, None)
     return Prediction(
