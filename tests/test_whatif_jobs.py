@@ -1,11 +1,22 @@
 """What a change to a job of several ranks would give."""
 
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
 import polars as pl
 import pytest
 
 import tracelens as tl
 from tests.job_simulator import Job, Layout, Plant
 from tests.sources import SAMPLES
+from tests.torch_files import call, kernel, span, write
+from tracelens.answers.job import answer_job
+from tracelens.derive.columns.time_text import duration
+from tracelens.derive.replay.joined import joined_replay
+from tracelens.derive.replay.moment_graph import OP
+from tracelens.derive.replay.unprofiled_job import unprofiled_job
 from tracelens.errors import UsageError
 from tracelens.schemas import TABLES
 from tracelens.trace import Trace
@@ -115,3 +126,119 @@ def test_a_job_is_no_faster_than_its_other_hosts(
     (culprit,) = tl.analyses.job(trace).select("culprit", "cost_ns").rows()
     assert culprit[0] == "rank 2"
     assert culprit[1] == pytest.approx((2337 - after_us) * 1000, rel=0.02)
+
+
+PERIOD_US = 3620
+"""A step of the hand-made job: rank 1 works for 3,000 µs, then for 110 until it meets rank 0.
+
+500 µs of transfer and 10 µs until the next step follow.
+"""
+
+
+def events_of(rank: int, waits_in: str) -> list[dict[str, Any]]:
+    """Three steps of a rank. Rank 0's op takes 1,000 µs, so it waits 2,000 µs for rank 1."""
+    work_us = 3000 if rank else 1000
+    group = {
+        "Collective name": "allreduce",
+        "Process Group Name": "0",
+        "Process Group Ranks": "[0, 1]",
+        "Group size": 2,
+        "In msg nelems": 8,
+        "Out msg nelems": 8,
+        "dtype": "Float",
+    }
+    events = []
+    for step in range(3):
+        start = 10_000 + step * PERIOD_US
+        done = start + work_us
+        met = start + PERIOD_US - 10
+        mark = span(f"ProfilerStep#{step}", start, PERIOD_US - 1, cat="user_annotation")
+        compute, reduce, wait = (100 * step + number for number in (1, 2, 3))
+        collective = kernel("ncclDevKernel_AllReduce", done + 110, met - done - 110, reduce)
+        collective["args"] |= group | {"Seq": step}
+        events += [
+            mark,
+            span("aten::work", start, work_us),
+            call("cudaLaunchKernel", done, 5, compute),
+            kernel("gemm", done + 10, 100, compute),
+            call("cudaLaunchKernel", done + 5, 5, reduce),
+            collective,
+            call(waits_in, done + 10, met + 5 - done - 10, wait),
+        ]
+    return events
+
+
+def hand_made(folder: Path, waits_in: str = "cudaDeviceSynchronize") -> Trace:
+    world = {"backend": "nccl", "world_size": 2}
+    return tl.collect(
+        [
+            write(
+                folder / f"rank{rank}.json",
+                events_of(rank, waits_in),
+                distributedInfo=world | {"rank": rank},
+            )
+            for rank in (0, 1)
+        ]
+    )
+
+
+def of_step(us: float) -> Any:
+    """This many µs in ns; a third of a µs between the last mark and the end is lost."""
+    return pytest.approx(us * 1000, abs=400)
+
+
+def test_hosts_of_ranks_are_replayed_together(tmp_path: Path) -> None:
+    job = joined_replay(hand_made(tmp_path))
+    assert job is not None
+    weights = [replay.table.graph.weights for replay in job.replays]
+    assert job.step_ns(weights) == of_step(PERIOD_US)
+    assert job.step_ns(weights, network=2) == of_step(PERIOD_US - 500 / 2)
+    assert job.step_ns(weights, ignored={1}) == of_step(PERIOD_US - 2000)
+    assert job.step_ns(weights, ignored={0}) == of_step(PERIOD_US)
+    # Rank 1's op takes a sixth of its time without the profiler: rank 0 is the last one then.
+    less = [
+        np.where(
+            replay.table.kinds == OP,
+            replay.table.graph.weights // (6 if rank else 1),
+            replay.table.graph.weights,
+        )
+        for rank, replay in enumerate(job.replays)
+    ]
+    assert job.step_ns(less) == of_step(PERIOD_US - 2000)
+
+
+def test_a_call_that_blocks_until_the_last_rank_arrives_waits_for_it(tmp_path: Path) -> None:
+    job = joined_replay(hand_made(tmp_path, "cudaMemcpyAsync"))
+    assert job is not None
+    weights = [replay.table.graph.weights for replay in job.replays]
+    assert job.step_ns(weights) == of_step(PERIOD_US)
+    assert job.step_ns(weights, ignored={1}) == of_step(PERIOD_US - 2000)
+
+
+def test_a_job_tells_its_step_without_the_profiler(tmp_path: Path) -> None:
+    """The profiler cannot take more than the ops: 620 µs of a step are device work and waits."""
+    trace = hand_made(tmp_path)
+    row = tl.whatif(trace, "straggler_fixed").row(0, named=True)
+    assert row["replay_error_frac"] == pytest.approx(0, abs=0.001)
+    assert 620_000 < row["before_ns"] < PERIOD_US * 1000
+    assert 600_000 < row["after_ns"] < row["before_ns"]
+    step = unprofiled_job(trace)
+    assert step is not None
+    assert step.recorded_ns == pytest.approx(PERIOD_US * 1000, abs=2000)
+    assert step.unprofiled_ns == row["before_ns"]
+    assert step.low_ns < step.unprofiled_ns < step.high_ns
+
+
+@pytest.mark.slow
+def test_a_job_whose_steps_were_timed_tells_the_slowest_ranks() -> None:
+    folder = SAMPLES / "ranks"
+    lives = [json.loads((folder / f"rank{rank}.live.json").read_text()) for rank in (0, 1)]
+    slowest = max(live["unprofiled_step_ns"]["median"] for live in lives)
+    trace = tl.collect(folder)
+    said = answer_job(trace).unprofiled
+    assert said is not None
+    assert said.startswith(f"without the profiler a step takes {duration(slowest)} (")
+    row = tl.whatif(trace, "straggler_fixed").row(0, named=True)
+    assert row["before_ns"] == slowest
+    # Rank 0 sleeps for 30 ms in each step.
+    assert row["after_ns"] == pytest.approx(slowest - 30e6, rel=0.25)

@@ -13,9 +13,10 @@ _JOBS = """\
 
 Jobs of two and four NVIDIA H200 were recorded for four steps with one planted cause each, and timed without the
 profiler with and without the cause, in one process ([numbers](../../samples/whatif/jobs.json); the captures are too
-large to be kept here). A prediction is about the recorded step, which contains the profiler's cost. So it is compared
-with the same job *recorded* without the cause. Its factor, the step after over the step before, is compared with the
-factor of steps *timed* without the profiler. The rules were made while looking at these jobs. Times are in ms.
+large to be kept here). These predictions are about the recorded step, which contains the profiler's cost. So each is
+compared with the same job *recorded* without the cause. Its factor, the step after over the step before, is compared
+with the factor of steps *timed* without the profiler. The rules were made while looking at these jobs. Since then hosts
+of all ranks are replayed together, without the profiler; that was not compared with these jobs. Times are in ms.
 
 | | number | median error | largest error |
 | --- | ---: | ---: | ---: |
