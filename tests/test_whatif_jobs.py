@@ -207,7 +207,7 @@ def test_hosts_of_ranks_are_replayed_together(tmp_path: Path) -> None:
     assert job.step_ns(less) == of_step(PERIOD_US - 2000)
 
 
-def test_a_call_that_blocks_until_the_last_rank_arrives_waits_for_it(tmp_path: Path) -> None:
+def test_a_blocked_call_waits_for_the_last_rank(tmp_path: Path) -> None:
     job = joined_replay(hand_made(tmp_path, "cudaMemcpyAsync"))
     assert job is not None
     weights = [replay.table.graph.weights for replay in job.replays]

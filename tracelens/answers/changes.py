@@ -44,10 +44,10 @@ def changes_of(
     return tuple(changes[:_MOST])
 
 
-def widened(changes: tuple[Change, ...], job: UnprofiledJob | None) -> tuple[Change, ...]:
-    """Widen the ranges of changes whose saving is of recorded time, by the range of the job's step.
+def widen(changes: tuple[Change, ...], job: UnprofiledJob | None) -> tuple[Change, ...]:
+    """Extend the ranges of changes by the range of the job's step without the profiler.
 
-    `changes` were found with the job's step without the profiler.
+    The savings of these changes are of recorded time.
     """
     if job is None:
         return changes
@@ -78,7 +78,7 @@ def changes_of_job(
     unprofiled_ns = None if unprofiled is None else unprofiled.unprofiled_ns
     if culprit.part == "communication" or step_ns is None:
         others = changes_of(trace, step_ns, place, unprofiled_ns=unprofiled_ns)
-        return widened(others, unprofiled)
+        return widen(others, unprofiled)
     # A rank that is late because it computes more needs less work, not faster kernels.
     is_same = (culprit.cause, "waiting") if culprit.cause in IDLE_PARTS else ("waiting",)
     changes = list_changes(trace)
@@ -88,7 +88,7 @@ def changes_of_job(
     )
     if of_cause is None:
         others = changes_of(trace, step_ns, place, unprofiled_ns=unprofiled_ns)
-        return widened(others, unprofiled)
+        return widen(others, unprofiled)
     # A replay of the job's collectives gives the step after the first change.
     job = predict_job(trace, ["straggler_fixed"])
     first = replace(
@@ -106,7 +106,7 @@ def changes_of_job(
         first = replace(first, text=f"on {culprit.members.text}: {text}")
     # The first change removes what others wait for, so changes against waiting are left out.
     rest = changes_of(trace, step_ns, place, is_same, unprofiled_ns)
-    return (first, *widened(rest, unprofiled))[:_MOST]
+    return (first, *widen(rest, unprofiled))[:_MOST]
 
 
 def _predicted(change: Change, prediction: Prediction) -> Change:

@@ -9,7 +9,7 @@ import polars as pl
 from tracelens.analyses import job, verdict
 from tracelens.analyses.job import bubble_sentence, waiting_sentence
 from tracelens.answers.answer import WORK, Answer, Bar, Change
-from tracelens.answers.changes import changes_of, changes_of_job, widened
+from tracelens.answers.changes import changes_of, changes_of_job, widen
 from tracelens.answers.details import incomplete, next_sections
 from tracelens.answers.limits import Limits, program_sentence, special_limits
 from tracelens.answers.program import no_change
@@ -205,7 +205,7 @@ def _changes_of_all(
         without,
         None if unprofiled is None else unprofiled.unprofiled_ns,
     )
-    return widened(changes, unprofiled)
+    return widen(changes, unprofiled)
 
 
 def _without_profiler(step: UnprofiledJob | None, together: RankTime) -> str | None:

@@ -63,21 +63,29 @@ class Joined(Struct, frozen=True):
         - `ignored`: ranks that the others do not wait for
         """
         blocked_ns = np.concatenate(self.blocked_ns)
-        without_blocks = np.concatenate(weights)
-        without_blocks -= np.minimum(blocked_ns, without_blocks.clip(0))
-        own = np.append(without_blocks, 0)[self.origins]
-        # Where nobody waits for late ranks, no work of before the excerpt delays its work.
-        is_free = self.is_free | (self.is_early & bool(ignored))
-        both = np.where(is_free, 0, own) + self.added_ns
-        is_transfer = self.transfers_ns >= 0
-        both = np.where(is_transfer, self.transfers_ns / network, both)
+        edges_ns = np.concatenate(weights)
+        edges_ns -= np.minimum(blocked_ns, edges_ns.clip(0))
+        of_ranks = np.append(edges_ns, 0)[self.origins]
+        # If nobody waits for late ranks, no work from before the excerpt delays the work in it.
+        is_early = self.is_early & bool(ignored)
+        unlinked = np.where(self.is_free | is_early, 0, of_ranks)
+        linked = np.where(
+            self.transfers_ns >= 0,
+            self.transfers_ns / network,
+            unlinked + self.added_ns,
+        )
         of_ignored = [
             number
             for number, replay in enumerate(self.replays)
             if replay.excerpt.rank in {*ignored}
         ]
-        both = np.where(np.isin(self.arriving, of_ignored), _NEVER_LAST_NS, both)
-        graph = MomentGraph(self.offsets, self.sources, both.astype(np.int64))
+        is_ignored = np.isin(self.arriving, of_ignored)
+        waited_for = np.where(is_ignored, _NEVER_LAST_NS, linked)
+        graph = MomentGraph(
+            self.offsets,
+            self.sources,
+            waited_for.astype(np.int64),
+        )
         times, _ = earliest_times(graph)
         return [times[places] for places in self.places]
 
@@ -190,16 +198,12 @@ def _graph(each: Sequence[Replay], begins_ns: Sequence[int], meetings: pl.DataFr
     by_meeting = meetings.sort("meeting").group_by("meeting", maintain_order=True)
     shift_of_first = meetings.filter(number=0)["shift_ns"]
     first_ns += shift_of_first[0] if len(shift_of_first) else 0
-    met_ns = by_meeting.agg(pl.col("last_start_ns").first())["last_start_ns"].to_numpy() - first_ns
-    recorded = np.concatenate(
-        [
-            *(
-                replay.table.recorded + begin_ns
-                for replay, begin_ns in zip(each, begins_ns, strict=True)
-            ),
-            met_ns,
-        ]
-    )
+    last_starts = by_meeting.agg(pl.col("last_start_ns").first())
+    met_ns = last_starts["last_start_ns"].to_numpy() - first_ns
+    times = [
+        replay.table.recorded + begin_ns for replay, begin_ns in zip(each, begins_ns, strict=True)
+    ]
+    recorded = np.concatenate([*times, met_ns])
     n_moments = len(recorded)
     # At the same time, the arrivals come before their meeting.
     is_meeting = np.arange(n_moments) >= firsts[-1]
@@ -209,7 +213,14 @@ def _graph(each: Sequence[Replay], begins_ns: Sequence[int], meetings: pl.DataFr
     blocked = [
         _blocked_calls(replay, meetings.filter(number=number)) for number, replay in enumerate(each)
     ]
-    edges = _edges(each, begins_ns, meetings, blocked, position, firsts)
+    edges = _edges(
+        each,
+        begins_ns,
+        meetings,
+        blocked,
+        position,
+        firsts,
+    )
     sources, targets, *columns = (np.concatenate(column) for column in zip(*edges, strict=True))
     # Clocks differ a little, so an edge may lead backwards. Such edges are left out.
     forward = np.flatnonzero(sources < targets)
@@ -218,11 +229,11 @@ def _graph(each: Sequence[Replay], begins_ns: Sequence[int], meetings: pl.DataFr
     origins, is_free, is_early, added_ns, transfers_ns, arriving = (
         column[by_target] for column in columns
     )
-    own = [position[first : first + length] for first, length in zip(firsts, lengths, strict=False)]
+    moments_of_ranks = np.split(position, firsts[1:])[:-1]
     return Joined(
         each,
         begins_ns,
-        [np.concatenate([moments, moments + n_moments]) for moments in own],
+        [np.concatenate([moments, moments + n_moments]) for moments in moments_of_ranks],
         np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
         np.ascontiguousarray(sources[by_target]),
         origins,
@@ -257,24 +268,32 @@ def _blocked_calls(replay: Replay, met: pl.DataFrame) -> pl.DataFrame:
     last_edge[replay.table.items[is_call]] = np.flatnonzero(is_call)
     rows = met["row"].to_numpy()
     begins = replay.work.starts[rows]
-    lasts = np.maximum(replay.work.ends[rows] - met["transfer_ns"].to_numpy(), begins)
-    found = []
-    for call in np.flatnonzero((ends - starts >= _BLOCKED_NS) & (last_edge >= 0)).tolist():
-        inside = (np.minimum(ends[call], lasts) - np.maximum(starts[call], begins)).clip(0)
+    transfer_ns = met["transfer_ns"].to_numpy()
+    lasts = np.maximum(replay.work.ends[rows] - transfer_ns, begins)
+    blocked: list[tuple[int, ...]] = []
+    is_long = ends - starts >= _BLOCKED_NS
+    for call in np.flatnonzero(is_long & (last_edge >= 0)).tolist():
+        since = np.maximum(starts[call], begins)
+        until = np.minimum(ends[call], lasts)
+        inside = (until - since).clip(0)
         inside[lasts > ends[call]] = 0
         if call in known or not inside.any():
             continue
         last = int(np.argmax(np.where(inside > 0, lasts, -1)))
-        found.append(
-            (
-                int(last_edge[call]),
-                met["meeting"][last],
-                int(inside.sum()),
-                int(ends[call] - lasts[last]),
-            )
+        row = (
+            int(last_edge[call]),
+            met["meeting"][last],
+            int(inside.sum()),
+            int(ends[call] - lasts[last]),
         )
-    schema = dict.fromkeys(("edge", "meeting", "blocked_ns", "after_ns"), pl.Int64)
-    return pl.DataFrame(found, schema, orient="row")
+        blocked.append(row)
+    columns = ("edge", "meeting", "blocked_ns", "after_ns")
+    schema = dict.fromkeys(columns, pl.Int64)
+    return pl.DataFrame(
+        blocked,
+        schema,
+        orient="row",
+    )
 
 
 def _edges(  # noqa: PLR0913, PLR0917 - of several tables
@@ -301,10 +320,12 @@ def _edges(  # noqa: PLR0913, PLR0917 - of several tables
         origins = np.where(twice.origins >= 0, twice.origins + first_edge, -1)
         transfers = np.full(len(replay.table.targets), -1)
         of_rank = meetings.filter(number=number)
-        rows, transfer_ns = of_rank["row"].to_numpy(), of_rank["transfer_ns"].to_numpy()
+        rows = of_rank["row"].to_numpy()
+        transfer_ns = of_rank["transfer_ns"].to_numpy()
         # The collective's own edge lasts as long as its transfer, without its wait.
         of_work = np.full(len(replay.work.starts), -1)
-        of_work[rows] = np.minimum(transfer_ns, (replay.work.ends - replay.work.starts)[rows])
+        lengths = replay.work.ends[rows] - replay.work.starts[rows]
+        of_work[rows] = np.minimum(transfer_ns, lengths)
         items = replay.table.items
         is_whole = (replay.table.kinds == COLLECTIVE) & (items >= 0)
         is_whole[is_whole] = replay.table.targets[is_whole] == replay.work_ends[items[is_whole]]
@@ -328,24 +349,24 @@ def _edges(  # noqa: PLR0913, PLR0917 - of several tables
             )
         )
         # Work that was launched before the excerpt takes no time in the second copy.
-        has_call = replay.work.calls[rows] >= 0
-        for copy, is_in in ((0, np.ones(len(rows), bool)), (n_moments, has_call)):
+        in_second = replay.work.calls[rows] >= 0
+        in_first = np.ones_like(in_second)
+        met_moments = position[firsts[-1] + of_rank["meeting"].to_numpy()]
+        waiting = blocked[number]
+        waited = position[firsts[-1] + waiting["meeting"].to_numpy()]
+        last_edges = waiting["edge"].to_numpy()
+        returns = moments[replay.table.targets[last_edges]]
+        after_ns = waiting["after_ns"].to_numpy()
+        for copy, is_in in ((0, in_first), (n_moments, in_second)):
             held = rows[is_in]
-            met = copy + position[firsts[-1] + of_rank["meeting"].to_numpy()[is_in]]
+            met = copy + met_moments[is_in]
             begins = copy + moments[replay.begins[held]]
             ends = copy + moments[replay.work_ends[held]]
             groups += [
                 _added(begins, met, arriving=number),
                 _added(met, ends, transfers_ns=of_work[held]),
+                _added(copy + waited, copy + returns, after_ns),
             ]
-            waiting = blocked[number]
-            groups.append(
-                _added(
-                    copy + position[firsts[-1] + waiting["meeting"].to_numpy()],
-                    copy + moments[replay.table.targets[waiting["edge"].to_numpy()]],
-                    waiting["after_ns"].to_numpy(),
-                )
-            )
         start = np.array([moments[replay.origin]])
         groups.append(_added(np.zeros(1, np.int64), start, begins_ns[number]))
         first_edge += len(replay.table.targets)
