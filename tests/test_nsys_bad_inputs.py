@@ -22,7 +22,7 @@ from tests.test_nsys import SAMPLE
 from tracelens.collectors import nsys
 from tracelens.collectors.nsys import tool
 from tracelens.collectors.nsys.export import open_directory, wanted
-from tracelens.collectors.nsys.sqlite import MAGIC
+from tracelens.collectors.nsys.sniffing import MAGIC
 from tracelens.errors import SourceError, ToolError, TracelensError
 
 

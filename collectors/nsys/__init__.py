@@ -3,11 +3,16 @@
 Exports in SQLite, Parquet or Arrow are read. Reports are read if nsys is installed.
 """
 
-from tracelens.collectors.nsys.collector import CHOSEN, KIND, RANK_BY, ranked_by, read, sniff
+from collections.abc import Callable
+from pathlib import Path
+
+from tracelens.collectors.nsys.sniffing import CHOSEN, KIND, RANK_BY, ranked_by, sniff
 from tracelens.collectors.nsys.tool import INSTALL, look_for_nsys
 from tracelens.running.program import package
+from tracelens.trace.capture import Capture
 from tracelens.trace.collector import Collector, Tool, imported
 
+read: Callable[[Path], list[Capture]] = imported("tracelens.collectors.nsys.collector", "read")
 run = imported("tracelens.collectors.nsys.live", "run")
 COLLECTOR = Collector(
     kind=KIND,

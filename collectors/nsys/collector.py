@@ -3,36 +3,25 @@
 A rank is a process if no two processes share a GPU, else the whole file.
 """
 
-from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
-from contextvars import ContextVar
 from pathlib import Path
 
 import polars as pl
 from msgspec.structs import replace
 
 from tracelens.collectors.nsys import events, metadata, nvtx
-from tracelens.collectors.nsys.export import HOW_TO_EXPORT, Export, is_nsys_table, open_directory
+from tracelens.collectors.nsys.export import HOW_TO_EXPORT, Export, open_directory
 from tracelens.collectors.nsys.session import Session, fitting, read_names
-from tracelens.collectors.nsys.sqlite import MAGIC, SqliteExport
+from tracelens.collectors.nsys.sniffing import CHOSEN, KIND, MAGIC, is_nsys_table
+from tracelens.collectors.nsys.sqlite import SqliteExport
 from tracelens.collectors.nsys.tool import RAW_SUFFIX, REPORT_SUFFIXES, exported
 from tracelens.derive.assemble import assemble
-from tracelens.errors import SourceError, UsageError, first_line
+from tracelens.errors import SourceError, first_line
 from tracelens.schemas import TABLES
 from tracelens.trace.capture import Capture, Diagnostics, HostFacts, SourceFile
 from tracelens.trace.cleaning import clean
 
-RANK_BY = ("auto", "process", "file")
-"""Choices of what counts as a rank.
-
-With `auto`, each process with kernels is a rank if the processes use different devices. Otherwise
-the whole file is one rank.
-"""
-CHOSEN: ContextVar[str] = ContextVar("rank_by", default="auto")
-
 _EVERY = -2
-KIND = "nsys"
 _WORK = {
     "kernels": events.kernels,
     "memcpys": events.memcpys,
@@ -73,21 +62,6 @@ _WHY_EMPTY = {
     ),
     "activities": "no thread launches device work or marks steps",
 }
-
-
-@contextmanager
-def ranked_by(choice: str) -> Iterator[None]:
-    """Apply `choice`, a word of RANK_BY, to the files that are read in the `with` block.
-
-    Raises UsageError for a word that is not in RANK_BY.
-    """
-    if choice not in RANK_BY:
-        raise UsageError(f"--rank-by {choice}: what a rank is can be {', '.join(RANK_BY)}")
-    token = CHOSEN.set(choice)
-    try:
-        yield
-    finally:
-        CHOSEN.reset(token)
 
 
 def by_process(
@@ -166,20 +140,6 @@ def _owners(raw: dict[str, pl.DataFrame]) -> pl.DataFrame:
         gpu_id=pl.coalesce("gpu_id", "device_id")
     )
     return known.sort("gpu_id", "process_id")
-
-
-def sniff(path: Path, head: bytes) -> bool:
-    """Return whether the path may be a source from nsys.
-
-    A source is a SQLite file, a directory with files named like nsys's tables, or a report.
-    """
-    if path.is_dir():
-        return any(
-            is_nsys_table(file.stem)
-            for suffix in (".parquet", ".arrow")
-            for file in path.glob(f"*{suffix}")
-        )
-    return head.startswith(MAGIC) or path.suffix in (*REPORT_SUFFIXES, RAW_SUFFIX)
 
 
 def read(path: Path) -> list[Capture]:

@@ -13,6 +13,7 @@ import pyarrow as pa
 from pyarrow import ipc
 
 from tracelens.collectors.nsys.arrow_sizes import batch_bytes
+from tracelens.collectors.nsys.sniffing import is_nsys_table
 from tracelens.errors import SourceError, first_line
 from tracelens.storage.limits import EXPANSION, may_become
 from tracelens.storage.pages import page_bytes
@@ -195,13 +196,6 @@ def open_directory(path: Path) -> DirectoryExport | None:
         if any(is_nsys_table(file.stem) for file in path.glob(f"*{suffix}")):
             return DirectoryExport(path, suffix)
     return None
-
-
-def is_nsys_table(name: str) -> bool:
-    """Return whether a table with this name must come from nsys."""
-    return name in {"StringIds", "NVTX_EVENTS"} or name.startswith(
-        ("CUPTI_ACTIVITY_KIND_", "TARGET_INFO_", "META_DATA_")
-    )
 
 
 def _schema_of(file: Path) -> pa.Schema:

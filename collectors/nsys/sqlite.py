@@ -19,7 +19,6 @@ from tracelens.errors import SourceError, first_line
 from tracelens.storage.folders import OwnFolder
 from tracelens.storage.table import DataType
 
-MAGIC = b"SQLite format 3\x00"
 _WAL = b"\x02"
 """The format number in the header of a SQLite file in WAL mode.
 
