@@ -199,8 +199,9 @@ def test_optional_packages_stay_out_of_the_analyses() -> None:
             continue  # runs in a program that has imported torch
         heavy = {"torch", "hta", "pygdbmi", "pandas", "numpy"}
         heavy -= {"torch"} if module in NEEDS_TORCH else set()
-        # Everything but a replay, whose arrays are a graph's, has columns.
-        is_of_numpy = module.startswith(("tracelens.interop.hta_trace", "tracelens.derive.replay."))
+        # All else has columns: arrays are a replay's graph, or the plain memory of the C library.
+        of_numpy = ("tracelens.interop.hta_trace", "tracelens.derive.replay.", "tracelens.native.")
+        is_of_numpy = module.startswith(of_numpy)
         heavy -= {"numpy"} if is_of_numpy else set()
         for node in ast.walk(tree(file)):
             names = [a.name for a in node.names] if isinstance(node, ast.Import) else []

@@ -1,12 +1,17 @@
 """Read columns from the Parquet files that `Table.write` writes."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import polars as pl
-import pyarrow as pa
 
 from tracelens.storage.limits import EXPANSION, may_become
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 _MANY = 1 << 20
 _LONG = 1 << 13
@@ -23,6 +28,7 @@ def read_columns(
     Raises ArrowInvalid for strings that are not valid UTF-8, and ValueError for texts that take too
     much memory.
     """
+    import pyarrow as pa  # noqa: PLC0415 - takes 0.03 s, which only files need
     import pyarrow.parquet as pq  # noqa: PLC0415 - takes 0.02 s, which only files need
 
     # Arrow's reader keeps the dictionaries of the file, unlike Polars' reader. So a string column
@@ -56,6 +62,8 @@ def _valid(file: Path, rows: pa.Table) -> pa.Table:
 
     Raises ArrowInvalid for strings that are not valid UTF-8, and ValueError as `check_texts` does.
     """
+    import pyarrow as pa  # noqa: PLC0415 - takes 0.03 s, which only files need
+
     n_bytes = 0
     for column in rows.columns:
         if pa.types.is_dictionary(column.type):
@@ -80,6 +88,8 @@ def _long_bytes(texts: pa.DictionaryArray) -> int:
 
 def _series(array: pa.Array) -> pl.Series:
     """Return an Arrow array as a Series."""
+    import pyarrow as pa  # noqa: PLC0415 - takes 0.03 s, which only files need
+
     # For a bare array, Polars would import pyarrow.compute, in 0.04 s.
     return pl.DataFrame(pa.table({"values": array}))["values"]
 

@@ -6,14 +6,16 @@ import base64
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import BinaryIO, TypeAlias
+from typing import TYPE_CHECKING, BinaryIO, TypeAlias
 
 import polars as pl
-import pyarrow as pa
 from msgspec import Struct
 from msgspec.structs import force_setattr, replace
 
 from tracelens.errors import SchemaError, first_line
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 DataType: TypeAlias = "pl.DataType | type[pl.DataType]"
 
@@ -233,6 +235,8 @@ def n_names(rows: pl.DataFrame | Stored) -> int | None:
 
 def _group(table: Table, rows: pl.DataFrame, described: pa.Schema) -> pa.Table:
     """Return a row group as an Arrow table, checked, with dictionaries for Categorical columns."""
+    import pyarrow as pa  # noqa: PLC0415 - takes 0.03 s, which only files need
+
     fitting = table.conform(rows, keep_categories=True)
     table.check_values(fitting)
     arrow = _arrow(fitting)
@@ -246,6 +250,8 @@ def _arrow(frame: pl.DataFrame) -> pa.Table:
 
 def _described(table: Table) -> pa.Schema:
     """Return the table's Arrow schema, with each column's meaning and unit as field metadata."""
+    import pyarrow as pa  # noqa: PLC0415 - takes 0.03 s, which only files need
+
     fields = []
     for field, column in zip(_arrow(table.empty()).schema, table, strict=True):
         about = {"description": column.doc}

@@ -6,9 +6,9 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from threading import RLock
+from typing import TYPE_CHECKING
 
 import polars as pl
-import pyarrow as pa
 
 from tracelens.errors import (
     MissingTableError,
@@ -28,17 +28,12 @@ from tracelens.trace.directory import Part, gathered, read_parts, scanned, versi
 from tracelens.trace.listed_names import ListedNames
 from tracelens.trace.memory_rows import memory_rows
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 _CATEGORIES = pl.col(pl.String).cast(pl.Categorical)
 _READING = RLock()
 """The lock held while columns are read, so that two threads never read the same column."""
-_UNREADABLE = (
-    pl.exceptions.PolarsError,
-    pa.ArrowException,
-    OSError,
-    ValueError,
-    OverflowError,
-    MemoryError,
-)
 
 
 class Tables:
@@ -301,7 +296,7 @@ class Tables:
             yield
             # Tables of two traces would not belong together.
             self._refuse_another()
-        except (*_UNREADABLE, pl.exceptions.PanicException) as error:
+        except _unreadable() as error:
             self._refuse_another()
             where = f"{shown(self.path)}/{name}" if self.path else name
             if self._counts is not None and is_of_store(error):
@@ -317,6 +312,21 @@ class Tables:
                 f"{shown(self.path or '')}: another trace took its place while it was read; open"
                 " it again"
             )
+
+
+def _unreadable() -> tuple[type[BaseException], ...]:
+    """Return the errors of a table that cannot be read."""
+    import pyarrow as pa  # noqa: PLC0415 - takes 0.03 s, which only files need
+
+    return (
+        pl.exceptions.PolarsError,
+        pl.exceptions.PanicException,
+        pa.ArrowException,
+        OSError,
+        ValueError,
+        OverflowError,
+        MemoryError,
+    )
 
 
 def _have(parts: Sequence[Part], columns: Sequence[str]) -> bool:

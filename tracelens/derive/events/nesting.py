@@ -6,7 +6,6 @@
 from collections.abc import Sequence
 
 import polars as pl
-import pyarrow as pa
 from msgspec import Struct
 
 from tracelens.derive.columns.filling import gathered
@@ -236,12 +235,12 @@ def nest_fast(spans: pl.DataFrame, calls: pl.DataFrame) -> Nesting:
     calls_at = _positions(call_order)
     threads, n_threads = _thread_numbers(spans, calls)
     n = spans.height
-    parents = pa.allocate_buffer(4 * n)
-    depths = pa.allocate_buffer(4 * n)
-    self_ns = pa.allocate_buffer(8 * n)
-    covered = pa.allocate_buffer(8 * n)
-    around = pa.allocate_buffer(4 * calls.height)
-    tops = pa.allocate_buffer(4 * n_threads)
+    parents = bytearray(4 * n)
+    depths = bytearray(4 * n)
+    self_ns = bytearray(8 * n)
+    covered = bytearray(8 * n)
+    around = bytearray(4 * calls.height)
+    tops = bytearray(4 * n_threads)
     n_overlaps, n_unreturned = LIBRARY.nest(
         *_times(spans, order),
         _thread_memory(threads, 0, order),
@@ -310,7 +309,7 @@ def _rows_of(positions: pl.Series, order: pl.Series | None) -> pl.Series:
     return rows.fill_null(-1)
 
 
-def _times(frame: pl.DataFrame, order: pl.Series | None) -> tuple[pa.Buffer, pa.Buffer]:
+def _times(frame: pl.DataFrame, order: pl.Series | None) -> tuple[memoryview, memoryview]:
     """Return starts and ends in time order."""
     starts = frame["start_ns"].cast(pl.Int64)
     ends = starts + frame["duration_ns"]
@@ -323,7 +322,7 @@ def _hints(
     spans: pl.DataFrame,
     order: pl.Series | None,
     positions: pl.Series | None,
-) -> pa.Buffer | None:
+) -> memoryview | None:
     """Return recorded callers as positions in time order, -1 for a span without one.
 
     Return None if no span has a recorded caller.
@@ -383,7 +382,7 @@ def _thread_memory(
     threads: list[pl.Series] | None,
     which: int,
     order: pl.Series | None,
-) -> pa.Buffer | None:
+) -> memoryview | None:
     if threads is None:
         return None
     in_order = _at(threads[which], order)

@@ -21,7 +21,6 @@ from tracelens.derive.replay.moment_graph import (
     earliest_times,
 )
 from tracelens.derive.replay.replay import Replay, last_moment, step_durations, step_ends
-from tracelens.native.columns import series
 
 _ROWS = {
     "rank": pl.Int32,
@@ -177,8 +176,7 @@ def _activities(
 
 def _gathered(values: pl.Series, rows: Ints) -> list[str | None]:
     """Return the values at the rows as text, None for row -1."""
-    # Given an array, Polars would import numpy.ma, which takes 0.01 s.
-    indices = series(rows.astype(np.int64), pl.Int64())
+    indices = pl.Series(rows, dtype=pl.Int64)
     known_indices = indices.set(indices < 0, None)
     texts: list[str | None] = gathered(values.cast(pl.String), known_indices).to_list()
     return texts

@@ -7,7 +7,6 @@ from array import array
 from collections.abc import Iterator, Mapping, Sequence
 
 import polars as pl
-import pyarrow as pa
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -424,6 +423,6 @@ def _places(sizes: pl.DataFrame, sums: pl.Series) -> pl.DataFrame:
     )
 
 
-def _memory(frame: pl.DataFrame, columns: Mapping[str, pl.DataType]) -> list[pa.Buffer]:
+def _memory(frame: pl.DataFrame, columns: Mapping[str, pl.DataType]) -> list[memoryview]:
     """Return the columns in the memory layout of the C library."""
     return [memory(frame[name], dtype) for name, dtype in columns.items()]

@@ -4,22 +4,27 @@
 result in C (`struct ops` in native.h).
 """
 
+from __future__ import annotations
+
 from array import array
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import accumulate
+from typing import TYPE_CHECKING
 
 import polars as pl
-import pyarrow as pa
 
 from tracelens.derive.columns.intervals import durations
 from tracelens.derive.events.call_tree import nearest_row, repeats, sum_within
 from tracelens.derive.events.span_trees import of_rank, span_trees
 from tracelens.derive.time.self_time import attribute, attribute_calls
 from tracelens.native import LIBRARY, random_key
-from tracelens.native.columns import series, values
+from tracelens.native.columns import series
 from tracelens.schemas import DEVICE_WORK
 from tracelens.trace import Trace
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 _MANY_SPANS = 1 << 10
 """With fewer spans, whole columns in Polars are faster."""
@@ -183,12 +188,12 @@ class _Ops:
             "I",
             [_FLAGS.get(word, 0) for word in words],
         )
-        places = values(names.indices), values(kinds.indices)
+        places = _values(names.indices), _values(kinds.indices)
         return bool(
             self.library.ops_place(
                 self.ops,
                 *_rows(spans.column("parent_id")),
-                values(spans.column("span_id")),
+                _values(spans.column("span_id")),
                 *places,
                 codes,
                 flags,
@@ -198,7 +203,7 @@ class _Ops:
     def charge_calls(self, calls: pa.RecordBatch) -> bool:
         """Subtract the time of calls from the spans around them, and return whether this worked."""
         columns = (
-            values(calls.column(name))
+            _values(calls.column(name))
             for name in ("start_ns", "duration_ns", "process_id", "thread_id")
         )
         span_rows = _rows(calls.column("span_id"))
@@ -207,7 +212,7 @@ class _Ops:
     def launch(self, work: pa.RecordBatch) -> bool:
         """Add device work to the ops around its launch, and return whether this worked."""
         span_rows = _rows(work.column("span_id"))
-        durations = values(work.column("duration_ns"))
+        durations = _values(work.column("duration_ns"))
         return bool(self.library.ops_launch(self.ops, *span_rows, durations))
 
     def time(self, spans: pa.RecordBatch) -> bool:
@@ -215,7 +220,7 @@ class _Ops:
         return bool(
             self.library.ops_time(
                 self.ops,
-                values(spans.column("self_ns")),
+                _values(spans.column("self_ns")),
             )
         )
 
@@ -239,7 +244,7 @@ class _Ops:
 
     def order(self, spans: pa.RecordBatch) -> bool:
         """Group the durations of ops by op name, and return whether this worked."""
-        span_durations = values(spans.column("duration_ns"))
+        span_durations = _values(spans.column("duration_ns"))
         return bool(self.library.ops_order(self.ops, span_durations, self.ends, self.durations))
 
     def measures(self) -> Iterator[pl.Series]:
@@ -328,6 +333,8 @@ def _each(
 
 def _can_be_read(batch: pa.RecordBatch) -> bool:
     """Return whether the C code can read the columns. Only span_id and parent_id may hold None."""
+    import pyarrow as pa  # noqa: PLC0415 - takes 0.03 s, which few need
+
     return all(
         (_is_coded(column.type) if name in {"kind", "name"} else column.type == pa.int64())
         and (name in {"span_id", "parent_id"} or not column.null_count)
@@ -341,6 +348,8 @@ def _can_be_read(batch: pa.RecordBatch) -> bool:
 
 def _is_coded(kind: pa.DataType) -> bool:
     """Return whether a column holds strings as a dictionary with 32-bit indices."""
+    import pyarrow as pa  # noqa: PLC0415 - takes 0.03 s, which few need
+
     is_dictionary = pa.types.is_dictionary(kind) and kind.index_type.bit_width == _PLACE_BITS
     return is_dictionary and kind.value_type in {pa.string(), pa.large_string()}
 
@@ -350,4 +359,18 @@ def _rows(column: pa.Array) -> tuple[pa.Buffer, pa.Buffer | None, int]:
 
     The validity bits are None if every value is valid.
     """
-    return values(column), column.buffers()[0] if column.null_count else None, column.offset
+    return _values(column), column.buffers()[0] if column.null_count else None, column.offset
+
+
+def _values(array: pa.Array) -> memoryview:
+    """Return the memory of an Arrow array of numbers, without a copy.
+
+    For None, the memory has an arbitrary value.
+    """
+    _, buffer = array.buffers()
+    if buffer is None:
+        return memoryview(b"")
+    size = array.type.bit_width // 8
+    first_byte = array.offset * size
+    n_bytes = len(array) * size
+    return memoryview(buffer)[first_byte : first_byte + n_bytes]
