@@ -5,6 +5,7 @@ import polars as pl
 from tests.cases import make_trace
 from tracelens.analyses import ANALYSES
 from tracelens.answers.answer import WAIT, WORK, Answer, Bar, Change, Part
+from tracelens.derive.replay.unprofiled_job import UnprofiledJob
 from tracelens.report import Report, Section
 from tracelens.schemas.results.replay import UNPROFILED_STEP
 from tracelens.views.first_screen import BarPart, step_lanes
@@ -48,3 +49,14 @@ def test_a_lane_of_an_average_step_says_so() -> None:
     steps = STEPS.with_columns(pl.col("duration_ns").replace(20_000_000, 18_000_000))
     lanes = step_lanes(report(10_000_000, 15_000_000), Answer("x", bars=(BAR,)), steps)
     assert lanes[0].label == "as recorded (average step)"
+
+
+def test_lanes_of_a_job_are_of_all_its_ranks() -> None:
+    job = UnprofiledJob(
+        30_000_000, 20_000_000, 18_000_000, 24_000_000, is_measured=False, joined=None
+    )
+    lanes = step_lanes(report(10_000_000, 15_000_000), Answer("x", bars=(BAR,)), STEPS, job)
+    assert [(lane.label, lane.text) for lane in lanes] == [
+        ("as recorded", "30.0 ms"),
+        ("without the profiler", "about 18.0 to 24.0 ms"),
+    ]

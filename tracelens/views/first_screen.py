@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from tracelens.answers.answer import WORK, Answer, Bar
 from tracelens.derive.columns.time_text import duration, span_text
+from tracelens.derive.replay.unprofiled_job import UnprofiledJob
 from tracelens.derive.time.time_parts import TimeModel, mark_times, step_times
 from tracelens.report import Report
 from tracelens.trace import Trace
@@ -96,20 +97,29 @@ def _drawn(bar: Bar) -> DrawnBar:
     )
 
 
-def step_lanes(report: Report, answer: Answer, program_steps: pl.DataFrame) -> list[DrawnBar]:
+def step_lanes(
+    report: Report,
+    answer: Answer,
+    program_steps: pl.DataFrame,
+    job: UnprofiledJob | None = None,
+) -> list[DrawnBar]:
     """Return up to three bars of a step: as recorded, without the profiler, after a change.
 
     The result is empty if only one of these three step times is known. `program_steps` has the
     recorded steps. The first bar's label says whether the bar is the median or the mean step.
+    `job` has the step of a job of several ranks.
     """
     row = _unprofiled(report)
+    if job is not None and row is not None:
+        row |= {"recorded_ns": job.recorded_ns, "low_ns": job.low_ns, "high_ns": job.high_ns}
     if row is None or len(answer.bars) != 1:
         return []
     recorded: int = row["recorded_ns"]
+    label = "as recorded" if job is not None else _recorded_label(row, program_steps)
     # The profiler slows only the host: the device works equally long without it.
     working = recorded * sum(part.share for part in answer.bars[0].parts if part.kind == WORK)
     ends: list[tuple[str, str, float | None, float, float]] = [
-        (_recorded_label(row, program_steps), duration(recorded), working, recorded, recorded)
+        (label, duration(recorded), working, recorded, recorded),
     ]
     if row["low_ns"] is not None:
         low, high = row["low_ns"], row["high_ns"]

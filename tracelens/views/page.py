@@ -17,6 +17,7 @@ from markupsafe import Markup, escape
 
 from tracelens.answers.answer import WAIT, WORK
 from tracelens.derive.rank_ranges import merge_rows
+from tracelens.derive.replay.unprofiled_job import unprofiled_job
 from tracelens.derive.stacks.frame_roles import ROLE_WORDS
 from tracelens.derive.time.model import model_for_times, time_model
 from tracelens.report import Report, Section
@@ -82,7 +83,12 @@ def to_html(report: Report, rows: int | None = 12) -> str:
         drawings, tables = embed(draw_events(report, model), heads)
         traces = [report.trace] if report.base is None else [report.trace, report.base]
         block = answer_block(report)
-        lanes = step_lanes(report, block.answer, model.program_steps)
+        lanes = step_lanes(
+            report,
+            block.answer,
+            model.program_steps,
+            unprofiled_job(report.trace),
+        )
         facts = [card(model)]
         if report.base is not None:
             facts.append(card(model_for_times(report.base)))
