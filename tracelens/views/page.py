@@ -87,7 +87,7 @@ def to_html(report: Report, rows: int | None = 12) -> str:
             report,
             block.answer,
             model.program_steps,
-            unprofiled_job(report.trace),
+            unprofiled_job(report.trace) if len(report.trace.manifest.ranks) > 1 else None,
         )
         facts = [card(model)]
         if report.base is not None:
