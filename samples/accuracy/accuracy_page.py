@@ -284,10 +284,10 @@ second largest. *Wrong*: anything else. [All captures](accuracy/verdicts.md).
 *Own* programs are this project's, and its constants were fitted on half of them. For a blind judgement, new programs
 and the rules for judging them were written before any of the programs had run. Of several judgements, the last one
 that has the row is shown. *A turn of the same programs* is predicted by the program's other turns. It shows how steady
-the host was: on such a host, no prediction can be expected to come nearer. The twelfth judgement took what it compares
-within seconds, and the host kept its speed for one capture of sixteen live and one under nsys: too few for its goals.
-Its rows have all, compared with a process that never recorded, whose steps also predict the captured process's own.
-The eleventh met one of three goals for live captures. [All blind
+the host was: on such a host, no prediction can be expected to come nearer. The twelfth and thirteenth judgements took
+what they compare within seconds, from a process that never recorded and from the *same process* before and after its
+recording. The host rarely kept its speed that long: by their rules there were too few rows under nsys, and live
+captures missed the 90th percentile, by 3 points. [All blind
 judgements](accuracy/blind.md). Rows of our own programs: [steps and changes](accuracy/predictions.md), [changes timed
 in turns, batch sizes and jobs](accuracy/turns.md), [steps under nsys](accuracy/nsys.md).
 

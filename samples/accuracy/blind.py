@@ -12,6 +12,7 @@ from samples.accuracy.blind_rows import (
     errors,
     goals,
     goals_at_speed,
+    goals_near,
     goals_still,
     line_of,
     of_never_recorded,
@@ -42,6 +43,7 @@ _JUDGED = (
     "tenth",
     "eleventh",
     "twelfth",
+    "thirteenth",
 )
 _STEADY = ", steady programs"
 _NOTES: dict[str, Callable[[dict[str, Any]], bool]] = {
@@ -221,6 +223,12 @@ def beside(own_predictions: dict[str, Iterable[Predicted]]) -> str:
             for note in _NOTES:
                 judged = list(_of(name, kind, note))
                 lines += [f"| {words} | {name}{note} | {errors(judged)} |"] if judged else []
+            own = [
+                said(row | {"truth": statistics.geometric_mean(row["own"])}, "truth")
+                for row in rows(name)
+                if row["kind"] == kind and row.get("first") and "said" in row
+            ]
+            lines += [f"| {words}, same process | {name} | {errors(own)} |"] if own else []
     return "\n".join(lines)
 
 
@@ -352,4 +360,5 @@ def section(own_predictions: dict[str, Iterable[Predicted]]) -> str:
     parts += [texts.TENTH.format(goals=goals("tenth")), *tables("tenth")]
     parts += [texts.ELEVENTH.format(goals=goals_at_speed("eleventh")), *tables("eleventh")]
     parts += [texts.TWELFTH.format(goals=goals_still("twelfth")), *tables("twelfth")]
+    parts += [texts.THIRTEENTH.format(goals=goals_near("thirteenth")), *tables("thirteenth")]
     return "\n".join(parts)

@@ -173,6 +173,37 @@ def goals_still(name: str) -> str:
     return "\n".join(lines)
 
 
+def goals_near(name: str) -> str:
+    """Return the table of errors by kind and truth, at the captured speed and by all blocks."""
+    lines = [
+        "| | compared with | blocks | number | median error | 90th percentile | the range holds |",
+        "| --- | --- | --- | ---: | ---: | ---: | ---: |",
+    ]
+    for kind, words in (("nsys", "under nsys"), ("live", "captured live")):
+        known = [row for row in rows(name) if row["kind"] == kind and "said" in row]
+        truths = {
+            "never recorded | at the captured speed": [
+                row["truth"] if row["same"] else None for row in known
+            ],
+            "never recorded | all": [row["of_all"] for row in known],
+            "same process | at the captured speed": [
+                row["truth_own"] if row.get("own_same") else None for row in known
+            ],
+            "same process | all": [statistics.geometric_mean(row["own"]) for row in known],
+        }
+        for group, times in truths.items():
+            judged = [
+                said(row | {"truth": ms}, "truth")
+                for row, ms in zip(known, times, strict=True)
+                if ms is not None
+            ]
+            lines += [f"| {words} | {group} | {errors(judged)} |"] if judged else []
+        turns = of_turns(row["beside"] for row in known)
+        cells = errors(turns, has_range=False)
+        lines.append(f"| never recorded, once more | never recorded | all | {cells} |")
+    return "\n".join(lines)
+
+
 def of_never_recorded(chosen: Iterable[dict[str, Any]]) -> Iterator[Predicted]:
     """Yield the captured process's own steps, predicted by the process that never recorded."""
     for row in chosen:
