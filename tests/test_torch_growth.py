@@ -148,8 +148,8 @@ def test_damage_takes_work_in_proportion(tmp_path: Path, shape: str, fast: bool)
 @pytest.mark.parametrize("fast", [True, pytest.param(False, marks=pytest.mark.exhaustive)])
 def test_traces_one_after_another_begin_in_proportion(tmp_path: Path, fast: bool) -> None:
     trace = HEAD + (EVENT + b",") * 100 + LAST + b"\n"
-    small, large = (work_of(trace * n, tmp_path, fast=fast) for n in (2, 20))
-    assert small["rows"] > 200
+    small, large = (work_of(trace * n, tmp_path, fast=fast) for n in (4, 40))
+    assert small["rows"] > 400
     assert large["rows"] == 10 * small["rows"]
     assert all(large[what] <= MOST * small[what] for what in large), (small, large)
 
