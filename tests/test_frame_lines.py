@@ -63,6 +63,11 @@ def test_frames_that_were_open_when_recording_began() -> None:
         ("aten::mm", "aten::mm", "aten::mm"),
         ("between a and b", "between a and b", "between a and b"),
         (
+            "Call CompiledFxGraph fk4ccwjxrxdvj6qppsdjk4yr",
+            "Call CompiledFxGraph fk4ccwjxrxdvj6qppsdjk4yr",
+            "Call CompiledFxGraph fk4ccw…",
+        ),
+        (
             "load.py(defined at 9): decode",
             "load.py(defined at 9): decode",
             "decode (defined at load.py:9)",

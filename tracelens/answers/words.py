@@ -46,6 +46,8 @@ _DIRECTION = re.compile(r"^(?:h2d|d2h) (?=copies from )")
 
 The two kinds of memory already tell the direction, so the word h2d is left out.
 """
+_GRAPH_KEY = re.compile(r"(?<=Call CompiledFxGraph )(\w{6})\w{6,}")
+"""Matches Inductor's key of a compiled graph, which has about 50 characters."""
 _SEPARATOR = " > "
 _MOST_FRAMES = 3
 
@@ -117,7 +119,10 @@ ELLIPSIS = "…"
 
 
 def frame_text(frame: str) -> str:
-    """Write a frame `file.py(12): name` as `file.py:12 name`, and leave other text as it is."""
+    """Write a frame `file.py(12): name` as `file.py:12 name`.
+
+    The key of a compiled graph is shortened to its first characters. Other text stays as it is.
+    """
     if match := _FRAME.fullmatch(frame):
         return f"{match[1]}:{match[2]} {match[3]}".rstrip()
     # Only the line of the definition is known.
@@ -125,7 +130,7 @@ def frame_text(frame: str) -> str:
         return f"{match[3]} (defined at {match[1]}:{match[2]})"
     if match := _WITHOUT_LINE.fullmatch(frame):
         return f"{match[1]} {match[2]}"
-    return frame
+    return _GRAPH_KEY.sub(rf"\1{ELLIPSIS}", frame)
 
 
 def function_text(frame: str) -> str:
