@@ -240,8 +240,8 @@ PROGRAM_MUTANTS = (
     Mutant(
         "attack: hardly any memory",
         "tracelens/__main__.py",
-        "    _refuse_little_memory()\n    #",
-        "    #",
+        "    _refuse_little_memory()\n    _stay",
+        "    _stay",
         "cli_places",
     ),
     # Measuring.
