@@ -28,6 +28,7 @@ from tests.sample_reports import (
     trace,
 )
 from tracelens import collect
+from tracelens.cli.io import _hidden
 from tracelens.derive.rank_ranges import merge_ranks
 from tracelens.derive.time.model import time_model
 from tracelens.report import Report, build_report
@@ -35,7 +36,6 @@ from tracelens.schemas import TABLES
 from tracelens.storage.table import Table
 from tracelens.trace import Trace
 from tracelens.views.first_screen import card
-from tracelens.views.formats.html import _hidden
 from tracelens.views.page import _code, _environment, to_html
 from tracelens.views.values import shorten_apart
 

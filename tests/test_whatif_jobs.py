@@ -242,3 +242,16 @@ def test_a_job_whose_steps_were_timed_tells_the_slowest_ranks() -> None:
     assert row["before_ns"] == slowest
     # Rank 0 sleeps for 30 ms in each step.
     assert row["after_ns"] == pytest.approx(slowest - 30e6, rel=0.25)
+
+
+def test_many_ranks_are_not_replayed_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thousand ranks would not fit into memory; the answer says that this is left out."""
+
+    def refuse(_: Trace) -> None:
+        raise AssertionError("no rank of a large job is replayed")
+
+    monkeypatch.setattr("tracelens.derive.replay.unprofiled_job.unprofiled_steps", refuse)
+    monkeypatch.setattr("tracelens.derive.replay.unprofiled_job.joined_replay", refuse)
+    trace = Job(Layout(dp=17), 3, 300_000, {"dp": 150_000}).trace()
+    assert unprofiled_job(trace) is None
+    assert "up to 16 ranks only" in str(answer_job(trace).unprofiled)

@@ -19,7 +19,7 @@ from tracelens.answers.words import place_text
 from tracelens.derive.columns.time_text import duration, span_text
 from tracelens.derive.rank_ranges import list_ranks
 from tracelens.derive.ranks.missing import describe_missing
-from tracelens.derive.replay.unprofiled_job import UnprofiledJob, unprofiled_job
+from tracelens.derive.replay.unprofiled_job import MOST_RANKS, UnprofiledJob, unprofiled_job
 from tracelens.derive.time.activity_places import PROFILER
 from tracelens.derive.time.culprit_costs import Culprit
 from tracelens.derive.time.culprits import find_culprits
@@ -76,7 +76,7 @@ def _of_straggler(
         place=place_text(place),
         details=(more,) if more else (),
         bars=_culprit_bars(each, judged),
-        unprofiled=_without_profiler(unprofiled, together),
+        unprofiled=_without_profiler(trace, together),
         changes=changes,
         no_change=None if changes else no_change(together),
         about=_about(trace),
@@ -133,7 +133,7 @@ def _inconclusive(trace: Trace, judged: Sequence[RankTime], row: dict[str, Any])
         "Which rank the others wait for cannot be told",
         details=(str(row["evidence"]),),
         bars=(program_bar(together),),
-        unprofiled=_without_profiler(unprofiled_job(trace), together),
+        unprofiled=_without_profiler(trace, together),
         no_change=no_change(together),
         about=_about(trace),
         doubts=incomplete(trace),
@@ -181,7 +181,7 @@ def _of_all(trace: Trace, judged: Sequence[RankTime], row: dict[str, Any]) -> An
             *(text for text in (*culprit, bubble, waiting) if text),
         ),
         bars=(bar,),
-        unprofiled=_without_profiler(unprofiled, together),
+        unprofiled=_without_profiler(trace, together),
         changes=changes,
         no_change=None if changes else _MORE_MICROBATCHES if bubble else no_change(together),
         about=_about(trace),
@@ -208,11 +208,14 @@ def _changes_of_all(
     return widen(changes, unprofiled)
 
 
-def _without_profiler(step: UnprofiledJob | None, together: RankTime) -> str | None:
+def _without_profiler(trace: Trace, together: RankTime) -> str | None:
     """Return a sentence on the job's step without the profiler.
 
     Return None if the step is not known, or if an estimate's range reaches the recorded length.
     """
+    if len(trace.manifest.ranks) > MOST_RANKS:
+        return f"a step without the profiler is estimated for jobs of up to {MOST_RANKS} ranks only"
+    step = unprofiled_job(trace)
     if step is None:
         return None
     words = "without the profiler a step takes"

@@ -7,6 +7,7 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from importlib import import_module
 from pathlib import Path
 
 import polars as pl
@@ -28,6 +29,19 @@ from tracelens.views.answer_text import answer_text
 from tracelens.views.formats import FORMATS
 from tracelens.views.formats.format import WIDTH, Format, Screen
 
+_CHECKERS = (
+    "fqdn",
+    "idna",
+    "isoduration",
+    "jsonpointer",
+    "rfc3339_validator",
+    "rfc3986_validator",
+    "rfc3987",
+    "rfc3987_syntax",
+    "uri_template",
+    "webcolors",
+)
+"""Packages with which jsonschema checks addresses, times and colours in JSON, if installed."""
 MAIN_TABLES = ("spans", "api_calls", "kernels", "memcpys", "stacks", "timings")
 
 
@@ -246,6 +260,12 @@ def write_report(
     If the format holds a single table and that table has no rows, warn of it.
     """
     with progress(f"writing {form.name}"):
+        if form.name == "html":
+            # Altair imports jsonschema, and jsonschema the packages that a notebook server
+            # installs. They take a tenth of a page's time, and 3 s for rfc3987_syntax's grammars.
+            # No chart is checked. Only commands hide them, as a notebook may need them later.
+            with _hidden(_CHECKERS):
+                import_module("tracelens.views.page")
         n_rows = rows or form.default_rows(is_asked=report.is_asked)
         written = form.write(report, screen(n_rows, to_file=out is not None))
     emit(written, out)
@@ -253,6 +273,19 @@ def write_report(
         warn(report.sections[0].missing)
     if out is not None:
         tell(f"wrote {out}")
+
+
+@contextmanager
+def _hidden(names: tuple[str, ...]) -> Iterator[None]:
+    """Let packages that are not imported yet seem absent within this context."""
+    hidden = [name for name in names if name not in sys.modules]
+    for name in hidden:
+        sys.modules[name] = None  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        for name in hidden:
+            del sys.modules[name]
 
 
 class _Handler(logging.Handler):

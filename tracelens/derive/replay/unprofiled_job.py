@@ -23,6 +23,12 @@ from tracelens.derive.replay.unprofiled import (
 )
 from tracelens.trace import Trace
 
+MOST_RANKS = 16
+"""Most ranks that are replayed together.
+
+A rank of 2,700 kernels takes about 0.15 s and 20 MB, so a job of a thousand ranks would not fit
+into memory.
+"""
 WITHOUT_PROFILER = (0, 1, 3)
 """Indices of the scenarios without the profiler: a usual, a slower and a fast host."""
 
@@ -51,14 +57,14 @@ class JoinedJob(Struct, frozen=True):
 def unprofiled_job(trace: Trace) -> UnprofiledJob | None:
     """Return the job's step without the profiler.
 
-    Return None for one rank, or if the step was not measured and the ranks cannot be replayed
-    together.
+    Return None for one rank, for more than `MOST_RANKS`, or if the step was not measured and the
+    ranks cannot be replayed together.
     """
     return trace.derived(_of_job)
 
 
 def _of_job(trace: Trace) -> UnprofiledJob | None:
-    if len(trace.manifest.ranks) < 2:
+    if not 2 <= len(trace.manifest.ranks) <= MOST_RANKS:
         return None
     steps = [*unprofiled_steps(trace).values()]
     measured = [step for step in steps if step.evidence == "measured"]
