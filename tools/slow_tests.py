@@ -3,13 +3,14 @@
     python -m tools.slow_tests [PYTEST ARGUMENT ...]
 
 Runs every test that tests/fast.py takes for fast. A test function is listed if its cases take more
-than 0.1 seconds of processor time each, or one second together. `make check-fast` leaves out the
-listed tests. The first test that reads a capture pays for the reading.
+than 0.1 seconds of processor time each, or one second together, or if one fails. `make check-fast`
+leaves out the listed tests. The first test that reads a capture pays for the reading.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import os
 import subprocess
 import sys
@@ -33,12 +34,17 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     """Append the name of a test and its processor time to the file of times."""
     began = time.process_time()
     yield
-    line = json.dumps(
-        [
-            item.nodeid.partition("[")[0],
-            time.process_time() - began,
-        ]
-    )
+    _note(item.nodeid, time.process_time() - began)
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Note a failed test as slow: it may fail because it reads a large sample."""
+    if report.failed:
+        _note(report.nodeid, math.inf)
+
+
+def _note(test: str, seconds: float) -> None:
+    line = json.dumps([test.partition("[")[0], seconds])
     with Path(os.environ[_FILE]).open("a", encoding="utf-8") as stream:
         stream.write(line + "\n")
 
